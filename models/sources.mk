@@ -1,0 +1,1 @@
+librs_a_SOURCES += models/models.h

@@ -1,0 +1,52 @@
+/*
+ * Files that are complete or absent.
+ *
+ * file_writer writes to a temporary name beside PATH, takes the CRC32C of every
+ * MiB as it goes, and file_writer_commit() does fsync, rename, fsync of the
+ * directory.  Anything but a commit leaves PATH untouched and removes the
+ * temporary file.  file_map maps a file read-only.
+ */
+#ifndef BASE_FILE_H
+#define BASE_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+#define FILE_CRC_BLOCK ((size_t)1 << 20)
+
+struct file_writer {
+	int       fd;
+	char     *path, *temporary;
+	char     *block;          /* [FILE_CRC_BLOCK] not yet written      */
+	size_t    block_used;
+	uint64_t  size;           /* bytes given so far                    */
+	uint32_t *crc;            /* [n_crc] one a MiB, the last may be short */
+	size_t    n_crc, crc_capacity;
+};
+
+enum rs_status file_writer_open(struct file_writer *w, const char *path);
+enum rs_status file_writer_write(struct file_writer *w, const void *bytes, size_t n);
+enum rs_status file_writer_commit(struct file_writer *w);   /* keeps size and crc   */
+void file_writer_close(struct file_writer *w);              /* aborts if not committed; frees */
+
+struct file_map {
+	const char *data;
+	size_t      size;
+};
+
+enum rs_status file_map_open(struct file_map *m, const char *path);
+void file_map_close(struct file_map *m);
+
+/* Whole small file, NUL-terminated; caller frees.  More than limit bytes: RS_EDATA. */
+enum rs_status file_read(const char *path, size_t limit, char **text, size_t *n);
+/* Writes a small file in one atomic step. */
+enum rs_status file_replace(const char *path, const void *bytes, size_t n);
+enum rs_status file_make_directories(const char *path);
+enum rs_status file_sync_directory(const char *path);
+enum rs_status file_remove_tree(const char *path);
+/* "a/b" of ("a","b"); an absolute second part wins; caller frees. */
+enum rs_status file_join(const char *directory, const char *name, char **out);
+
+#endif

@@ -1,0 +1,32 @@
+/*
+ * Messages for people, on stderr: warnings always, info with -v, debug with
+ * -vv.  One message is one line "recsys-train: TEXT" and one write(2), so lines
+ * of several threads never mix.  stdout belongs to results.  log_warn_count()
+ * feeds the run record; a sink (set once, by cmd) sees every warning.
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include <stddef.h>
+
+enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+struct log_sink {
+	void (*warning)(void *context, const char *text);
+	void  *context;
+};
+
+void log_set_level(enum log_level level);
+enum log_level log_level(void);
+void log_set_file(int fd, int json);         /* -1: none; a second copy of every line */
+void log_set_sink(const struct log_sink *sink);
+void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Prints the thread's last failure as "recsys-train: WHERE: error: TEXT" and
+ * its hint line. */
+void log_failure(void);
+
+#endif

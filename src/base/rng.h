@@ -1,0 +1,56 @@
+/*
+ * Counter-based random numbers: a value is a pure function of (key, counter),
+ * so any thread, slot or host draws the same one.  Keys are derived from the
+ * seed of the run and the names of streams; nothing keeps a state.
+ */
+#ifndef BASE_RNG_H
+#define BASE_RNG_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+
+/* Streams of one seed; a new use gets a new row. */
+enum rng_stream {
+	RNG_INIT_DENSE = 1, RNG_INIT_ROW, RNG_SHUFFLE_GROUP, RNG_SHUFFLE_ROW, RNG_DROPOUT,
+	RNG_SYNTH, RNG_SAMPLE, RNG_ROUND
+};
+
+static inline uint64_t
+rng_key(uint64_t parent, uint64_t name)
+{
+	return hash_mix(parent + 0x9e3779b97f4a7c15u * (name + 1));
+}
+
+static inline uint64_t
+rng_u64(uint64_t key, uint64_t counter)
+{
+	return hash_mix(key + 0x9e3779b97f4a7c15u * (counter + 1));
+}
+
+/* [0,1) with 53 bits. */
+static inline double
+rng_uniform(uint64_t key, uint64_t counter)
+{
+	return (double)(rng_u64(key, counter) >> 11) * 0x1p-53;
+}
+
+/* [0,n) without bias that matters (multiply-shift). */
+static inline uint64_t
+rng_below(uint64_t key, uint64_t counter, uint64_t n)
+{
+	return (uint64_t)(((unsigned __int128)rng_u64(key, counter) * n) >> 64);
+}
+
+/* Standard normal by the inverse distribution function (Wichura 1988, AS 241). */
+double rng_normal(uint64_t key, uint64_t counter);
+
+/* x[i] = stddev * normal(key, counter + i). */
+void rng_normal_fill(float *x, size_t n, uint64_t key, uint64_t counter, float stddev);
+
+/* The element that a permutation of [0,n) puts at position i, without a table
+ * (a keyed Feistel network with cycle walking). */
+uint64_t rng_permute(uint64_t key, uint64_t n, uint64_t i);
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * Commands: one file each, one row each in command_table (cmd/command_table.c).
+ *
+ * A row owns its options; the same rows parse the command line and print --help,
+ * the man page's OPTIONS and the shell completions.  run() returns a status whose
+ * failure was recorded by rs_fail(); main prints it and exits with its code.
+ */
+#ifndef CMD_COMMAND_H
+#define CMD_COMMAND_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "spec/spec.h"
+
+struct command_option {
+	const char *name;          /* "--valid"; NULL ends the array                  */
+	char        letter;        /* 'd' or 0                                        */
+	const char *argument;      /* "DATA", NULL: a flag                            */
+	int         repeats;
+	const char *dflt;          /* text of the default, or NULL                    */
+	const char *text;          /* one sentence for help and manual                */
+};
+
+/* The parsed command line; values are borrowed from argv. */
+struct arguments {
+	const struct command *command;
+	const char **positional;   /* [n_positional]                                  */
+	size_t       n_positional;
+	const struct option_value { const struct command_option *option; const char *value; } *given;
+	size_t       n_given;
+	int          argc;         /* as typed, for the run record                    */
+	char       **argv;
+};
+
+struct command {
+	const char *name, *alias;
+	const char *synopsis;      /* "SPEC [-d DATA]... [-f DIR]"                    */
+	const char *text;          /* one line                                        */
+	const struct command_option *option;
+	enum rs_status (*run)(const struct arguments *a);
+};
+
+extern const struct command command_table[];            /* ends with a NULL name  */
+extern const struct command_option command_global[];    /* options of every command */
+
+/* The last value of an option (given or global), NULL if absent; flags give "". */
+const char *argument(const struct arguments *a, const char *name);
+int    argument_given(const struct arguments *a, const char *name);
+/* i-th value of a repeated option, NULL past the end. */
+const char *argument_nth(const struct arguments *a, const char *name, size_t i);
+/* Numbers with checks: RS_EUSAGE names the option and what was wanted. */
+enum rs_status argument_int(const struct arguments *a, const char *name, int64_t low, int64_t high, int64_t *inout);
+enum rs_status argument_double(const struct arguments *a, const char *name, double low, double high, double *inout);
+enum rs_status argument_seconds(const struct arguments *a, const char *name, double *inout);   /* 50m, 2h, 30 */
+
+/* The spec of a command: positional 0, else RECSYS_TRAIN_SPEC, else ./recsys.ini,
+ * with --layer files and -o overrides; prints every problem and fails with
+ * RS_ESPEC.  *n_used is the number of positionals taken (0 or 1).  extra: further
+ * "section.key=value" overrides made from the command's own options. */
+enum rs_status command_spec(const struct arguments *a, const char *const *extra, size_t n_extra,
+	struct spec **out, size_t *n_used);
+
+/* stdout of results: checks every write, ends quietly on a closed pipe (141). */
+enum rs_status output_text(const char *text, size_t n);
+enum rs_status output_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+enum rs_status output_flush(void);
+int command_json(const struct arguments *a);    /* --json given                   */
+
+#endif

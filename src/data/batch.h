@@ -1,0 +1,50 @@
+/*
+ * A batch is B rows of ids, dense inputs, labels and weights, column by column.
+ *
+ * Ids of row b in column f are column[f].ids[offset[b]] .. ids[offset[b+1]-1];
+ * offset is NULL for a column with exactly one id a row (then N == B).  Ids are
+ * bucket numbers of the column's table (hashed) or fingerprints (exact); the
+ * missing row of a hashed table is id == buckets.  batch_clear() keeps the
+ * memory; nothing allocates once the largest batch was seen.  One thread fills,
+ * any number read.
+ */
+#ifndef DATA_BATCH_H
+#define DATA_BATCH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "data/schema.h"
+
+struct batch_column {
+	uint64_t *ids;             /* [N]                                            */
+	float    *weight;          /* [N] or NULL: all 1                             */
+	uint32_t *offset;          /* [B+1] or NULL                                  */
+	size_t    N, capacity;
+};
+
+struct batch {
+	size_t   B, capacity;
+	float   *label;            /* [B] 0 or 1, a probability, or a real           */
+	float   *weight;           /* [B] 1 when the spec names no weight            */
+	float   *dense;            /* [B,K] transformed; 0 where missing             */
+	uint8_t *missing;          /* [B,K] 1 where the cell was missing             */
+	struct batch_column *column;   /* [F]                                        */
+	size_t   K, F;
+	/* Filled by the loader for the trainer: */
+	uint64_t first_row;        /* rows of this epoch before this batch           */
+	uint64_t epoch;            /* from 0                                         */
+	int      last;             /* the last batch of the epoch                    */
+};
+
+enum rs_status batch_init(struct batch *batch, const struct schema *schema);
+void batch_free(struct batch *batch);
+void batch_clear(struct batch *batch);
+/* Appends rows[0..n) of src in that order. */
+enum rs_status batch_gather(struct batch *batch, const struct batch *src, const uint32_t *row, size_t n);
+/* Makes room for B rows (and n_ids ids in column f). */
+enum rs_status batch_reserve(struct batch *batch, size_t B);
+enum rs_status batch_reserve_ids(struct batch *batch, size_t f, size_t n_ids);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * From text to batch rows: the format reader and the features in one pass.
+ *
+ * A parser is fed whole spans of text that end at a row boundary and appends the
+ * rows to a batch; it keeps no row state between spans, so any number of parsers
+ * may work on different spans at once.  parser_split() finds the last row end in
+ * a span (embedded newlines in quotes respected), parser_count() counts rows and
+ * quotes are respected likewise.  A bad row is reported by the policy of
+ * data.on_bad_row: fail -> RS_EDATA at FILE:LINE:COL; skip -> counted in tally,
+ * the first few warned about.  A header or the column count of row 1 is settled
+ * by parser_begin_file().
+ */
+#ifndef DATA_PARSER_H
+#define DATA_PARSER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "data/batch.h"
+#include "data/schema.h"
+
+enum parser_purpose { PARSE_TRAIN, PARSE_EVAL, PARSE_PREDICT };
+
+struct parser_tally {
+	uint64_t read;             /* data rows seen                                 */
+	uint64_t skipped;          /* bad rows left out under the skip policy        */
+	uint64_t zero_weight;      /* rows with weight 0: read, in no batch          */
+	uint64_t blank;            /* blank lines, not rows                          */
+};
+
+struct parser_layout;              /* of one file: separator, columns by name     */
+struct parser;
+
+/* Looks at the first bytes of a file (up to 1 MiB or the whole file): BOM,
+ * header, column names and count, label present or not.  *skip is the number of
+ * bytes before the first data row, *lines how many lines these are. */
+enum rs_status parser_layout_make(const struct schema *schema, enum parser_purpose purpose,
+	const char *file, const char *text, size_t n, struct parser_layout **out,
+	size_t *skip, size_t *lines);
+void parser_layout_free(struct parser_layout *layout);
+int parser_layout_has_label(const struct parser_layout *layout);
+
+enum rs_status parser_open(const struct schema *schema, enum parser_purpose purpose, struct parser **out);
+void parser_close(struct parser *parser);
+
+/* Bytes of text[0..n) up to and including the last complete row; at_end: the
+ * rest is a row even without a newline. */
+size_t parser_split(const struct schema *schema, const char *text, size_t n, int at_end);
+
+struct parser_span {
+	const char *file;
+	const struct parser_layout *layout;
+	const char *text;
+	size_t      n;
+	uint64_t    line;          /* number of the first line of the span, from 1   */
+	uint64_t    offset;        /* byte offset of the span in the decompressed file */
+};
+
+/* Appends the rows of the span.  row_line, when not NULL, gets the line of each
+ * appended row ([rows appended]).  For PARSE_PREDICT with on_bad=na a bad row is
+ * appended as a row with label NAN. */
+enum rs_status parser_parse(struct parser *parser, const struct parser_span *span,
+	struct batch *batch, struct parser_tally *tally);
+/* Predict: keep bad rows as rows whose label is NAN instead of failing. */
+void parser_keep_bad_rows(struct parser *parser, int keep);
+/* Text of the data.id column of each row of the last parse, or NULL: row i is
+ * text[begin[i]..end[i]). */
+struct parser_ids { const char *text; const size_t *begin, *end; size_t n; };
+const struct parser_ids *parser_ids(const struct parser *parser);
+
+#endif

@@ -1,0 +1,49 @@
+/*
+ * The schema: what each field of the spec becomes in a batch.
+ *
+ * A numeric field is one column of batch.dense, or (bucketize) an id column.
+ * Every other field is an id column with a table; fields that `share` name the
+ * same table.  Built once from settings; read-only after; borrows their strings.
+ */
+#ifndef DATA_SCHEMA_H
+#define DATA_SCHEMA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "spec/settings.h"
+
+struct schema_field {
+	const struct field_settings *settings;
+	const char *name;
+	int    is_dense;           /* 1: index is a dense column, 0: an id column    */
+	size_t index;
+	size_t table;              /* id columns                                     */
+	size_t dim;                /* width of its vector, numeric fields included   */
+	int    single;             /* id columns: exactly one id a row               */
+};
+
+struct schema_table {
+	const char *name;          /* of the first field that uses it                */
+	uint64_t    buckets;       /* rows = buckets + 1, the last for "missing"     */
+	size_t      dim;
+	const struct field_settings *settings;
+};
+
+struct schema {
+	const struct settings *settings;
+	struct schema_field *field;    /* [n_fields] spec order                      */
+	size_t n_fields;
+	struct schema_table *table;    /* [n_tables]                                 */
+	size_t n_tables;
+	size_t *column_field;          /* [F] id column -> field                     */
+	size_t F;                      /* id columns                                 */
+	size_t *dense_field;           /* [K] dense column -> field                  */
+	size_t K;
+};
+
+enum rs_status schema_build(const struct settings *settings, struct schema *out);
+void schema_free(struct schema *schema);
+
+#endif

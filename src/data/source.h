@@ -1,0 +1,43 @@
+/*
+ * Byte sources: a plain or gzip file, standard input, a command's output.
+ *
+ * Gzip is recognised by its first bytes, every member is read, truncation and a
+ * bad CRC are RS_EDATA with file and offset.  source_seek() works on files: for
+ * gzip through access points that source_index_point() collected while the file
+ * was read once (32 KiB of window each).  A command's exit status other than 0
+ * is RS_EDATA at its end of output.
+ */
+#ifndef DATA_SOURCE_H
+#define DATA_SOURCE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "spec/settings.h"
+
+struct source;
+struct source_index;                /* access points of one gzip file            */
+
+/* "-" is standard input. */
+enum rs_status source_open(const char *path, struct source **out);
+enum rs_status source_open_command(const char *command, struct source **out);
+void source_close(struct source *source);
+
+/* Up to n decompressed bytes; *got == 0 means the end. */
+enum rs_status source_read(struct source *source, void *bytes, size_t n, size_t *got);
+const char *source_name(const struct source *source);
+int source_is_seekable(const struct source *source);
+
+/* Collect access points about every span bytes while reading; the index
+ * outlives the source and serves any later source of the same file. */
+enum rs_status source_collect(struct source *source, size_t span, struct source_index **out);
+void source_index_free(struct source_index *index);
+/* Moves to a decompressed offset; index may be NULL for a plain file. */
+enum rs_status source_seek(struct source *source, const struct source_index *index, uint64_t offset);
+
+/* Sorted, duplicate-free (by inode) list of files for the patterns; "-" stays.
+ * A pattern without a match is RS_ENOINPUT.  Caller frees items and array. */
+enum rs_status source_expand(const struct text_list *patterns, char ***path, size_t *n);
+
+#endif

@@ -1,0 +1,86 @@
+/*
+ * Where embedding rows live: one struct of functions, chosen once.
+ *
+ * In a step every slot pulls its rows, then pushes the gradients of the same
+ * occurrences, in any thread; all threads then call commit, which shares the work
+ * among them and returns when this thread's part is done (the caller places a
+ * barrier before and after).  Pulled rows stay valid and unchanged until commit.
+ * Occurrences of a row are summed in order inside a slot, slots over the fixed
+ * binary tree of slots, L2 once a row, the row optimizer once a row; so the
+ * result does not depend on threads or arrival.  commit with finite == 0 drops
+ * the step.
+ */
+#ifndef EMBED_LOOKUP_H
+#define EMBED_LOOKUP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "kernel/kernel_table.h"
+#include "spec/settings.h"
+
+/* A table as the lookup knows it; made by train/ from schema and graph. */
+struct lookup_table {
+	char     name[128];         /* "C1", "C1.linear"                              */
+	uint64_t rows;              /* buckets + 1                                    */
+	size_t   dim;
+	struct row_optimizer_settings optimizer;
+	double   init_stddev;
+	uint64_t seed;              /* row init is a pure function of (seed, name, key, column) */
+};
+
+/* n occurrences of one table in one slot. */
+struct lookup_pull {
+	size_t slot, table, input;  /* input: number of the use, < n_inputs           */
+	const uint64_t *ids;        /* [n] borrowed until commit                      */
+	size_t n;
+	const float **row;          /* [n] out                                        */
+	int    training;            /* 0: never marks rows as touched                 */
+};
+
+struct lookup_push {
+	size_t slot, table, input;
+	const uint64_t *ids;        /* [n] borrowed until commit                      */
+	size_t n;
+	const float *const *grad;   /* [n] borrowed until commit                      */
+	const float *scale;         /* [n] or NULL, borrowed until commit             */
+};
+
+struct lookup_commit {
+	uint64_t step;              /* from 1                                         */
+	int      finite;
+	double   rate_factor;       /* schedule: rate / base rate of this step        */
+	size_t   worker, n_workers;
+};
+
+struct lookup;
+struct lookup_ops {
+	const char *name;           /* "local"                                        */
+	enum rs_status (*pull)(struct lookup *l, const struct lookup_pull *p);
+	enum rs_status (*push)(struct lookup *l, const struct lookup_push *p);
+	enum rs_status (*commit)(struct lookup *l, const struct lookup_commit *c);
+	/* One table's file, complete and in a fixed order (embed/table_file.h). */
+	enum rs_status (*save)(struct lookup *l, size_t table, struct file_writer *w);
+	enum rs_status (*load)(struct lookup *l, size_t table, const char *const *path, size_t n_paths);
+	/* 1 when the row was touched by training (eval's unseen count). */
+	int  (*touched)(const struct lookup *l, size_t table, uint64_t id);
+	uint64_t (*bytes)(const struct lookup *l);
+	void (*close)(struct lookup *l);
+};
+
+struct lookup { const struct lookup_ops *ops; };
+
+/* The rows of every table in this process.  n_slots, n_inputs and n_max (largest
+ * number of occurrences of one input in one slot, grown when exceeded) size the
+ * staging area. */
+struct lookup_local_options {
+	const struct kernel_set *kernel;
+	const struct lookup_table *table;
+	size_t n_tables, n_slots, n_inputs, n_threads;
+	int    for_training;        /* 0: weights only, no optimizer slots            */
+};
+enum rs_status lookup_local_open(const struct lookup_local_options *options, struct lookup **out);
+
+#endif

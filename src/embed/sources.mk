@@ -1,0 +1,1 @@
+librs_a_SOURCES += src/embed/lookup.h 

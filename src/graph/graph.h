@@ -1,0 +1,113 @@
+/*
+ * A model as a static graph: nodes made once, run for every slot.
+ *
+ * Building: operators append nodes (graph/op_table.h lists them) and parameters;
+ * a shape error is recorded with the operator's name and graph_finish() returns
+ * it.  Every node is [B, n] floats (F x D kept beside n for embeddings).
+ * graph_finish() plans lifetimes into one block of known size.
+ * Running: a struct exec is one thread's activations; parameters are shared and
+ * read-only during a step.  exec_backward() zeroes and then adds; gradients of
+ * the dense parameters go to the caller's flat buffer, those of embedding rows
+ * are left in the feed.
+ */
+#ifndef GRAPH_GRAPH_H
+#define GRAPH_GRAPH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "kernel/kernel_table.h"
+
+struct graph;
+struct node;
+
+/* One embedding input: a table's rows used by a field.  Numbered in the order
+ * the model asked for them; train/ pulls rows for input i from table `table`
+ * with the ids of column `column`. */
+struct graph_input {
+	const char *field;
+	size_t column;              /* of the batch                                   */
+	size_t table;               /* index into the model's tables, see below       */
+	size_t dim;
+	int    combiner;
+};
+
+/* Tables the model needs: one a schema table for vectors, one for first-order
+ * weights (dim 1).  kind 0 vectors, 1 linear. */
+struct graph_table {
+	size_t schema_table;
+	int    linear;
+	size_t dim;
+};
+
+/* What one slot gives to the graph.  Rows and gradients of input i, occurrence j:
+ * row[i][j] (borrowed from lookup); after backward the gradient of that
+ * occurrence is scale[i][j] * grad[i][j][0..dim) (scale NULL: 1), valid until
+ * the next forward of the same exec. */
+struct feed {
+	size_t B;
+	const float   *dense;       /* [B,K]                                          */
+	const uint8_t *missing;     /* [B,K]                                          */
+	const float   *label, *weight;             /* [B]                             */
+	const float *const *const *row;            /* [n_inputs][N_i]                 */
+	const uint32_t *const *offset;             /* [n_inputs] -> [B+1] or NULL; offset[0] may be > 0:
+	                                              positions are relative to offset[0]   */
+	const float *const *id_weight;             /* [n_inputs] -> [N_i] or NULL     */
+	uint64_t seed, step, first_row;            /* for dropout                     */
+	float    loss_scale;        /* 1 / sum of weights of the global batch         */
+};
+
+/* A named range of the flat parameter vector. */
+struct graph_param {
+	char   name[64];            /* "dnn.0.weight"                                 */
+	size_t offset, rows, columns;
+	enum { PARAM_ZERO, PARAM_ONE, PARAM_NORMAL, PARAM_XAVIER_UNIFORM, PARAM_XAVIER_NORMAL,
+	       PARAM_HE_UNIFORM, PARAM_HE_NORMAL, PARAM_CONSTANT } init;
+	float  init_value;          /* stddev or constant                             */
+	float  l2;                  /* added to the gradient as l2 * w                */
+	int    decay;               /* weight decay of AdamW applies                  */
+	int    is_statistic;        /* running values of batch norm: not optimised    */
+};
+
+enum rs_status graph_create(const struct kernel_set *kernel, struct graph **out);
+void graph_destroy(struct graph *g);
+/* Declares the batch: number of numeric columns K. */
+void graph_set_dense(struct graph *g, size_t K);
+/* The node whose value is the logit [B,1]; ends building. */
+enum rs_status graph_finish(struct graph *g, struct node *logit, int loss_is_mse);
+
+size_t graph_n_inputs(const struct graph *g);
+const struct graph_input *graph_input(const struct graph *g, size_t i);
+size_t graph_n_tables(const struct graph *g);
+const struct graph_table *graph_table(const struct graph *g, size_t i);
+size_t graph_n_params(const struct graph *g);
+const struct graph_param *graph_param(const struct graph *g, size_t i);
+size_t graph_param_size(const struct graph *g);      /* P floats, statistics included */
+/* Writes the initial values: a pure function of (seed, parameter name, position). */
+void graph_init_params(const struct graph *g, uint64_t seed, float *param);
+
+/* --- running --- */
+struct exec;
+enum rs_status exec_create(const struct graph *g, size_t B_max, struct exec **out);
+void exec_destroy(struct exec *e);
+size_t exec_bytes(const struct graph *g, size_t B_max);
+/* training: batch statistics and dropout; else running values.  Logits [B]. */
+const float *exec_forward(struct exec *e, const float *param, const struct feed *feed, int training);
+/* Loss of the last forward: *loss += sum w l; p [B] probabilities (may be NULL). */
+void exec_loss(struct exec *e, const struct feed *feed, double *loss, float *p);
+/* After exec_loss.  grad [P] is overwritten; at the place of a statistic it holds
+ * the slot's value times (rows of the slot / B of the global batch given by
+ * statistic_share), so that the tree sum is the batch's average. */
+void exec_backward(struct exec *e, const float *param, const struct feed *feed,
+	float statistic_share, float *grad);
+/* Gradients of embedding occurrences after exec_backward; arrays [N_i]. */
+const float *const *exec_row_grad(const struct exec *e, size_t input);
+const float *exec_row_scale(const struct exec *e, size_t input);
+/* Folds the tree-summed statistics of a step into the running values. */
+void graph_update_statistics(const struct graph *g, const float *summed, float *param);
+/* After a non-finite loss: the first node whose value is not finite, or NULL. */
+const char *exec_find_nonfinite(const struct exec *e);
+
+#endif

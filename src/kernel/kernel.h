@@ -1,0 +1,20 @@
+/*
+ * Which kernels run.  kernel_select() is called once at start; the set is
+ * constant and may be used by any number of threads.  "auto" takes the best the
+ * processor has; "ref", "avx512", "avx2", "baseline" force one (tests, bug
+ * reports).  A name the processor cannot run is RS_EUSAGE.
+ */
+#ifndef KERNEL_KERNEL_H
+#define KERNEL_KERNEL_H
+
+#include "base/status.h"
+#include "kernel/kernel_table.h"
+
+extern const struct kernel_set kernel_ref;
+
+enum rs_status kernel_select(const char *name, const struct kernel_set **out);
+
+/* "OpenBLAS 0.3.21 SkylakeX, 1 thread, pthread build"; static text. */
+const char *kernel_blas_description(void);
+
+#endif

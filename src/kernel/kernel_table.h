@@ -1,0 +1,116 @@
+/*
+ * The kernels: each once, with its formula and shapes.  `ref` is plain C,
+ * complete, and the specification (sums in double); `cpu` overrides slots with
+ * OpenBLAS and vector code, compiled for AVX-512, AVX2 and baseline and picked
+ * at run time.  A kernel never allocates and touches only what its arguments
+ * name.  Backward kernels ADD into dx unless the row says "writes".
+ * Matrices are row-major; ld is the distance between rows in floats.
+ */
+#ifndef KERNEL_KERNEL_TABLE_H
+#define KERNEL_KERNEL_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum kernel_activation {           /* same order as enum activation of the spec   */
+	KERNEL_ACT_NONE, KERNEL_ACT_RELU, KERNEL_ACT_PRELU, KERNEL_ACT_DICE,
+	KERNEL_ACT_TANH, KERNEL_ACT_SIGMOID, KERNEL_ACT_GELU
+};
+
+/* C[m,n] = alpha op(A) op(B) + beta C */
+struct gemm_args {
+	int    transpose_a, transpose_b;
+	size_t m, n, k;
+	float  alpha, beta;
+	const float *a; size_t lda;
+	const float *b; size_t ldb;
+	float *c;       size_t ldc;
+};
+
+/* Bags: row b pools rows[offset[b]..offset[b+1]) ; offset NULL: one each. */
+struct bag_args {
+	size_t B, D;
+	const float *const *row;    /* [N] borrowed embedding rows                   */
+	const uint32_t *offset;     /* [B+1] or NULL                                 */
+	const float *weight;        /* [N] or NULL                                   */
+	int    combiner;            /* enum combiner of the spec                     */
+	float *y; size_t ldy;       /* [B,D] written                                 */
+};
+
+/* Constants of one optimizer step; rate already scheduled. */
+struct optimizer_args {
+	float rate, momentum, beta1, beta2, epsilon, weight_decay;
+	float correction1, correction2;   /* 1 - beta^t (dense Adam)                 */
+};
+
+/* Constants of one row-optimizer step. */
+struct row_args {
+	size_t D;
+	float  rate, epsilon, beta1, beta2, l1, l2;
+	float  ftrl_beta, ftrl_l1, ftrl_l2, ftrl_power;
+};
+
+#define KERNEL_TABLE(ROW) \
+	/* dense arithmetic */ \
+	ROW(gemm,                (const struct gemm_args *a)) \
+	/* y[b,h] = act(y[b,h] + bias[h]); slope: PReLU/Dice parameter [H] or NULL; bias NULL: 0 */ \
+	ROW(bias_act_forward,    (size_t B, size_t H, float *y, const float *bias, int act, const float *slope)) \
+	/* dz = dy * act'(.) from the OUTPUT y (relu tanh sigmoid none), writes dz (may be dy); dbias[h] += sum_b dz */ \
+	ROW(bias_act_backward,   (size_t B, size_t H, const float *y, const float *dy, int act, float *dz, float *dbias)) \
+	/* the activations that need their input z (gelu prelu): y = act(z) ; dz += dy act'(z), dslope += */ \
+	ROW(act_forward,         (size_t B, size_t H, const float *z, int act, const float *slope, float *y)) \
+	ROW(act_backward,        (size_t B, size_t H, const float *z, const float *dy, int act, const float *slope, float *dz, float *dslope)) \
+	ROW(add,                 (size_t n, float *y, const float *x))                  /* y += x */ \
+	ROW(scale,               (size_t n, float *y, float factor))                    /* y *= f */ \
+	ROW(dot,                 (size_t n, const float *x, const float *y, double *out)) \
+	/* embeddings */ \
+	ROW(bag_forward,         (const struct bag_args *a)) \
+	/* y[b] += sum over the row's bag of weight * row[0]  (first-order weights, D = 1) */ \
+	ROW(bag_linear_forward,  (const struct bag_args *a)) \
+	/* numeric fields: y[b,k,:] = x[b,k] V[k,:], or U[k,:] where missing; V, U [K,D] */ \
+	ROW(numeric_forward,     (size_t B, size_t D, const float *x, const uint8_t *missing, size_t ldx, const float *v, const float *u, float *y, size_t ldy)) \
+	ROW(numeric_backward,    (size_t B, size_t D, const float *x, const uint8_t *missing, size_t ldx, const float *dy, size_t lddy, float *dv, float *du)) \
+	/* FM second order, Rendle 2010: s[b,:] = sum_f x[b,f,:] (kept for backward), \
+	 * y[b] = 1/2 sum_d (s^2 - sum_f x^2) ; dx[b,f,:] += dy[b] (s[b,:] - x[b,f,:]) */ \
+	ROW(fm2_forward,         (size_t B, size_t F, size_t D, const float *x, size_t ldx, float *s, float *y)) \
+	ROW(fm2_backward,        (size_t B, size_t F, size_t D, const float *x, size_t ldx, const float *s, const float *dy, float *dx, size_t lddx)) \
+	/* losses: scale multiplies the gradient; *loss += sum_b weight * l ; p may be NULL */ \
+	ROW(logloss,             (size_t B, const float *z, const float *label, const float *weight, float scale, float *dz, float *p, double *loss)) \
+	ROW(mse,                 (size_t B, const float *z, const float *label, const float *weight, float scale, float *dz, double *loss)) \
+	/* batch norm over the slot: xhat = (x-mean)/sqrt(var+eps), y = gamma xhat + beta; mean, rstd [H] kept */ \
+	ROW(batch_norm_forward,  (size_t B, size_t H, const float *x, const float *gamma, const float *beta, float epsilon, float *xhat, float *y, float *mean, float *var, float *rstd)) \
+	ROW(batch_norm_apply,    (size_t B, size_t H, const float *x, const float *gamma, const float *beta, const float *mean, const float *var, float epsilon, float *y)) \
+	ROW(batch_norm_backward, (size_t B, size_t H, const float *xhat, const float *rstd, const float *gamma, const float *dy, float *dx, float *dgamma, float *dbeta)) \
+	/* inverted dropout; unit (row0+b, h) is kept when bits(key, (row0+b)*H+h) >= p; mask is recomputed backward */ \
+	ROW(dropout,             (size_t B, size_t H, uint64_t key, uint64_t row0, float p, const float *x, float *y)) \
+	ROW(dropout_backward,    (size_t B, size_t H, uint64_t key, uint64_t row0, float p, const float *dy, float *dx)) \
+	/* reduction and guard: returns through *bad 1 when any |x| is NaN, Inf or above 2^100 */ \
+	ROW(sum_into,            (size_t n, float *y, const float *x, int *bad))        /* y += x, checked */ \
+	ROW(finite,              (size_t n, const float *x, int *bad)) \
+	/* dense optimizers over a flat range */ \
+	ROW(dense_sgd,           (size_t n, float *w, const float *g, float *m, float *v, const struct optimizer_args *a)) \
+	ROW(dense_momentum,      (size_t n, float *w, const float *g, float *m, float *v, const struct optimizer_args *a)) \
+	ROW(dense_adagrad,       (size_t n, float *w, const float *g, float *m, float *v, const struct optimizer_args *a)) \
+	ROW(dense_adam,          (size_t n, float *w, const float *g, float *m, float *v, const struct optimizer_args *a)) \
+	ROW(dense_adamw,         (size_t n, float *w, const float *g, float *m, float *v, const struct optimizer_args *a)) \
+	/* row optimizers: one row, g [D] merged, slots beside the weights (embed/row_optimizer.h) */ \
+	ROW(row_sgd,             (float *w, float *slot, const float *g, const struct row_args *a)) \
+	ROW(row_adagrad,         (float *w, float *slot, const float *g, const struct row_args *a)) \
+	ROW(row_rowwise_adagrad, (float *w, float *slot, const float *g, const struct row_args *a)) \
+	ROW(row_adam,            (float *w, float *slot, const float *g, const struct row_args *a)) \
+	ROW(row_ftrl,            (float *w, float *slot, const float *g, const struct row_args *a)) \
+	/* g[D] = sum_i scale[i] * grad[i][:] in order; scale NULL: 1 */ \
+	ROW(row_sum,             (size_t D, size_t n, const float *const *grad, const float *scale, float *g))
+
+#define ROW(name, arguments) typedef void kernel_##name arguments;
+KERNEL_TABLE(ROW)
+#undef ROW
+
+struct kernel_set {
+	const char *name;          /* "ref", "cpu-avx512", ...                        */
+#define ROW(name, arguments) kernel_##name *name;
+	KERNEL_TABLE(ROW)
+#undef ROW
+};
+
+#endif

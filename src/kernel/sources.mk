@@ -1,0 +1,1 @@
+librs_a_SOURCES += src/kernel/kernel.h src/kernel/kernel_table.h 

@@ -1,0 +1,163 @@
+/*
+ * The resolved spec as plain values.  Every member is filled by an option row
+ * (spec/option_table.c names its key, type, default, range, unit and text); no
+ * other code parses a value.  Strings and lists belong to the struct spec that
+ * made them.  "" means not set.  Sizes in bytes, durations in seconds.
+ */
+#ifndef SPEC_SETTINGS_H
+#define SPEC_SETTINGS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct text_list {
+	char  **item;
+	size_t  n;
+};
+
+struct number_list {
+	double *item;
+	size_t  n;
+};
+
+enum data_format  { FORMAT_TSV, FORMAT_CSV, FORMAT_LIBSVM, FORMAT_LIBFFM, FORMAT_LIBFM };
+enum tristate     { TRI_NO, TRI_YES, TRI_AUTO };
+enum bad_row      { BAD_ROW_FAIL, BAD_ROW_SKIP };
+enum label_type   { LABEL_BINARY, LABEL_PROBABILITY, LABEL_REAL };
+enum field_type   { FIELD_CATEGORICAL, FIELD_NUMERIC, FIELD_MULTI, FIELD_SEQUENCE };
+enum transform    { TRANSFORM_NONE, TRANSFORM_LOG1P, TRANSFORM_STANDARDIZE, TRANSFORM_BUCKETIZE };
+enum combiner     { COMBINE_SUM, COMBINE_MEAN, COMBINE_SQRTN, COMBINE_MAX };
+enum id_type      { ID_TEXT, ID_INT };
+enum table_kind   { TABLE_HASHED, TABLE_EXACT };
+enum row_optimizer_kind { ROW_SGD, ROW_ADAGRAD, ROW_ROWWISE_ADAGRAD, ROW_ADAM, ROW_FTRL };
+enum dense_optimizer_kind { DENSE_SGD, DENSE_MOMENTUM, DENSE_ADAGRAD, DENSE_ADAM, DENSE_ADAMW };
+enum activation   { ACT_NONE, ACT_RELU, ACT_PRELU, ACT_DICE, ACT_TANH, ACT_SIGMOID, ACT_GELU };
+enum schedule     { SCHEDULE_CONSTANT, SCHEDULE_WARMUP_LINEAR, SCHEDULE_COSINE, SCHEDULE_PLATEAU };
+enum dense_init   { INIT_XAVIER_UNIFORM, INIT_XAVIER_NORMAL, INIT_HE_UNIFORM, INIT_HE_NORMAL };
+enum loss_kind    { LOSS_LOGLOSS, LOSS_MSE };
+
+struct model_settings {
+	char *type;                 /* a row of the model table                     */
+	char *path;                 /* model directory; train -f overrides          */
+	enum loss_kind loss;
+};
+
+struct data_settings {
+	struct text_list train, valid;      /* patterns as written; "-" is stdin    */
+	char  *command;                     /* training rows come from its stdout   */
+	enum data_format format;
+	char  *separator;                   /* one byte; "" = tab for tsv, comma for csv */
+	enum tristate header, quote;        /* quote auto: csv yes, tsv no          */
+	char  *label, *weight, *group, *time, *id;   /* column name or number from 1 */
+	struct text_list label_values;      /* negative, positive; empty = 0,1      */
+	enum label_type label_type;
+	struct text_list missing;           /* cells that mean "no value"           */
+	enum bad_row on_bad_row;
+	int64_t max_bad_rows;               /* skip policy: more than this is an error */
+	int64_t max_line;                   /* bytes of one row                     */
+	int64_t index_base;                 /* libsvm, libffm: 0 or 1; -1 = not given */
+	int     shuffle;
+	int64_t shuffle_window;             /* bytes of text permuted together      */
+	int64_t row_group;                  /* bytes of text in one row group       */
+	int64_t threads;                    /* parser threads, 0 = auto             */
+};
+
+/* One [field NAME] after ranges are expanded. */
+struct field_settings {
+	char  *name;
+	char  *column;                      /* name or number from 1; libffm: field number */
+	enum field_type type;
+	enum transform transform;
+	int64_t buckets;
+	int64_t dim;                        /* 0 = embedding.dim                    */
+	char  *share;                       /* name of the field whose table is used */
+	enum tristate missing_own;          /* [field] missing given                */
+	struct text_list missing;
+	double  missing_value;              /* numeric                              */
+	char   *multi_separator, *weight_separator;
+	int64_t max_length;                 /* multi, sequence: keeps the newest    */
+	enum combiner combiner;
+	int     unique;                     /* multi: drop repeated items           */
+	int     fold_case;
+	enum id_type id_type;
+	struct number_list boundaries;      /* bucketize; empty = quantiles of the first pass */
+	int64_t quantiles;                  /* how many when not given              */
+	double  mean, stddev;               /* standardize; stddev 0 = first pass   */
+	enum table_kind table;
+	enum row_optimizer_kind optimizer;  /* resolved: own, else [embedding]      */
+	double  learning_rate, l2;          /* resolved likewise                    */
+	size_t  line;                       /* of the section, for messages         */
+	const char *file;
+};
+
+struct row_optimizer_settings {
+	enum row_optimizer_kind kind;
+	double learning_rate, initial_accumulator, epsilon, beta1, beta2;
+	double l1, l2;                      /* l2 on touched rows, once a row and step */
+	double ftrl_beta, ftrl_l1, ftrl_l2, ftrl_power;
+	int    scheduled;                   /* 1: follows train.schedule (no own rate) */
+};
+
+struct embedding_settings {
+	int64_t dim;
+	enum table_kind table;
+	int64_t buckets;                    /* default of fields that give none     */
+	struct row_optimizer_settings optimizer;
+	double init_stddev;
+};
+
+/* First-order weights; an optimizer of their own, by default the embedding's. */
+struct linear_settings {
+	struct row_optimizer_settings optimizer;
+	double init_stddev;
+};
+
+struct dnn_settings {
+	struct number_list hidden;
+	enum activation activation;
+	double dropout;
+	int    batch_norm;
+	double batch_norm_momentum, batch_norm_epsilon;
+	double l2;
+	enum dense_init init;
+};
+
+struct train_settings {
+	int64_t epochs, batch_size, slots;  /* slots 0 = by the rule of the manual  */
+	enum dense_optimizer_kind optimizer;
+	double learning_rate, momentum, beta1, beta2, epsilon, weight_decay;
+	enum schedule schedule;
+	int64_t warmup_steps, decay_steps;
+	double decay_floor, plateau_factor;
+	int64_t plateau_patience;
+	int    lr_scaling;                  /* linear: rate x batch / lr_base_batch */
+	int64_t lr_base_batch;
+	char  *precision;                   /* fp32                                 */
+	int64_t seed;
+	int64_t threads;                    /* 0 = auto; not part of the model      */
+	char  *monitor;                     /* auc logloss                          */
+	int64_t early_stop;                 /* epochs without gain, 0 = never       */
+	double min_delta;
+	double checkpoint_every;            /* seconds, 0 = only at the end         */
+	int64_t keep;
+	double time_limit;                  /* seconds, 0 = none                    */
+	double clip_norm;                   /* 0 = none                             */
+};
+
+struct placement_settings { char *mode; };
+struct runs_settings { char *db; };
+
+struct settings {
+	struct model_settings     model;
+	struct data_settings      data;
+	struct embedding_settings embedding;
+	struct linear_settings    linear;
+	struct dnn_settings       dnn;
+	struct train_settings     train;
+	struct placement_settings placement;
+	struct runs_settings      runs;
+	struct field_settings    *field;    /* [n_fields] in spec order             */
+	size_t                    n_fields;
+};
+
+#endif

@@ -1,0 +1,56 @@
+/*
+ * Model versions: DIR/v000001/... complete or absent (DESIGN of the directory in
+ * recsys-train(1), FILES).
+ *
+ * checkpoint_save() writes spec.ini, dense.bin, table files and, last, MANIFEST,
+ * each atomically, the version under a temporary directory name that is renamed;
+ * then CURRENT.  checkpoint_load() verifies every CRC before touching the model
+ * and falls back to the former complete version with a warning.  The directory
+ * is locked by flock for writers.  MANIFEST alone owns the position in the data.
+ */
+#ifndef TRAIN_CHECKPOINT_H
+#define TRAIN_CHECKPOINT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "data/loader.h"
+#include "train/model.h"
+
+enum checkpoint_state { CHECKPOINT_TRAINING, CHECKPOINT_FINAL };
+
+/* Everything besides weights that a resumed run needs. */
+struct checkpoint_progress {
+	enum checkpoint_state state;
+	uint64_t step;
+	struct loader_position position;
+	double   best;                 /* monitored figure of the best epoch, NaN none */
+	uint64_t best_epoch;           /* from 1, 0 none                              */
+	uint64_t best_version;
+	uint64_t stale_epochs;
+	double   rate_factor;
+	uint64_t plateau_stale;
+	uint64_t skipped_steps;
+	struct parser_tally tally;     /* of the rows trained so far, all epochs      */
+};
+
+struct checkpoint_lock { int fd; };
+
+/* RS_EBUSY when another process holds it for longer than wait seconds. */
+enum rs_status checkpoint_lock(const char *directory, double wait, struct checkpoint_lock *out);
+void checkpoint_unlock(struct checkpoint_lock *lock);
+
+enum rs_status checkpoint_save(const char *directory, const struct model *m,
+	const struct checkpoint_progress *progress, int make_current, uint64_t *version);
+/* version 0: the one CURRENT names, else the newest complete one. */
+enum rs_status checkpoint_load(const char *directory, uint64_t version, const struct model_options *options,
+	struct model **out, struct checkpoint_progress *progress, uint64_t *loaded);
+enum rs_status checkpoint_set_current(const char *directory, uint64_t version);
+/* Removes all but the newest `keep` complete versions, CURRENT, and the listed ones;
+ * and what dead writers left behind. */
+enum rs_status checkpoint_prune(const char *directory, size_t keep, const uint64_t *also, size_t n_also);
+/* Complete versions, ascending; caller frees. */
+enum rs_status checkpoint_list(const char *directory, uint64_t **version, size_t *n);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * A trained (or fresh) model in memory: spec, schema, graph, dense parameters
+ * with their optimizer state, and the lookup that holds the tables.
+ *
+ * model_create() builds and initialises everything from a spec; model_load()
+ * (train/checkpoint.h) fills it from a version.  The model owns all of it.
+ */
+#ifndef TRAIN_MODEL_H
+#define TRAIN_MODEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "data/schema.h"
+#include "embed/lookup.h"
+#include "graph/graph.h"
+#include "kernel/kernel.h"
+#include "spec/spec.h"
+
+struct model {
+	struct spec   *spec;           /* owned                                       */
+	struct schema  schema;
+	const struct kernel_set *kernel;
+	struct graph  *graph;
+	struct lookup *lookup;
+	struct lookup_table *table;    /* [n_tables] same numbering as graph_table()  */
+	size_t  n_tables;
+	size_t  P;
+	float  *param, *slot_m, *slot_v;   /* [P] weights and optimizer state         */
+	uint64_t step;                 /* steps applied since the model was made      */
+	uint64_t skipped_steps;
+	double   rate_factor;          /* plateau: product of its reductions          */
+};
+
+struct model_options {
+	const char *kernel;            /* NULL = auto                                 */
+	size_t n_threads;
+	int    for_training;           /* 0: no optimizer state                       */
+};
+
+/* Takes the spec (also on failure). */
+enum rs_status model_create(struct spec *spec, const struct model_options *options, struct model **out);
+void model_free(struct model *m);
+
+/* Slots of a global batch: train.slots, or the largest power of two up to 8 that
+ * leaves slots of at least 512 rows; at least 1. */
+size_t model_slots(const struct settings *s);
+/* First row of slot i when B rows are cut into n slots. */
+size_t model_slot_begin(size_t B, size_t n_slots, size_t i);
+
+#endif

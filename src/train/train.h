@@ -1,0 +1,69 @@
+/*
+ * The training loop: epochs, evaluation, early stop, schedule, checkpoints,
+ * signals, time limit.  It reports through callbacks and knows no database.
+ */
+#ifndef TRAIN_TRAIN_H
+#define TRAIN_TRAIN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "data/loader.h"
+#include "spec/spec.h"
+#include "train/metric.h"
+#include "train/model.h"
+
+struct train_progress {            /* one row of the progress table               */
+	uint64_t epoch, rows, total_rows;     /* rows of this run; total 0 = unknown  */
+	uint64_t step;                 /* lifetime                                    */
+	double loss, loss_since_last, label_mean, prediction_mean;
+	double learning_rate, rows_per_s, wait_share, eta_s;
+};
+
+struct train_epoch {
+	uint64_t epoch, epochs, rows, skipped;
+	double   loss, seconds, learning_rate;
+	int      has_valid, is_best;
+	double   best;                 /* monitored figure so far                     */
+	struct metric_result valid;
+};
+
+struct train_callbacks {           /* any may be NULL; called by the main thread  */
+	void (*started)(void *context, const struct model *m, uint64_t total_rows);
+	void (*progress)(void *context, const struct train_progress *p);
+	void (*epoch)(void *context, const struct train_epoch *e);
+	void (*saved)(void *context, const char *directory, uint64_t version, uint64_t bytes);
+	void *context;
+};
+
+struct train_options {
+	const char *directory;         /* model directory                             */
+	const char *from;              /* warm start directory or NULL                */
+	int    reset_optimizer, reset_steps;
+	int    resume;                 /* go on with an unfinished run in directory   */
+	double progress_step;          /* integer >= 10: rows; 1 < f < 10: factor; 0 none */
+	double lock_wait;
+	const char *kernel;
+	volatile int *stop_signal;     /* set by a handler; checked every batch       */
+	struct train_callbacks callbacks;
+};
+
+struct train_summary {
+	uint64_t rows_read, rows_trained, rows_skipped, rows_zero_weight;
+	uint64_t epochs_done, best_epoch, step, skipped_steps;
+	double   seconds, loss;
+	int      has_valid;
+	struct metric_result valid;    /* of the weights that were kept               */
+	uint64_t version;              /* 0: nothing saved                            */
+	int      stopped_early, out_of_time;
+	const struct loader_file *file;   /* [n_files] ledger, owned by the summary   */
+	size_t   n_files;
+};
+
+/* Takes the spec.  RS_EDIVERGED, RS_ESIGNAL, RS_EPARTIAL are ends with a filled
+ * summary; free it with train_summary_free in every case. */
+enum rs_status train_run(struct spec *spec, const struct train_options *options, struct train_summary *out);
+void train_summary_free(struct train_summary *s);
+
+#endif
