@@ -62,6 +62,11 @@ enum rs_status argument_seconds(const struct arguments *a, const char *name, dou
 enum rs_status command_spec(const struct arguments *a, const char *const *extra, size_t n_extra,
 	struct spec **out, size_t *n_used);
 
+/* Path of the run database: --db, else RECSYS_TRAIN_DB, else db (runs.db of the
+ * spec; NULL: "runs.db") beside the model directory: relative to its parent.
+ * directory NULL: the working directory.  Caller frees. */
+enum rs_status command_db(const struct arguments *a, const char *directory, const char *db, char **out);
+
 /* stdout of results: checks every write, ends quietly on a closed pipe (141). */
 enum rs_status output_text(const char *text, size_t n);
 enum rs_status output_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
