@@ -13,6 +13,7 @@ struct json {
 	struct buffer text;
 	unsigned      depth;
 	unsigned char first[32];    /* by depth: no comma needed */
+	unsigned char array[32];    /* by depth: closes with ']' */
 };
 
 void json_init(struct json *j);

@@ -1,1 +1,10 @@
-librs_a_SOURCES += src/base/file.h src/base/hash.h src/base/json.h src/base/log.h src/base/memory.h src/base/number.h src/base/rng.h src/base/status.h src/base/thread.h 
+librs_a_SOURCES += \
+	src/base/file.c src/base/file.h \
+	src/base/hash.c src/base/hash.h \
+	src/base/json.c src/base/json.h \
+	src/base/log.c src/base/log.h \
+	src/base/memory.c src/base/memory.h \
+	src/base/number.c src/base/number.h \
+	src/base/rng.c src/base/rng.h \
+	src/base/status.c src/base/status.h \
+	src/base/thread.c src/base/thread.h

@@ -1,0 +1,182 @@
+/* Messages for people: one line, one write. */
+#include "base/log.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "base/status.h"
+#include "base/thread.h"
+
+enum { LINE_MAX_BYTES = 4096 };
+
+static const char *const level_name[] = {
+	[LOG_ERROR] = "error", [LOG_WARN] = "warning", [LOG_INFO] = "info", [LOG_DEBUG] = "debug",
+};
+
+static atomic_int      level_now = LOG_WARN;
+static atomic_int      file_now = -1;
+static atomic_int      file_json;
+static struct log_sink sink_now;       /* set once, before threads start */
+
+void
+log_set_level(enum log_level level)
+{
+	atomic_store_explicit(&level_now, (int)level, memory_order_relaxed);
+}
+
+enum log_level
+log_level(void)
+{
+	return (enum log_level)atomic_load_explicit(&level_now, memory_order_relaxed);
+}
+
+void
+log_set_file(int fd, int json)
+{
+	atomic_store_explicit(&file_json, json, memory_order_relaxed);
+	atomic_store_explicit(&file_now, fd, memory_order_release);
+}
+
+void
+log_set_sink(const struct log_sink *sink)
+{
+	sink_now = sink != NULL ? *sink : (struct log_sink){ 0 };
+}
+
+/* A message that cannot be written has nowhere else to go. */
+static void
+write_line(int fd, const char *line, size_t n)
+{
+	while (n > 0) {
+		const ssize_t done = write(fd, line, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return;
+		line += done;
+		n -= (size_t)done;
+	}
+}
+
+static void
+write_file_copy(enum log_level level, const char *line, size_t n, const char *text)
+{
+	const int fd = atomic_load_explicit(&file_now, memory_order_acquire);
+	struct json j;
+	char        now[24];
+
+	if (fd < 0)
+		return;
+	if (!atomic_load_explicit(&file_json, memory_order_relaxed)) {
+		write_line(fd, line, n);
+		return;
+	}
+	clock_utc(now);
+	json_init(&j);
+	json_open(&j, NULL, '{');
+	json_string(&j, "message_type", "log");
+	json_string(&j, "time", now);
+	json_string(&j, "level", level_name[level]);
+	json_string(&j, "text", text);
+	json_close(&j);
+	buffer_append(&j.text, "\n", 1);
+	write_line(fd, j.text.data, j.text.n);
+	json_free(&j);
+}
+
+/* text: one message; newlines inside it would look like other messages. */
+static void
+write_message(enum log_level level, const char *prefix, const char *text)
+{
+	char line[LINE_MAX_BYTES + 64];
+	int  n;
+
+	n = snprintf(line, sizeof(line) - 1, "recsys-train: %s%s", prefix, text);
+	if (n < 0)
+		return;
+	if ((size_t)n > sizeof(line) - 2)
+		n = (int)sizeof(line) - 2;
+	for (int i = 0; i < n; i++)
+		if (line[i] == '\n' || line[i] == '\r')
+			line[i] = ' ';
+	line[n++] = '\n';
+	write_line(STDERR_FILENO, line, (size_t)n);
+	write_file_copy(level, line, (size_t)n, text);
+}
+
+static void
+message(enum log_level level, const char *prefix, const char *format, va_list arguments)
+{
+	char text[LINE_MAX_BYTES];
+
+	vsnprintf(text, sizeof(text), format, arguments);
+	if (level == LOG_WARN && sink_now.warning != NULL)
+		sink_now.warning(sink_now.context, text);
+	if (level <= log_level())
+		write_message(level, prefix, text);
+}
+
+void
+log_error(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	message(LOG_ERROR, "error: ", format, arguments);
+	va_end(arguments);
+}
+
+void
+log_warn(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	message(LOG_WARN, "warning: ", format, arguments);
+	va_end(arguments);
+}
+
+void
+log_info(const char *format, ...)
+{
+	va_list arguments;
+
+	if (log_level() < LOG_INFO)
+		return;
+	va_start(arguments, format);
+	message(LOG_INFO, "", format, arguments);
+	va_end(arguments);
+}
+
+void
+log_debug(const char *format, ...)
+{
+	va_list arguments;
+
+	if (log_level() < LOG_DEBUG)
+		return;
+	va_start(arguments, format);
+	message(LOG_DEBUG, "debug: ", format, arguments);
+	va_end(arguments);
+}
+
+void
+log_failure(void)
+{
+	const struct rs_failure *f = rs_failure();
+	char                     prefix[sizeof(f->where) + 16];
+
+	if (f->status == RS_OK)
+		return;
+	snprintf(prefix, sizeof(prefix), "%s%serror: ", f->where, f->where[0] != '\0' ? ": " : "");
+	write_message(LOG_ERROR, prefix, f->text[0] != '\0' ? f->text : rs_status_text(f->status));
+	if (f->hint[0] != '\0')
+		write_message(LOG_ERROR, "hint: ", f->hint);
+}

@@ -1,0 +1,352 @@
+/* Threads: how many, the barrier, the queue, the clocks. */
+#include "base/thread.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/number.h"
+
+#define BARRIER_SPIN_NS ((int64_t)2000000)
+
+static size_t
+affinity_count(void)
+{
+	const long all = sysconf(_SC_NPROCESSORS_ONLN);
+	const int  n_max = 1 << 16;
+	cpu_set_t *set = CPU_ALLOC(n_max);
+	size_t     n = all > 0 ? (size_t)all : 1;
+
+	if (set == NULL)
+		return n;
+	if (sched_getaffinity(0, CPU_ALLOC_SIZE(n_max), set) == 0)
+		n = (size_t)CPU_COUNT_S(CPU_ALLOC_SIZE(n_max), set);
+	CPU_FREE(set);
+	return n > 0 ? n : 1;
+}
+
+/* First word of text that is a whole number; 0 on success. */
+static int
+take_number(const char **text, int64_t *out)
+{
+	const size_t n = strcspn(*text, " \n");
+
+	if (!number_i64(*text, n, out))
+		return -1;
+	*text += n + ((*text)[n] != '\0');
+	return 0;
+}
+
+/* Reads up to two numbers of a cgroup file; text that is no number ("max") is -1. */
+static int
+read_numbers(const char *directory, const char *name, int64_t out[2])
+{
+	char        path[PATH_MAX], text[128];
+	const char *at = text;
+	ssize_t     n;
+	int         fd;
+
+	if (snprintf(path, sizeof(path), "%s/%s", directory, name) >= (int)sizeof(path))
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	out[0] = out[1] = -1;
+	if (take_number(&at, &out[0]) == 0)
+		(void)take_number(&at, &out[1]);
+	return 0;
+}
+
+static size_t
+quota_of_directory(const char *directory)
+{
+	int64_t v[2], period[2];
+
+	if (read_numbers(directory, "cpu.max", v) == 0) {
+		if (v[0] > 0 && v[1] > 0)
+			return (size_t)((v[0] + v[1] - 1) / v[1]);
+		return SIZE_MAX;
+	}
+	if (read_numbers(directory, "cpu.cfs_quota_us", v) == 0 && v[0] > 0 &&
+	    read_numbers(directory, "cpu.cfs_period_us", period) == 0 && period[0] > 0)
+		return (size_t)((v[0] + period[0] - 1) / period[0]);
+	return SIZE_MAX;
+}
+
+/* The smallest quota from the group up to the root: an ancestor's binds too. */
+static size_t
+quota_of_path(const char *mount, const char *group)
+{
+	char   path[PATH_MAX];
+	size_t n = SIZE_MAX;
+	char  *slash;
+
+	if (snprintf(path, sizeof(path), "%s%s", mount, group) >= (int)sizeof(path))
+		return SIZE_MAX;
+	for (;;) {
+		const size_t here = quota_of_directory(path);
+
+		n = here < n ? here : n;
+		slash = strrchr(path, '/');
+		if (strlen(path) <= strlen(mount) || slash == NULL || slash < path + strlen(mount))
+			break;
+		*slash = '\0';
+	}
+	return n;
+}
+
+/* Line of /proc/self/cgroup: "0::/group" (v2) or "4:cpu,cpuacct:/group" (v1). */
+static size_t
+quota_of_line(char *line)
+{
+	char *controllers = strchr(line, ':'), *group;
+
+	if (controllers == NULL || (group = strchr(controllers + 1, ':')) == NULL)
+		return SIZE_MAX;
+	*group++ = '\0';
+	controllers++;
+	if (controllers[0] == '\0')
+		return quota_of_path("/sys/fs/cgroup", group);
+	if (strcmp(controllers, "cpu") == 0 || strncmp(controllers, "cpu,", 4) == 0 ||
+	    strstr(controllers, ",cpu,") != NULL)
+		return quota_of_path("/sys/fs/cgroup/cpu", group);
+	return SIZE_MAX;
+}
+
+static size_t
+cgroup_count(void)
+{
+	/* A container sees its own group at the root, whatever its path says. */
+	size_t n = quota_of_directory("/sys/fs/cgroup");
+	size_t v1 = quota_of_directory("/sys/fs/cgroup/cpu");
+	char   text[4096], *line, *next;
+	int    fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
+	ssize_t got;
+
+	n = v1 < n ? v1 : n;
+	if (fd < 0)
+		return n;
+	got = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[got > 0 ? got : 0] = '\0';
+	for (line = text; *line != '\0'; line = next) {
+		size_t here;
+
+		next = line + strcspn(line, "\n");
+		if (*next != '\0')
+			*next++ = '\0';
+		here = quota_of_line(line);
+		n = here < n ? here : n;
+	}
+	return n;
+}
+
+size_t
+thread_auto_count(const char **why)
+{
+	const size_t affinity = affinity_count(), quota = cgroup_count();
+
+	*why = quota < affinity ? "cgroup" : "affinity";
+	if (quota < affinity)
+		return quota > 0 ? quota : 1;
+	return affinity;
+}
+
+enum rs_status
+thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *argument)
+{
+	const int error = pthread_create(thread, NULL, run, argument);
+	char      short_name[16];
+
+	if (error != 0)
+		return rs_fail(RS_ERESOURCE, "cannot start thread '%s': %s", name, strerror(error));
+	snprintf(short_name, sizeof(short_name), "%s", name);
+	pthread_setname_np(*thread, short_name);
+	return RS_OK;
+}
+
+void
+thread_join(pthread_t thread)
+{
+	const int error = pthread_join(thread, NULL);
+
+	assert(error == 0);
+	(void)error;
+}
+
+static inline void
+pause_briefly(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	__asm__ volatile("yield");
+#endif
+}
+
+static int64_t
+clock_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+void
+barrier_init(struct barrier *b, unsigned n, size_t n_cores)
+{
+	atomic_init(&b->arrived, 0);
+	atomic_init(&b->generation, 0);
+	atomic_init(&b->sleepers, 0);
+	b->n = n;
+	b->spin = n <= n_cores;
+}
+
+/* 1 when the generation changed within BARRIER_SPIN_NS.  clock_gettime is no
+ * system call (vDSO) and is asked once in 256 looks. */
+static int
+spin(struct barrier *b, unsigned generation)
+{
+	int64_t until = 0;
+
+	for (unsigned look = 1; ; look++) {
+		if (atomic_load_explicit(&b->generation, memory_order_acquire) != generation)
+			return 1;
+		pause_briefly();
+		if (look % 256 != 0)
+			continue;
+		if (until == 0)
+			until = clock_ns() + BARRIER_SPIN_NS;
+		else if (clock_ns() > until)
+			return 0;
+	}
+}
+
+static void
+sleep_until_changed(struct barrier *b, unsigned generation)
+{
+	atomic_fetch_add(&b->sleepers, 1);
+	while (atomic_load(&b->generation) == generation)
+		syscall(SYS_futex, &b->generation, FUTEX_WAIT_PRIVATE, generation, NULL, NULL, 0);
+	atomic_fetch_sub(&b->sleepers, 1);
+}
+
+void
+barrier_wait(struct barrier *b)
+{
+	const unsigned generation = atomic_load_explicit(&b->generation, memory_order_acquire);
+
+	if (atomic_fetch_add(&b->arrived, 1) + 1 == b->n) {
+		atomic_store_explicit(&b->arrived, 0, memory_order_relaxed);
+		/* Both sequentially consistent: a sleeper is either seen here or sees
+		 * the new generation before it sleeps. */
+		atomic_store(&b->generation, generation + 1);
+		if (atomic_load(&b->sleepers) > 0)
+			syscall(SYS_futex, &b->generation, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+		return;
+	}
+	if (b->spin && spin(b, generation))
+		return;
+	sleep_until_changed(b, generation);
+}
+
+enum rs_status
+queue_init(struct queue *q, size_t capacity)
+{
+	*q = (struct queue){ .capacity = capacity };
+	assert(capacity > 0);
+	RS_TRY(memory_alloc(capacity, sizeof(*q->item), &q->item));
+	pthread_mutex_init(&q->lock, NULL);
+	pthread_cond_init(&q->not_empty, NULL);
+	pthread_cond_init(&q->not_full, NULL);
+	return RS_OK;
+}
+
+void
+queue_free(struct queue *q)
+{
+	if (q->item == NULL)
+		return;
+	pthread_mutex_destroy(&q->lock);
+	pthread_cond_destroy(&q->not_empty);
+	pthread_cond_destroy(&q->not_full);
+	free(q->item);
+	q->item = NULL;
+}
+
+int
+queue_put(struct queue *q, void *item)
+{
+	int open;
+
+	pthread_mutex_lock(&q->lock);
+	while (!q->closed && q->n == q->capacity)
+		pthread_cond_wait(&q->not_full, &q->lock);
+	open = !q->closed;
+	if (open) {
+		q->item[(q->head + q->n++) % q->capacity] = item;
+		pthread_cond_signal(&q->not_empty);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return open;
+}
+
+void *
+queue_take(struct queue *q)
+{
+	void *item = NULL;
+
+	pthread_mutex_lock(&q->lock);
+	while (!q->closed && q->n == 0)
+		pthread_cond_wait(&q->not_empty, &q->lock);
+	if (q->n > 0) {
+		item = q->item[q->head];
+		q->head = (q->head + 1) % q->capacity;
+		q->n--;
+		pthread_cond_signal(&q->not_full);
+	}
+	pthread_mutex_unlock(&q->lock);
+	return item;
+}
+
+void
+queue_close(struct queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->closed = 1;
+	pthread_cond_broadcast(&q->not_empty);
+	pthread_cond_broadcast(&q->not_full);
+	pthread_mutex_unlock(&q->lock);
+}
+
+double
+clock_seconds(void)
+{
+	return (double)clock_ns() * 1e-9;
+}
+
+void
+clock_utc(char out[24])
+{
+	const time_t now = time(NULL);
+	struct tm    t;
+
+	gmtime_r(&now, &t);
+	strftime(out, 24, "%Y-%m-%dT%H:%M:%SZ", &t);
+}
