@@ -1,9 +1,11 @@
 /*
- * Commands: one file each, one row each in command_table (cmd/command_table.c).
+ * Commands: one file each, one row each in COMMAND_LIST (cmd/command_list.h).
  *
- * A row owns its options; the same rows parse the command line and print --help,
- * the man page's OPTIONS and the shell completions.  run() returns a status whose
- * failure was recorded by rs_fail(); main prints it and exits with its code.
+ * cmd/train.c defines `const struct command command_train` and its row is
+ * ROW(train); nothing else is edited.  A command owns its options; the same rows
+ * parse the command line and print --help, the man page's OPTIONS and the shell
+ * completions.  run() returns a status whose failure was recorded by rs_fail();
+ * main prints it and exits with its code.
  */
 #ifndef CMD_COMMAND_H
 #define CMD_COMMAND_H
@@ -12,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "cmd/command_list.h"
 #include "spec/spec.h"
 
 struct command_option {
@@ -42,8 +45,17 @@ struct command {
 	enum rs_status (*run)(const struct arguments *a);
 };
 
-extern const struct command command_table[];            /* ends with a NULL name  */
+extern const struct command *const command_table[];     /* ends with NULL         */
 extern const struct command_option command_global[];    /* options of every command */
+
+#define ROW(name) extern const struct command command_##name;
+COMMAND_LIST(ROW)
+#undef ROW
+
+/* Number of the signal that asked the program to stop, 0 none; RS_ESIGNAL exits
+ * with 128 plus it.  A second signal of the kind ends the program at once. */
+extern volatile int command_stop_signal;
+void command_catch_signals(void);                /* SIGINT, SIGTERM              */
 
 /* The last value of an option (given or global), NULL if absent; flags give "". */
 const char *argument(const struct arguments *a, const char *name);
@@ -56,7 +68,7 @@ enum rs_status argument_double(const struct arguments *a, const char *name, doub
 enum rs_status argument_seconds(const struct arguments *a, const char *name, double *inout);   /* 50m, 2h, 30 */
 
 /* The spec of a command: positional 0, else RECSYS_TRAIN_SPEC, else ./recsys.ini,
- * with --layer files and -o overrides; prints every problem and fails with
+ * with --layer files, -o overrides and -j; prints every problem and fails with
  * RS_ESPEC.  *n_used is the number of positionals taken (0 or 1).  extra: further
  * "section.key=value" overrides made from the command's own options. */
 enum rs_status command_spec(const struct arguments *a, const char *const *extra, size_t n_extra,
@@ -66,6 +78,12 @@ enum rs_status command_spec(const struct arguments *a, const char *const *extra,
  * spec; NULL: "runs.db") beside the model directory: relative to its parent.
  * directory NULL: the working directory.  Caller frees. */
 enum rs_status command_db(const struct arguments *a, const char *directory, const char *db, char **out);
+
+/* The run database: --db, else RECSYS_TRAIN_DB, else runs.db of the spec (spec may
+ * be NULL), else runs.db beside the model directory (directory may be NULL: in the
+ * working directory).  Caller frees. */
+enum rs_status command_database(const struct arguments *a, const struct spec *spec, const char *directory,
+	char **out);
 
 /* stdout of results: checks every write, ends quietly on a closed pipe (141). */
 enum rs_status output_text(const char *text, size_t n);

@@ -1,1 +1,1 @@
-librs_a_SOURCES += src/cmd/command.h 
+librs_a_SOURCES += src/cmd/command.h src/cmd/command_list.h

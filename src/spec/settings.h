@@ -86,6 +86,7 @@ struct field_settings {
 	enum table_kind table;
 	enum row_optimizer_kind optimizer;  /* resolved: own, else [embedding]      */
 	double  learning_rate, l2;          /* resolved likewise                    */
+	int     scheduled;                  /* 0: gave its own learning_rate        */
 	size_t  line;                       /* of the section, for messages         */
 	const char *file;
 };

@@ -7,7 +7,8 @@
  * gives equal settings, so a model directory needs nothing else.  A struct spec
  * owns all strings of its settings.  Paths in data.* and model.path are relative
  * to the directory of the file that gave them (-o: to the working directory)
- * and are resolved here; ${NAME} expands in path values only.
+ * and are resolved here (relative to the working directory; printed absolute);
+ * ${NAME} expands in path values only.
  */
 #ifndef SPEC_SPEC_H
 #define SPEC_SPEC_H
@@ -24,6 +25,8 @@ struct spec_input {
 	const char *const *set;        /* [n_sets] "section.key=value" or "field NAME.key=value" */
 	size_t             n_sets;
 	int                lenient;    /* unknown keys warn                          */
+	const char *const *model_type; /* known models, ends with NULL; NULL: any    */
+	const char *(*environment)(const char *name);   /* for ${NAME}; NULL: none   */
 };
 
 struct spec_problem {

@@ -1,0 +1,8 @@
+/* Every command, in the order of the help.  ROW(x): cmd/x.c defines
+ * `const struct command command_x`. */
+#ifndef CMD_COMMAND_LIST_H
+#define CMD_COMMAND_LIST_H
+
+#define COMMAND_LIST(ROW)
+
+#endif
