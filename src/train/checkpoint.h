@@ -27,13 +27,17 @@ struct checkpoint_progress {
 	struct loader_position position;
 	double   best;                 /* monitored figure of the best epoch, NaN none */
 	uint64_t best_epoch;           /* from 1, 0 none                              */
-	uint64_t best_version;
+	uint64_t best_version;         /* CHECKPOINT_ITSELF: the version being saved  */
 	uint64_t stale_epochs;
 	double   rate_factor;
 	uint64_t plateau_stale;
-	uint64_t skipped_steps;
+	uint64_t skipped_steps, skipped_in_a_row;
+	uint64_t schedule_start;       /* step at which the schedule counts from 0    */
+	uint64_t seed;
 	struct parser_tally tally;     /* of the rows trained so far, all epochs      */
 };
+
+#define CHECKPOINT_ITSELF UINT64_MAX
 
 struct checkpoint_lock { int fd; };
 
@@ -41,11 +45,22 @@ struct checkpoint_lock { int fd; };
 enum rs_status checkpoint_lock(const char *directory, double wait, struct checkpoint_lock *out);
 void checkpoint_unlock(struct checkpoint_lock *lock);
 
+/* *version and *bytes (may be NULL) describe what was written. */
 enum rs_status checkpoint_save(const char *directory, const struct model *m,
-	const struct checkpoint_progress *progress, int make_current, uint64_t *version);
+	const struct checkpoint_progress *progress, int make_current, uint64_t *version, uint64_t *bytes);
 /* version 0: the one CURRENT names, else the newest complete one. */
 enum rs_status checkpoint_load(const char *directory, uint64_t version, const struct model_options *options,
 	struct model **out, struct checkpoint_progress *progress, uint64_t *loaded);
+/* Fills a model made from another spec: every parameter and table of it must be
+ * in the version with the same shape (RS_ESPEC names the first that is not).
+ * with_state 0 leaves the optimizers at their start. */
+enum rs_status checkpoint_fill(const char *directory, uint64_t version, int with_state, struct model *m,
+	struct checkpoint_progress *progress);
+/* Verifies a version and reads its MANIFEST; version 0 as in checkpoint_load(). */
+enum rs_status checkpoint_peek(const char *directory, uint64_t version,
+	struct checkpoint_progress *progress, uint64_t *found);
+/* The spec a version was trained with; version as checkpoint_peek() gave it. */
+enum rs_status checkpoint_spec(const char *directory, uint64_t version, struct spec **out);
 enum rs_status checkpoint_set_current(const char *directory, uint64_t version);
 /* Removes all but the newest `keep` complete versions, CURRENT, and the listed ones;
  * and what dead writers left behind. */

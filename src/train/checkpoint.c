@@ -1,0 +1,562 @@
+/* Model versions: saved whole or not at all, verified before use, pruned. */
+#include "train/checkpoint.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "train/dense_file.h"
+#include "train/manifest.h"
+
+#define CURRENT_NAME  "CURRENT"
+#define VERSION_LIMIT 999999999u
+#define SPEC_LIMIT    ((size_t)64 << 20)
+
+enum { NAME_SIZE = 400, VERSION_NAME_SIZE = 32 };
+
+/* --- names --------------------------------------------------------------- */
+
+static void
+version_name(char out[VERSION_NAME_SIZE], uint64_t version)
+{
+	snprintf(out, VERSION_NAME_SIZE, "v%06" PRIu64, version);
+}
+
+/* The number of "v000012", 0 for any other name. */
+static uint64_t
+version_of_name(const char *name)
+{
+	char again[VERSION_NAME_SIZE];
+	uint64_t version;
+
+	if (name[0] != 'v' || !number_u64(name + 1, strlen(name + 1), &version) || version > VERSION_LIMIT)
+		return 0;
+	version_name(again, version);
+	return strcmp(again, name) == 0 ? version : 0;
+}
+
+static enum rs_status
+version_path(const char *directory, uint64_t version, char **out)
+{
+	char name[VERSION_NAME_SIZE];
+
+	version_name(name, version);
+	return file_join(directory, name, out);
+}
+
+/* "table-C1.linear.0-of-1.bin"; bytes that a file name should not have as %XX. */
+static void
+table_file_name(char out[NAME_SIZE], const char *table)
+{
+	size_t n = (size_t)snprintf(out, NAME_SIZE, "table-");
+
+	for (const char *c = table; *c != '\0' && n + 20 < NAME_SIZE; c++) {
+		const int plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z')
+			|| (*c >= 'a' && *c <= 'z') || strchr("._-", *c) != NULL;
+		n += (size_t)snprintf(out + n, NAME_SIZE - n, plain ? "%c" : "%%%02X", (unsigned char)*c);
+	}
+	snprintf(out + n, NAME_SIZE - n, ".0-of-1.bin");
+}
+
+/* --- listing ------------------------------------------------------------- */
+
+static int
+compare_versions(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* A version with a MANIFEST is complete: the directory was renamed after it. */
+static int
+has_manifest(const char *directory, uint64_t version)
+{
+	char *path;
+	struct stat st;
+
+	if (version_path(directory, version, &path) != RS_OK)
+		return 0;
+	char *manifest;
+	const enum rs_status status = file_join(path, "MANIFEST", &manifest);
+	const int found = status == RS_OK && stat(manifest, &st) == 0;
+	if (status == RS_OK)
+		free(manifest);
+	free(path);
+	return found;
+}
+
+enum rs_status
+checkpoint_list(const char *directory, uint64_t **version, size_t *n)
+{
+	DIR *const dir = opendir(directory);
+	size_t capacity = 0;
+	enum rs_status status = RS_OK;
+
+	*version = NULL;
+	*n = 0;
+	if (dir == NULL)
+		return errno == ENOENT ? RS_OK
+			: rs_fail(RS_ENOINPUT, "cannot read the model directory '%s': %s", directory, strerror(errno));
+	for (const struct dirent *e; status == RS_OK && (e = readdir(dir)) != NULL; ) {
+		const uint64_t v = version_of_name(e->d_name);
+		if (v == 0 || !has_manifest(directory, v))
+			continue;
+		if (*n == capacity) {
+			capacity = capacity ? 2 * capacity : 16;
+			uint64_t *const grown = realloc(*version, capacity * sizeof *grown);
+			if (grown == NULL) {
+				status = rs_fail(RS_ERESOURCE, "no memory for a list of %zu versions", capacity);
+				break;
+			}
+			*version = grown;
+		}
+		(*version)[(*n)++] = v;
+	}
+	closedir(dir);
+	if (*n > 0)
+		qsort(*version, *n, sizeof **version, compare_versions);
+	return status;
+}
+
+/* What CURRENT names; 0 when there is none or it cannot be read. */
+static uint64_t
+current_version(const char *directory)
+{
+	char *path, *text = NULL;
+	size_t n;
+	uint64_t version = 0;
+
+	if (file_join(directory, CURRENT_NAME, &path) != RS_OK)
+		return 0;
+	if (access(path, F_OK) == 0 && file_read(path, NAME_SIZE, &text, &n) == RS_OK) {
+		text[strcspn(text, "\n")] = '\0';
+		version = version_of_name(text);
+	}
+	free(text);
+	free(path);
+	return version;
+}
+
+enum rs_status
+checkpoint_set_current(const char *directory, uint64_t version)
+{
+	char name[VERSION_NAME_SIZE + 1], *path;
+
+	version_name(name, version);
+	const size_t n = strlen(name);
+	name[n] = '\n';
+	RS_TRY(file_join(directory, CURRENT_NAME, &path));
+	const enum rs_status status = file_replace(path, name, n + 1);
+	free(path);
+	return status;
+}
+
+/* --- saving -------------------------------------------------------------- */
+
+struct saving {
+	const struct model *model;
+	const char *directory;         /* the temporary one                           */
+	struct manifest manifest;
+};
+
+static enum rs_status
+write_spec(struct saving *s, size_t table, struct file_writer *w)
+{
+	struct buffer text;
+
+	(void)table;
+	buffer_init(&text, SPEC_LIMIT);
+	enum rs_status status = spec_print(s->model->spec, 0, &text);
+	if (status == RS_OK)
+		status = file_writer_write(w, text.data, text.n);
+	buffer_free(&text);
+	return status;
+}
+
+static enum rs_status
+write_dense(struct saving *s, size_t table, struct file_writer *w)
+{
+	(void)table;
+	return dense_file_write(s->model, w);
+}
+
+static enum rs_status
+write_table(struct saving *s, size_t table, struct file_writer *w)
+{
+	struct lookup *const l = s->model->lookup;
+
+	return l->ops->save(l, table, w);
+}
+
+static enum rs_status
+save_file(struct saving *s, const char *name, size_t table,
+	enum rs_status (*write)(struct saving *, size_t, struct file_writer *))
+{
+	struct file_writer w;
+	char *path;
+
+	RS_TRY(file_join(s->directory, name, &path));
+	enum rs_status status = file_writer_open(&w, path);
+	free(path);
+	RS_TRY(status);
+	status = write(s, table, &w);
+	if (status == RS_OK)
+		status = file_writer_commit(&w);
+	if (status == RS_OK)
+		status = manifest_add(&s->manifest, name, &w);
+	file_writer_close(&w);
+	return status;
+}
+
+static enum rs_status
+save_files(struct saving *s)
+{
+	RS_TRY(save_file(s, "spec.ini", 0, write_spec));
+	RS_TRY(save_file(s, "dense.bin", 0, write_dense));
+	for (size_t t = 0; t < s->model->n_tables; t++) {
+		char name[NAME_SIZE];
+
+		table_file_name(name, s->model->table[t].name);
+		RS_TRY(save_file(s, name, t, write_table));
+	}
+	RS_TRY(manifest_write(&s->manifest, s->directory));
+	return file_sync_directory(s->directory);
+}
+
+static enum rs_status
+publish(const char *directory, const char *temporary, const char *final)
+{
+	if (rename(temporary, final) != 0)
+		return rs_fail(RS_EIO, "cannot rename '%s' to '%s': %s", temporary, final, strerror(errno));
+	return file_sync_directory(directory);
+}
+
+static enum rs_status
+save_version(struct saving *s, const char *directory)
+{
+	char name[NAME_SIZE], *temporary = NULL, *final = NULL;
+
+	snprintf(name, sizeof name, ".tmp-v%06" PRIu64 "-%ld", s->manifest.version, (long)getpid());
+	enum rs_status status = file_join(directory, name, &temporary);
+	if (status == RS_OK)
+		status = version_path(directory, s->manifest.version, &final);
+	if (status == RS_OK)
+		status = file_make_directories(temporary);
+	if (status == RS_OK) {
+		s->directory = temporary;
+		status = save_files(s);
+		if (status == RS_OK)
+			status = publish(directory, temporary, final);
+		if (status != RS_OK) {
+			struct rs_failure failure;
+
+			rs_failure_take(&failure);
+			file_remove_tree(temporary);
+			status = rs_failure_put(&failure);
+		}
+	}
+	free(final);
+	free(temporary);
+	return status;
+}
+
+enum rs_status
+checkpoint_save(const char *directory, const struct model *m,
+	const struct checkpoint_progress *progress, int make_current, uint64_t *version, uint64_t *bytes)
+{
+	uint64_t *list;
+	size_t n;
+	struct saving s = { .model = m };
+
+	RS_TRY(file_make_directories(directory));
+	enum rs_status status = checkpoint_list(directory, &list, &n);
+	s.manifest.version = n > 0 ? list[n - 1] + 1 : 1;
+	free(list);
+	RS_TRY(status);
+	s.manifest.parent = current_version(directory);
+	s.manifest.progress = *progress;
+	if (progress->best_version == CHECKPOINT_ITSELF)
+		s.manifest.progress.best_version = s.manifest.version;
+	status = save_version(&s, directory);
+	if (status == RS_OK && make_current)
+		status = checkpoint_set_current(directory, s.manifest.version);
+	if (version != NULL)
+		*version = s.manifest.version;
+	if (bytes != NULL)
+		*bytes = manifest_bytes(&s.manifest);
+	manifest_free(&s.manifest);
+	return status;
+}
+
+/* --- loading ------------------------------------------------------------- */
+
+static enum rs_status
+fill_tables(struct model *m, const char *path, const struct manifest *manifest)
+{
+	for (size_t t = 0; t < m->n_tables; t++) {
+		char name[NAME_SIZE], *file;
+		size_t i = 0;
+
+		table_file_name(name, m->table[t].name);
+		while (i < manifest->n_files && strcmp(manifest->file[i].name, name) != 0)
+			i++;
+		if (i == manifest->n_files)
+			return rs_fail_at(RS_ESPEC, path, 0, 0, "the model saved has no table '%s'", m->table[t].name);
+		RS_TRY(file_join(path, name, &file));
+		const enum rs_status status = m->lookup->ops->load(m->lookup, t, (const char *const *)&file, 1);
+		free(file);
+		RS_TRY(status);
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+fill_model(struct model *m, const char *path, const struct manifest *manifest, int with_state)
+{
+	char *dense;
+	int had_state;
+
+	RS_TRY(file_join(path, "dense.bin", &dense));
+	enum rs_status status = dense_file_load(m, dense, with_state, &had_state);
+	free(dense);
+	RS_TRY(status);
+	if (with_state && !had_state && m->slot_m != NULL)
+		log_warn("'%s' has no optimizer state: the optimizers start anew", path);
+	m->rate_factor = manifest->progress.rate_factor;
+	return fill_tables(m, path, manifest);
+}
+
+/* Opens a version: MANIFEST read, every file verified. */
+static enum rs_status
+open_version(const char *directory, uint64_t version, struct manifest *out, char **path)
+{
+	RS_TRY(version_path(directory, version, path));
+	enum rs_status status = manifest_read(out, *path);
+	if (status == RS_OK) {
+		status = manifest_verify(out, *path);
+		if (status != RS_OK)
+			manifest_free(out);
+	}
+	if (status != RS_OK)
+		free(*path);
+	return status;
+}
+
+static void
+warn_fallback(uint64_t version)
+{
+	const struct rs_failure *const f = rs_failure();
+
+	log_warn("%s%s%s; falling back to the former version v%06" PRIu64,
+		f->where, f->where[0] ? ": " : "", f->text, version);
+}
+
+/* The sound version nearest below `version`, with a warning for each that is not. */
+static enum rs_status
+open_former(const char *directory, const uint64_t *list, size_t n, struct manifest *out, char **path)
+{
+	enum rs_status status = RS_OK;
+
+	while (n > 0) {
+		status = open_version(directory, list[n - 1], out, path);
+		if (status == RS_OK)
+			return RS_OK;
+		if (n > 1)
+			warn_fallback(list[n - 2]);
+		n--;
+	}
+	return status;
+}
+
+static enum rs_status
+open_newest(const char *directory, struct manifest *out, char **path)
+{
+	uint64_t *list;
+	size_t n;
+
+	RS_TRY(checkpoint_list(directory, &list, &n));
+	if (n == 0) {
+		free(list);
+		return rs_fail(RS_ENOINPUT, "no complete model version in '%s'", directory);
+	}
+	const uint64_t current = current_version(directory);
+	size_t upto = n;
+	while (current != 0 && upto > 0 && list[upto - 1] > current)
+		upto--;
+	if (current != 0 && (upto == 0 || list[upto - 1] != current))
+		log_warn("'%s/CURRENT' names v%06" PRIu64 ", which is not there", directory, current);
+	const enum rs_status status = open_former(directory, list, upto > 0 ? upto : n, out, path);
+	free(list);
+	return status;
+}
+
+static enum rs_status
+open_any(const char *directory, uint64_t version, struct manifest *out, char **path)
+{
+	return version != 0 ? open_version(directory, version, out, path)
+		: open_newest(directory, out, path);
+}
+
+static enum rs_status
+spec_of_version(const char *path, struct spec **out)
+{
+	char *file, *text = NULL;
+	size_t n;
+
+	*out = NULL;
+	RS_TRY(file_join(path, "spec.ini", &file));
+	enum rs_status status = file_read(file, SPEC_LIMIT, &text, &n);
+	if (status == RS_OK)
+		status = spec_load_text(text, file, out);
+	if (status != RS_OK) {
+		spec_free(*out);
+		*out = NULL;
+	}
+	free(text);
+	free(file);
+	return status;
+}
+
+enum rs_status
+checkpoint_load(const char *directory, uint64_t version, const struct model_options *options,
+	struct model **out, struct checkpoint_progress *progress, uint64_t *loaded)
+{
+	struct manifest manifest;
+	struct spec *spec;
+	char *path;
+
+	*out = NULL;
+	RS_TRY(open_any(directory, version, &manifest, &path));
+	enum rs_status status = spec_of_version(path, &spec);
+	if (status == RS_OK)
+		status = model_create(spec, options, out);
+	if (status == RS_OK)
+		status = fill_model(*out, path, &manifest, options->for_training);
+	if (status != RS_OK) {
+		model_free(*out);
+		*out = NULL;
+	}
+	if (status == RS_OK && progress != NULL)
+		*progress = manifest.progress;
+	if (loaded != NULL)
+		*loaded = manifest.version;
+	manifest_free(&manifest);
+	free(path);
+	return status;
+}
+
+enum rs_status
+checkpoint_fill(const char *directory, uint64_t version, int with_state, struct model *m,
+	struct checkpoint_progress *progress)
+{
+	struct manifest manifest;
+	char *path;
+
+	RS_TRY(open_any(directory, version, &manifest, &path));
+	const enum rs_status status = fill_model(m, path, &manifest, with_state);
+	if (status == RS_OK && progress != NULL)
+		*progress = manifest.progress;
+	manifest_free(&manifest);
+	free(path);
+	return status;
+}
+
+enum rs_status
+checkpoint_peek(const char *directory, uint64_t version,
+	struct checkpoint_progress *progress, uint64_t *found)
+{
+	struct manifest manifest;
+	char *path;
+
+	RS_TRY(open_any(directory, version, &manifest, &path));
+	if (progress != NULL)
+		*progress = manifest.progress;
+	if (found != NULL)
+		*found = manifest.version;
+	manifest_free(&manifest);
+	free(path);
+	return RS_OK;
+}
+
+enum rs_status
+checkpoint_spec(const char *directory, uint64_t version, struct spec **out)
+{
+	char *path;
+
+	RS_TRY(version_path(directory, version, &path));
+	const enum rs_status status = spec_of_version(path, out);
+	free(path);
+	return status;
+}
+
+/* --- pruning ------------------------------------------------------------- */
+
+static int
+is_listed(uint64_t version, const uint64_t *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i] == version)
+			return 1;
+	return 0;
+}
+
+static enum rs_status
+remove_version(const char *directory, uint64_t version)
+{
+	char *path;
+
+	RS_TRY(version_path(directory, version, &path));
+	const enum rs_status status = file_remove_tree(path);
+	free(path);
+	return status;
+}
+
+/* Temporary files and directories; whoever holds the lock has none. */
+static enum rs_status
+remove_leftovers(const char *directory)
+{
+	DIR *const dir = opendir(directory);
+	enum rs_status status = RS_OK;
+
+	if (dir == NULL)
+		return RS_OK;
+	for (const struct dirent *e; status == RS_OK && (e = readdir(dir)) != NULL; ) {
+		char *path;
+
+		if (strncmp(e->d_name, ".tmp-", 5) != 0)
+			continue;
+		status = file_join(directory, e->d_name, &path);
+		if (status == RS_OK) {
+			status = file_remove_tree(path);
+			free(path);
+		}
+	}
+	closedir(dir);
+	return status;
+}
+
+enum rs_status
+checkpoint_prune(const char *directory, size_t keep, const uint64_t *also, size_t n_also)
+{
+	uint64_t *list;
+	size_t n;
+	const uint64_t current = current_version(directory);
+
+	RS_TRY(remove_leftovers(directory));
+	enum rs_status status = checkpoint_list(directory, &list, &n);
+	for (size_t i = 0; status == RS_OK && i + keep < n; i++)
+		if (list[i] != current && !is_listed(list[i], also, n_also))
+			status = remove_version(directory, list[i]);
+	free(list);
+	return status;
+}
