@@ -8,3 +8,4 @@ librs_a_SOURCES += \
 	src/base/rng.c src/base/rng.h \
 	src/base/status.c src/base/status.h \
 	src/base/thread.c src/base/thread.h
+librs_a_SOURCES += src/base/tree.h

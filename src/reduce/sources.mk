@@ -1,1 +1,1 @@
-librs_a_SOURCES += src/reduce/reducer.h 
+librs_a_SOURCES += src/reduce/reducer.h src/reduce/shm.c

@@ -1,5 +1,1 @@
-EXTRA_DIST += tests/test.h
-check_PROGRAMS += \
-	tests/base/hash_test \
-	tests/base/number_test \
-	tests/base/rng_test
+# tests of base

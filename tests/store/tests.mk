@@ -1,1 +1,1 @@
-check_PROGRAMS += tests/store/store_test
+# tests of store

@@ -1,0 +1,317 @@
+/* Embedding rows in this process: pulls are pointers, pushes wait for commit. */
+#include "embed/lookup.h"
+
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/thread.h"
+#include "embed/merge.h"
+#include "embed/table.h"
+#include "embed/table_file.h"
+
+#define LINE            64
+#define PARTS_MAX       64     /* of one table in one commit                      */
+#define PARTS_A_WORKER  4
+#define PART_MIN        2048   /* occurrences: less is not worth a part           */
+#define INIT_ROWS       4096   /* rows initialised as one piece of work           */
+
+/* What one thread needs in commit. */
+struct committer {
+	_Alignas(LINE) struct merge_scratch scratch;
+	const struct lookup_push **push;   /* [n_slots, n_inputs] by table, slot, input */
+	size_t *push_begin;                /* [n_tables + 1]                           */
+	size_t *n;                         /* [n_tables] occurrences                   */
+};
+
+struct local {
+	struct lookup base;
+	const struct kernel_set *kernel;
+	struct table *table;               /* [n_tables]                               */
+	size_t n_tables, n_slots, n_inputs, n_threads;
+	struct lookup_push *push;          /* [n_slots, n_inputs]; n == 0: none        */
+	struct committer *committer;       /* [n_threads]                              */
+	_Alignas(LINE) atomic_size_t next_item;
+	_Alignas(LINE) atomic_size_t n_left;   /* threads that are done with the commit */
+	int for_training;
+};
+
+static struct local *
+local_of(struct lookup *l)
+{
+	return (struct local *)l;
+}
+
+static enum rs_status
+local_pull(struct lookup *base, const struct lookup_pull *p)
+{
+	const struct table *t = &local_of(base)->table[p->table];
+	const uint64_t rows = t->settings.rows;
+
+	for (size_t j = 0; j < p->n; j++) {
+		if (p->ids[j] >= rows)
+			return rs_fail(RS_EDATA, "table '%s' has %llu rows, got id %llu", t->settings.name,
+			    (unsigned long long)rows, (unsigned long long)p->ids[j]);
+		p->row[j] = table_row(t, p->ids[j]);
+		__builtin_prefetch(p->row[j], 0, 2);
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+local_push(struct lookup *base, const struct lookup_push *p)
+{
+	struct local *l = local_of(base);
+
+	assert(p->slot < l->n_slots && p->input < l->n_inputs && p->table < l->n_tables);
+	l->push[p->slot * l->n_inputs + p->input] = *p;
+	return RS_OK;
+}
+
+/* Lists the pushes of every table in the order slot, input (a counting sort). */
+static size_t
+list_pushes(const struct local *l, struct committer *c)
+{
+	const size_t n_push = l->n_slots * l->n_inputs;
+	size_t total = 0;
+
+	memset(c->push_begin, 0, (l->n_tables + 1) * sizeof(*c->push_begin));
+	memset(c->n, 0, l->n_tables * sizeof(*c->n));
+	for (size_t i = 0; i < n_push; i++) {
+		if (l->push[i].n == 0)
+			continue;
+		c->push_begin[l->push[i].table + 1]++;
+		c->n[l->push[i].table] += l->push[i].n;
+		total += l->push[i].n;
+	}
+	for (size_t t = 0; t < l->n_tables; t++)
+		c->push_begin[t + 1] += c->push_begin[t];
+	for (size_t i = 0; i < n_push; i++)
+		if (l->push[i].n > 0)
+			c->push[c->push_begin[l->push[i].table]++] = &l->push[i];
+	for (size_t t = l->n_tables; t > 0; t--)
+		c->push_begin[t] = c->push_begin[t - 1];
+	c->push_begin[0] = 0;
+	return total;
+}
+
+/* In how many ranges of ids a table is updated: one when its share is small. */
+static size_t
+count_parts(size_t n, size_t total, size_t n_workers)
+{
+	const size_t wanted = n_workers > 1 ? (n * n_workers * PARTS_A_WORKER + total - 1) / total : 1;
+	const size_t useful = n / PART_MIN + 1;
+	const size_t parts = wanted < useful ? wanted : useful;
+
+	return parts < 1 ? 1 : parts > PARTS_MAX ? PARTS_MAX : parts;
+}
+
+/* First id of part i of n; whole words of the touched bits. */
+static uint64_t
+part_begin(uint64_t rows, size_t i, size_t n)
+{
+	const uint64_t words = (rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS;
+	const uint64_t id = words * i / n * TABLE_TOUCHED_BITS;
+
+	return id < rows ? id : rows;
+}
+
+static enum rs_status
+commit_items(struct local *l, const struct lookup_commit *commit)
+{
+	struct committer *c = &l->committer[commit->worker];
+	const size_t total = list_pushes(l, c);
+	size_t item = atomic_fetch_add_explicit(&l->next_item, 1, memory_order_relaxed), first = 0;
+
+	for (size_t t = 0; t < l->n_tables; t++) {
+		const size_t parts = c->n[t] > 0 ? count_parts(c->n[t], total, commit->n_workers) : 0;
+		struct merge_job job = {
+			.table = &l->table[t], .kernel = l->kernel, .push = c->push + c->push_begin[t],
+			.n_push = c->push_begin[t + 1] - c->push_begin[t], .n = c->n[t],
+			.rate_factor = commit->rate_factor,
+		};
+
+		for (; item < first + parts;
+		    item = atomic_fetch_add_explicit(&l->next_item, 1, memory_order_relaxed)) {
+			job.begin = part_begin(job.table->settings.rows, item - first, parts);
+			job.end = part_begin(job.table->settings.rows, item - first + 1, parts);
+			RS_TRY(merge_apply(&c->scratch, &job));
+		}
+		first += parts;
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+local_commit(struct lookup *base, const struct lookup_commit *commit)
+{
+	struct local *l = local_of(base);
+	enum rs_status status = RS_OK;
+
+	assert(l->for_training && commit->worker < l->n_threads);
+	if (commit->finite)
+		status = commit_items(l, commit);
+	if (atomic_fetch_add_explicit(&l->n_left, 1, memory_order_acq_rel) + 1 == commit->n_workers) {
+		atomic_store_explicit(&l->next_item, 0, memory_order_relaxed);
+		atomic_store_explicit(&l->n_left, 0, memory_order_relaxed);
+		for (size_t i = 0; i < l->n_slots * l->n_inputs; i++)
+			l->push[i].n = 0;
+	}
+	return status;
+}
+
+static enum rs_status
+local_save(struct lookup *base, size_t table, struct file_writer *w)
+{
+	return table_file_write(&local_of(base)->table[table], w);
+}
+
+static enum rs_status
+local_load(struct lookup *base, size_t table, const char *const *path, size_t n_paths)
+{
+	return table_file_read(&local_of(base)->table[table], path, n_paths);
+}
+
+static int
+local_touched(const struct lookup *base, size_t table, uint64_t id)
+{
+	const struct table *t = &((const struct local *)base)->table[table];
+
+	return id < t->settings.rows && table_is_touched(t, id);
+}
+
+static uint64_t
+local_bytes(const struct lookup *base)
+{
+	const struct local *l = (const struct local *)base;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < l->n_tables; i++)
+		bytes += table_bytes(&l->table[i]);
+	for (size_t i = 0; l->committer != NULL && i < l->n_threads; i++)
+		bytes += merge_scratch_bytes(&l->committer[i].scratch);
+	return bytes;
+}
+
+static void
+local_close(struct lookup *base)
+{
+	struct local *l = local_of(base);
+
+	for (size_t i = 0; l->committer != NULL && i < l->n_threads; i++) {
+		merge_scratch_free(&l->committer[i].scratch);
+		free(l->committer[i].push);
+		free(l->committer[i].push_begin);
+		free(l->committer[i].n);
+	}
+	for (size_t i = 0; l->table != NULL && i < l->n_tables; i++)
+		table_close(&l->table[i]);
+	free(l->committer);
+	free(l->push);
+	free(l->table);
+	free(l);
+}
+
+static const struct lookup_ops local_ops = {
+	.name = "local", .pull = local_pull, .push = local_push, .commit = local_commit,
+	.save = local_save, .load = local_load, .touched = local_touched, .bytes = local_bytes,
+	.close = local_close,
+};
+
+/* Takes pieces of INIT_ROWS rows of all tables until none is left. */
+static void *
+init_run(void *argument)
+{
+	struct local *l = argument;
+	uint64_t piece = atomic_fetch_add(&l->next_item, 1), first = 0;
+
+	for (size_t i = 0; i < l->n_tables; i++) {
+		const uint64_t rows = l->table[i].settings.rows;
+		const uint64_t pieces = (rows + INIT_ROWS - 1) / INIT_ROWS;
+
+		for (; piece < first + pieces; piece = atomic_fetch_add(&l->next_item, 1)) {
+			const uint64_t begin = (piece - first) * INIT_ROWS;
+
+			table_init_rows(&l->table[i], begin,
+			    begin + INIT_ROWS < rows ? begin + INIT_ROWS : rows);
+		}
+		first += pieces;
+	}
+	return NULL;
+}
+
+static enum rs_status
+init_tables(struct local *l)
+{
+	pthread_t *thread;
+	enum rs_status status = RS_OK;
+	size_t n = 1;
+
+	RS_TRY(memory_alloc(l->n_threads, sizeof(*thread), &thread));
+	for (; n < l->n_threads && status == RS_OK; n++)
+		status = thread_start(&thread[n], "init", init_run, l);
+	if (status != RS_OK)
+		n--;
+	init_run(l);
+	for (size_t i = 1; i < n; i++)
+		thread_join(thread[i]);
+	free(thread);
+	atomic_store(&l->next_item, 0);
+	return status;
+}
+
+static enum rs_status
+open_committers(struct local *l)
+{
+	size_t D_max = 1;
+
+	for (size_t i = 0; i < l->n_tables; i++)
+		D_max = l->table[i].D > D_max ? l->table[i].D : D_max;
+	RS_TRY(memory_alloc(l->n_slots * l->n_inputs + 1, sizeof(*l->push), &l->push));
+	RS_TRY(memory_alloc(l->n_threads, sizeof(*l->committer), &l->committer));
+	for (size_t i = 0; i < l->n_threads; i++) {
+		struct committer *c = &l->committer[i];
+
+		RS_TRY(merge_scratch_init(&c->scratch, l->n_slots, D_max));
+		RS_TRY(memory_alloc(l->n_slots * l->n_inputs + 1, sizeof(*c->push), &c->push));
+		RS_TRY(memory_alloc(l->n_tables + 1, sizeof(*c->push_begin), &c->push_begin));
+		RS_TRY(memory_alloc(l->n_tables + 1, sizeof(*c->n), &c->n));
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+open_tables(struct local *l, const struct lookup_local_options *o)
+{
+	RS_TRY(memory_alloc(o->n_tables + 1, sizeof(*l->table), &l->table));
+	for (size_t i = 0; i < o->n_tables; i++)
+		RS_TRY(table_open(&l->table[i], &o->table[i], o->kernel, o->for_training));
+	if (o->for_training)
+		RS_TRY(open_committers(l));
+	return init_tables(l);
+}
+
+enum rs_status
+lookup_local_open(const struct lookup_local_options *o, struct lookup **out)
+{
+	struct local *l;
+	enum rs_status status;
+
+	RS_TRY(memory_alloc(1, sizeof(*l), &l));
+	l->base.ops = &local_ops;
+	l->kernel = o->kernel;
+	l->n_tables = o->n_tables;
+	l->n_slots = o->n_slots;
+	l->n_inputs = o->n_inputs;
+	l->n_threads = o->n_threads > 0 ? o->n_threads : 1;
+	l->for_training = o->for_training;
+	status = open_tables(l, o);
+	if (status != RS_OK) {
+		local_close(&l->base);
+		return status;
+	}
+	*out = &l->base;
+	return RS_OK;
+}

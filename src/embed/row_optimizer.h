@@ -1,0 +1,41 @@
+/*
+ * The optimizers of embedding rows: one table row each, in the order of enum
+ * row_optimizer_kind.  State lies beside the weights of a row, slot[0..n):
+ *
+ *	sgd               -                       rowwise_adagrad  s (1)
+ *	adagrad           s[D]                    adam             m[D] v[D] t (1, steps of the row)
+ *	ftrl              n[D] z[D]
+ *
+ * The kernel (kernel/kernel_table.h) gets the merged gradient of a row once a
+ * step and adds L1 and L2 itself, so both are applied once a row and step.
+ */
+#ifndef EMBED_ROW_OPTIMIZER_H
+#define EMBED_ROW_OPTIMIZER_H
+
+#include <stddef.h>
+
+#include "kernel/kernel_table.h"
+#include "spec/settings.h"
+
+typedef void row_kernel(float *w, float *slot, const float *g, const struct row_args *a);
+
+struct row_optimizer {
+	const char *name;
+	size_t per_column;          /* slot floats = per_column * D + per_row         */
+	size_t per_row;
+	size_t n_accumulators;      /* leading blocks that start at initial_accumulator */
+	size_t kernel;              /* offset of the kernel in struct kernel_set      */
+};
+
+const struct row_optimizer *row_optimizer_get(enum row_optimizer_kind kind);
+/* NULL when there is none of that name. */
+const struct row_optimizer *row_optimizer_find(const char *name);
+
+size_t row_optimizer_slots(const struct row_optimizer *o, size_t D);
+void row_optimizer_init(const struct row_optimizer *o, const struct row_optimizer_settings *s, size_t D,
+	float *slot);
+row_kernel *row_optimizer_kernel(const struct row_optimizer *o, const struct kernel_set *kernel);
+/* rate_factor: what the schedule makes of the base rate in this step. */
+struct row_args row_optimizer_args(const struct row_optimizer_settings *s, size_t D, double rate_factor);
+
+#endif

@@ -1,0 +1,64 @@
+/* Memory and initial values of a table. */
+#include "embed/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/rng.h"
+
+enum rs_status
+table_open(struct table *t, const struct lookup_table *settings, const struct kernel_set *kernel,
+	int for_training)
+{
+	size_t floats;
+
+	memset(t, 0, sizeof(*t));
+	t->settings = *settings;
+	t->optimizer = row_optimizer_get(settings->optimizer.kind);
+	t->update = row_optimizer_kernel(t->optimizer, kernel);
+	t->D = settings->dim;
+	t->n_slot = for_training ? row_optimizer_slots(t->optimizer, t->D) : 0;
+	t->stride = t->D + t->n_slot;
+	RS_TRY(size_mul((size_t)settings->rows, t->stride, &floats));
+	RS_TRY(size_mul(floats, sizeof(float), &t->block_bytes));
+	RS_TRY(memory_alloc((size_t)(settings->rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS,
+	    sizeof(*t->touched), &t->touched));
+	return large_alloc(t->block_bytes, &t->block);
+}
+
+void
+table_close(struct table *t)
+{
+	if (t->block != NULL)
+		large_free(t->block, t->block_bytes);
+	free(t->touched);
+	memset(t, 0, sizeof(*t));
+}
+
+void
+table_init_rows(struct table *t, uint64_t begin, uint64_t end)
+{
+	const struct lookup_table *s = &t->settings;
+	const uint64_t key = rng_key(rng_key(s->seed, RNG_INIT_ROW),
+	    hash_fingerprint64(s->name, strlen(s->name)));
+
+	for (uint64_t id = begin; id < end; id++) {
+		float *w = table_row(t, id);
+
+		if (s->init_stddev > 0)
+			rng_normal_fill(w, t->D, rng_key(key, id), 0, (float)s->init_stddev);
+		else
+			memset(w, 0, t->D * sizeof(*w));
+		if (t->n_slot > 0)
+			row_optimizer_init(t->optimizer, &s->optimizer, t->D, w + t->D);
+	}
+}
+
+uint64_t
+table_bytes(const struct table *t)
+{
+	return t->block_bytes
+	    + (t->settings.rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS * sizeof(*t->touched);
+}

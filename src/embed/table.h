@@ -1,0 +1,58 @@
+/*
+ * A table of embedding rows in memory, private to embed/.
+ *
+ * Row r is block + r * stride: D weights, then the optimizer's slots, so that an
+ * update touches neighbouring cache lines only.  One bit a row says whether
+ * training ever updated it.  Initial rows are a pure function of (seed, table
+ * name, key, column).  Any number of threads read; writers own disjoint rows.
+ */
+#ifndef EMBED_TABLE_H
+#define EMBED_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "embed/lookup.h"
+#include "embed/row_optimizer.h"
+
+#define TABLE_TOUCHED_BITS 64
+
+struct table {
+	struct lookup_table settings;
+	const struct row_optimizer *optimizer;
+	row_kernel *update;
+	size_t    D, n_slot;       /* floats of a row: weights, optimizer slots      */
+	size_t    stride;          /* D + n_slot                                     */
+	float    *block;           /* [rows, stride]                                 */
+	size_t    block_bytes;
+	uint64_t *touched;         /* [(rows + 63) / 64]                             */
+};
+
+/* Rows start undefined until table_init_rows(). */
+enum rs_status table_open(struct table *t, const struct lookup_table *settings,
+	const struct kernel_set *kernel, int for_training);
+void table_close(struct table *t);
+/* Initial values of rows [begin,end); no row counts as touched. */
+void table_init_rows(struct table *t, uint64_t begin, uint64_t end);
+uint64_t table_bytes(const struct table *t);
+
+static inline float *
+table_row(const struct table *t, uint64_t id)
+{
+	return t->block + (size_t)id * t->stride;
+}
+
+static inline int
+table_is_touched(const struct table *t, uint64_t id)
+{
+	return (int)(t->touched[id / TABLE_TOUCHED_BITS] >> (id % TABLE_TOUCHED_BITS) & 1);
+}
+
+static inline void
+table_touch(struct table *t, uint64_t id)
+{
+	t->touched[id / TABLE_TOUCHED_BITS] |= (uint64_t)1 << (id % TABLE_TOUCHED_BITS);
+}
+
+#endif

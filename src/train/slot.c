@@ -1,0 +1,184 @@
+/* Rows of a batch as a feed of the graph, and their gradients to the lookup. */
+#include "train/slot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ARENA_ALIGN 64
+
+static int
+is_first_of_column(const struct graph *g, size_t i)
+{
+	for (size_t k = 0; k < i; k++)
+		if (graph_input(g, k)->column == graph_input(g, i)->column)
+			return 0;
+	return 1;
+}
+
+enum rs_status
+slot_view_init(struct slot_view *v, const struct model *m)
+{
+	const size_t n = graph_n_inputs(m->graph);
+
+	memset(v, 0, sizeof(*v));
+	v->model = m;
+	v->n_inputs = n;
+	RS_TRY(memory_alloc(n + 1, sizeof(*v->ids), &v->ids));
+	RS_TRY(memory_alloc(n + 1, sizeof(*v->n), &v->n));
+	RS_TRY(memory_alloc(n + 1, sizeof(*v->row), &v->row));
+	RS_TRY(memory_alloc(n + 1, sizeof(*v->offset), &v->offset));
+	RS_TRY(memory_alloc(n + 1, sizeof(*v->id_weight), &v->id_weight));
+	RS_TRY(memory_alloc(n + 1, sizeof(*v->counts), &v->counts));
+	for (size_t i = 0; i < n; i++)
+		v->counts[i] = is_first_of_column(m->graph, i);
+	v->feed.row = (const float *const *const *)v->row;
+	v->feed.offset = v->offset;
+	v->feed.id_weight = v->id_weight;
+	v->feed.seed = (uint64_t)spec_settings(m->spec)->train.seed;
+	return RS_OK;
+}
+
+void
+slot_view_free(struct slot_view *v)
+{
+	arena_free(&v->arena);
+	free(v->ids);
+	free(v->n);
+	free(v->row);
+	free(v->offset);
+	free(v->id_weight);
+	free(v->counts);
+	memset(v, 0, sizeof(*v));
+}
+
+/* The largest number of ids that `rows` consecutive rows have in a column. */
+static size_t
+most_ids(const struct batch_column *c, size_t B, size_t rows)
+{
+	size_t most = 0;
+
+	if (c->offset == NULL)
+		return rows;
+	for (size_t b = 0; b < B; b++) {
+		const size_t end = b + rows < B ? b + rows : B;
+		const size_t n = c->offset[end] - c->offset[b];
+
+		most = n > most ? n : most;
+	}
+	return most;
+}
+
+enum rs_status
+slot_view_reserve(struct slot_view *v, const struct batch *batch, size_t rows)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < v->n_inputs; i++) {
+		const struct batch_column *c = &batch->column[graph_input(v->model->graph, i)->column];
+		const size_t n = most_ids(c, batch->B, rows);
+
+		bytes += n * sizeof(float *) + ARENA_ALIGN;
+	}
+	if (bytes <= v->arena.size)
+		return RS_OK;
+	arena_free(&v->arena);
+	return arena_init(&v->arena, bytes + bytes / 4);
+}
+
+void
+slot_view_set(struct slot_view *v, const struct batch *batch, size_t begin, size_t end)
+{
+	const size_t K = batch->K;
+
+	v->begin = begin;
+	v->rows = end - begin;
+	v->feed.B = end - begin;
+	v->feed.dense = K > 0 ? batch->dense + begin * K : NULL;
+	v->feed.missing = K > 0 ? batch->missing + begin * K : NULL;
+	v->feed.label = batch->label + begin;
+	v->feed.weight = batch->weight + begin;
+	v->feed.first_row = begin;
+	arena_reset(&v->arena);
+	for (size_t i = 0; i < v->n_inputs; i++) {
+		const struct batch_column *c = &batch->column[graph_input(v->model->graph, i)->column];
+		const size_t first = c->offset != NULL ? c->offset[begin] : begin;
+
+		v->n[i] = (c->offset != NULL ? c->offset[end] : end) - first;
+		v->ids[i] = c->ids + first;
+		v->offset[i] = c->offset != NULL ? c->offset + begin : NULL;
+		v->id_weight[i] = c->weight != NULL ? c->weight + first : NULL;
+		v->row[i] = arena_alloc(&v->arena, v->n[i] * sizeof(float *));
+	}
+}
+
+enum rs_status
+slot_view_pull(struct slot_view *v, size_t slot, int training)
+{
+	struct lookup *l = v->model->lookup;
+
+	for (size_t i = 0; i < v->n_inputs; i++) {
+		const struct lookup_pull p = {
+			.slot = slot, .table = graph_input(v->model->graph, i)->table, .input = i,
+			.ids = v->ids[i], .n = v->n[i], .row = v->row[i], .training = training,
+		};
+
+		RS_TRY(l->ops->pull(l, &p));
+	}
+	return RS_OK;
+}
+
+enum rs_status
+slot_view_push(struct slot_view *v, size_t slot, const struct exec *e)
+{
+	struct lookup *l = v->model->lookup;
+
+	for (size_t i = 0; i < v->n_inputs; i++) {
+		const struct lookup_push p = {
+			.slot = slot, .table = graph_input(v->model->graph, i)->table, .input = i,
+			.ids = v->ids[i], .n = v->n[i],
+			.grad = exec_row_grad(e, i), .scale = exec_row_scale(e, i),
+		};
+
+		RS_TRY(l->ops->push(l, &p));
+	}
+	return RS_OK;
+}
+
+int
+slot_view_bad_gradient(const struct slot_view *v, const struct exec *e)
+{
+	const struct kernel_set *kernel = v->model->kernel;
+	int bad = 0;
+
+	for (size_t i = 0; i < v->n_inputs; i++) {
+		const float *const *grad = exec_row_grad(e, i);
+		const float *scale = exec_row_scale(e, i);
+		const size_t D = graph_input(v->model->graph, i)->dim;
+
+		if (scale != NULL)
+			kernel->finite(v->n[i], scale, &bad);
+		for (size_t j = 0; j < v->n[i]; j++)
+			if (j == 0 || grad[j] != grad[j - 1])
+				kernel->finite(D, grad[j], &bad);
+	}
+	return bad;
+}
+
+void
+slot_view_count_unseen(const struct slot_view *v, uint64_t unseen[2])
+{
+	const struct lookup *l = v->model->lookup;
+	uint64_t n_unseen = 0, n = 0;
+
+	for (size_t i = 0; i < v->n_inputs; i++) {
+		const size_t table = graph_input(v->model->graph, i)->table;
+
+		if (!v->counts[i])
+			continue;
+		for (size_t j = 0; j < v->n[i]; j++)
+			n_unseen += !l->ops->touched(l, table, v->ids[i][j]);
+		n += v->n[i];
+	}
+	__atomic_fetch_add(&unseen[0], n_unseen, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&unseen[1], n, __ATOMIC_RELAXED);
+}

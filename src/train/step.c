@@ -1,0 +1,320 @@
+/* One training step: the way of the data, once through. */
+#include "train/step.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/thread.h"
+#include "train/dense.h"
+#include "train/slot.h"
+
+#define LINE          64
+#define PREDICT_CHUNK 512      /* rows                                            */
+
+/* Row gradients are borrowed until commit, so every slot of a worker has its exec. */
+struct worker {
+	_Alignas(LINE) struct slot_view view;
+	size_t  slot_begin, slot_end;
+	size_t  n_execs, B_max;
+	struct exec **exec;            /* [n_execs], at least one                     */
+};
+
+struct stepper {
+	struct model *model;
+	size_t n_workers, n_slots;
+	struct reducer *reducer;
+	struct dense dense;
+	struct worker *worker;         /* [n_workers]                                 */
+	const char **culprit;          /* [n_slots] node that went non-finite         */
+	atomic_int failed;             /* 1 while one writes failure, then 2          */
+	struct rs_failure failure;
+};
+
+static enum rs_status worker_prepare(struct stepper *s, struct worker *w, const struct batch *batch);
+static void fail_note(struct stepper *s, enum rs_status status);
+static enum rs_status fail_check(struct stepper *s);
+static float loss_scale(const struct batch *batch);
+static void sum_rows(struct slot_sum *sum, const struct feed *feed, const float *logit, int is_mse);
+static void find_culprit(struct stepper *s, size_t worker, struct step_result *out);
+static enum rs_status apply(struct stepper *s, size_t worker, const struct slot_sum *total,
+	double rate, double rate_factor);
+
+/* Rows of one slot through the graph and back. */
+static enum rs_status
+slot_run(struct stepper *s, struct worker *w, size_t slot, const struct batch *batch, struct slot_sum *sum)
+{
+	struct model *m = s->model;
+	struct slot_view *v = &w->view;
+	struct exec *e = w->exec[slot - w->slot_begin];
+	const size_t begin = model_slot_begin(batch->B, s->n_slots, slot);
+	const size_t end = model_slot_begin(batch->B, s->n_slots, slot + 1);
+	const float *logit;
+
+	if (begin == end) {
+		memset(sum->grad, 0, m->P * sizeof(float));
+		return RS_OK;
+	}
+	slot_view_set(v, batch, begin, end);
+	RS_TRY(slot_view_pull(v, slot, 1));                                  /* rows          */
+	logit = exec_forward(e, m->param, &v->feed, 1);                      /* graph forward */
+	exec_loss(e, &v->feed, &sum->loss, NULL);                            /* loss          */
+	sum_rows(sum, &v->feed, logit, spec_settings(m->spec)->model.loss == LOSS_MSE);
+	exec_backward(e, m->param, &v->feed, (float)(end - begin) / (float)batch->B, sum->grad);
+	sum->bad |= !isfinite(sum->loss) || slot_view_bad_gradient(v, e);
+	return slot_view_push(v, slot, e);                                   /* row gradients */
+}
+
+enum rs_status
+step_run(struct stepper *s, size_t worker, const struct batch *batch, double rate, double rate_factor,
+	struct step_result *out)
+{
+	struct reducer *r = s->reducer;
+	struct worker *w = &s->worker[worker];
+	const struct slot_sum *total;
+	enum rs_status status = worker_prepare(s, w, batch);
+
+	w->view.feed.loss_scale = loss_scale(batch);
+	w->view.feed.step = s->model->step + 1;
+	for (size_t slot = w->slot_begin; slot < w->slot_end; slot++) {
+		struct slot_sum *sum = r->ops->acquire(r, worker);
+
+		if (status == RS_OK)
+			status = slot_run(s, w, slot, batch, sum);
+		fail_note(s, status);              /* the others wait: contribute anyway */
+		RS_TRY(r->ops->contribute(r, worker, slot, sum));
+	}
+	RS_TRY(r->ops->finish(r, worker, &total));                           /* dense gradients */
+	RS_TRY(fail_check(s));
+
+	*out = (struct step_result){ .loss = total->loss, .weight = total->weight, .label = total->label,
+		.prediction = total->prediction, .rows = total->rows, .skipped = total->bad };
+	if (total->bad)
+		find_culprit(s, worker, out);
+	status = apply(s, worker, total, rate, rate_factor);                 /* optimizers */
+	fail_note(s, status);
+	RS_TRY(r->ops->barrier(r, worker));
+	return fail_check(s);
+}
+
+/* The optimizers: dense by ranges, rows through the lookup; nothing when the
+ * step is bad. */
+static enum rs_status
+apply(struct stepper *s, size_t worker, const struct slot_sum *total, double rate, double rate_factor)
+{
+	struct model *m = s->model;
+	const struct lookup_commit commit = {
+		.step = s->worker[worker].view.feed.step, .finite = !total->bad, .rate_factor = rate_factor,
+		.worker = worker, .n_workers = s->n_workers,
+	};
+
+	if (!total->bad) {
+		if (dense_clips(&s->dense)) {
+			dense_measure(&s->dense, worker, total->grad);
+			RS_TRY(s->reducer->ops->barrier(s->reducer, worker));
+		}
+		dense_apply(&s->dense, worker, total->grad, rate, s->worker[worker].view.feed.step);
+	}
+	RS_TRY(m->lookup->ops->commit(m->lookup, &commit));
+	if (worker != 0)
+		return RS_OK;
+	if (total->bad) {
+		m->skipped_steps++;
+		return RS_OK;
+	}
+	graph_update_statistics(m->graph, total->grad, m->param);
+	m->step++;
+	return RS_OK;
+}
+
+static float
+loss_scale(const struct batch *batch)
+{
+	double weight = 0;
+
+	for (size_t b = 0; b < batch->B; b++)
+		weight += batch->weight[b];
+	return weight > 0 ? (float)(1 / weight) : 0;
+}
+
+static void
+sum_rows(struct slot_sum *sum, const struct feed *feed, const float *logit, int is_mse)
+{
+	for (size_t b = 0; b < feed->B; b++) {
+		const double w = feed->weight[b];
+		const double p = is_mse ? logit[b] : 1 / (1 + exp(-(double)logit[b]));
+
+		sum->weight += w;
+		sum->label += w * feed->label[b];
+		sum->prediction += w * p;
+	}
+	sum->rows = (double)feed->B;
+}
+
+/* The failure of the first worker that has one is everyone's. */
+static void
+fail_note(struct stepper *s, enum rs_status status)
+{
+	int none = 0;
+
+	if (status == RS_OK || !atomic_compare_exchange_strong(&s->failed, &none, 1))
+		return;
+	rs_failure_take(&s->failure);
+	atomic_store(&s->failed, 2);
+}
+
+static enum rs_status
+fail_check(struct stepper *s)
+{
+	return atomic_load_explicit(&s->failed, memory_order_acquire) == 2
+	    ? rs_failure_put(&s->failure) : RS_OK;
+}
+
+/* Every worker looks through its slots; the lowest slot's answer is the answer. */
+static void
+find_culprit(struct stepper *s, size_t worker, struct step_result *out)
+{
+	struct worker *w = &s->worker[worker];
+
+	for (size_t slot = w->slot_begin; slot < w->slot_end; slot++)
+		s->culprit[slot] = exec_find_nonfinite(w->exec[slot - w->slot_begin]);
+	(void)s->reducer->ops->barrier(s->reducer, worker);
+	for (size_t slot = s->n_slots; slot-- > 0;)
+		if (s->culprit[slot] != NULL)
+			out->culprit = s->culprit[slot];
+}
+
+static enum rs_status
+worker_reserve(struct stepper *s, struct worker *w, size_t B_max)
+{
+	if (B_max <= w->B_max)
+		return RS_OK;
+	for (size_t i = 0; i < w->n_execs; i++) {
+		exec_destroy(w->exec[i]);
+		w->exec[i] = NULL;
+	}
+	for (size_t i = 0; i < w->n_execs; i++)
+		RS_TRY(exec_create(s->model->graph, B_max, &w->exec[i]));
+	w->B_max = B_max;
+	return RS_OK;
+}
+
+/* Grows what a batch larger than any before needs. */
+static enum rs_status
+worker_prepare(struct stepper *s, struct worker *w, const struct batch *batch)
+{
+	const size_t rows = (batch->B + s->n_slots - 1) / s->n_slots;
+
+	RS_TRY(worker_reserve(s, w, rows));
+	return slot_view_reserve(&w->view, batch, rows);
+}
+
+static enum rs_status
+predict_chunk(struct stepper *s, struct worker *w, const struct batch *batch, size_t begin, float *logit,
+	uint64_t unseen[2])
+{
+	const size_t end = begin + PREDICT_CHUNK < batch->B ? begin + PREDICT_CHUNK : batch->B;
+	const float *z;
+
+	slot_view_set(&w->view, batch, begin, end);
+	RS_TRY(slot_view_pull(&w->view, 0, 0));
+	z = exec_forward(w->exec[0], s->model->param, &w->view.feed, 0);
+	memcpy(logit + begin, z, (end - begin) * sizeof(*z));
+	if (unseen != NULL)
+		slot_view_count_unseen(&w->view, unseen);
+	return RS_OK;
+}
+
+enum rs_status
+step_predict(struct stepper *s, size_t worker, const struct batch *batch, float *logit, uint64_t unseen[2])
+{
+	struct worker *w = &s->worker[worker];
+	enum rs_status status = slot_view_reserve(&w->view, batch, PREDICT_CHUNK);
+
+	for (size_t begin = worker * PREDICT_CHUNK; begin < batch->B && status == RS_OK;
+	    begin += s->n_workers * PREDICT_CHUNK)
+		status = predict_chunk(s, w, batch, begin, logit, unseen);
+	fail_note(s, status);
+	RS_TRY(s->reducer->ops->barrier(s->reducer, worker));
+	return fail_check(s);
+}
+
+void
+stepper_barrier(struct stepper *s, size_t worker)
+{
+	(void)s->reducer->ops->barrier(s->reducer, worker);
+}
+
+static enum rs_status
+worker_init(struct stepper *s, size_t i)
+{
+	const size_t batch_size = (size_t)spec_settings(s->model->spec)->train.batch_size;
+	const size_t rows = (batch_size + s->n_slots - 1) / s->n_slots;
+	struct worker *w = &s->worker[i];
+
+	w->slot_begin = s->n_slots * i / s->n_workers;
+	w->slot_end = s->n_slots * (i + 1) / s->n_workers;
+	w->n_execs = s->model->slot_m != NULL ? w->slot_end - w->slot_begin : 0;
+	if (w->n_execs == 0)
+		w->n_execs = 1;
+	RS_TRY(memory_alloc(w->n_execs, sizeof(struct exec *), &w->exec));
+	RS_TRY(slot_view_init(&w->view, s->model));
+	return worker_reserve(s, w, rows > PREDICT_CHUNK ? rows : PREDICT_CHUNK);
+}
+
+static enum rs_status
+stepper_init(struct stepper *s)
+{
+	const char *why;
+
+	RS_TRY(memory_alloc(s->n_workers, sizeof(*s->worker), &s->worker));
+	RS_TRY(memory_alloc(s->n_slots, sizeof(char *), &s->culprit));
+	RS_TRY(reducer_shm_open(s->model->kernel, s->n_workers, s->n_slots, s->model->P,
+	    thread_auto_count(&why), &s->reducer));
+	RS_TRY(dense_init(&s->dense, s->model, s->n_workers));
+	for (size_t i = 0; i < s->n_workers; i++)
+		RS_TRY(worker_init(s, i));
+	return RS_OK;
+}
+
+enum rs_status
+stepper_create(struct model *m, size_t n_workers, struct stepper **out)
+{
+	struct stepper *s;
+	enum rs_status status;
+
+	assert(n_workers > 0);
+	RS_TRY(memory_alloc(1, sizeof(*s), &s));
+	s->model = m;
+	s->n_workers = n_workers;
+	s->n_slots = model_slots(spec_settings(m->spec));
+	status = stepper_init(s);
+	if (status != RS_OK) {
+		stepper_free(s);
+		return status;
+	}
+	*out = s;
+	return RS_OK;
+}
+
+void
+stepper_free(struct stepper *s)
+{
+	if (s == NULL)
+		return;
+	for (size_t i = 0; s->worker != NULL && i < s->n_workers; i++) {
+		for (size_t k = 0; k < s->worker[i].n_execs; k++)
+			exec_destroy(s->worker[i].exec[k]);
+		slot_view_free(&s->worker[i].view);
+		free(s->worker[i].exec);
+	}
+	dense_free(&s->dense);
+	if (s->reducer != NULL)
+		s->reducer->ops->close(s->reducer);
+	free(s->culprit);
+	free(s->worker);
+	free(s);
+}
