@@ -1,8 +1,8 @@
 /*
  * Messages for people, on stderr: warnings always, info with -v, debug with
  * -vv.  One message is one line "recsys-train: TEXT" and one write(2), so lines
- * of several threads never mix.  stdout belongs to results.  log_warn_count()
- * feeds the run record; a sink (set once, by cmd) sees every warning.
+ * of several threads never mix.  stdout belongs to results.  A sink (set once,
+ * by cmd, for the run record) sees every warning, printed or not.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H

@@ -1,1 +1,5 @@
-# tests of base
+EXTRA_DIST += tests/test.h
+check_PROGRAMS += \
+	tests/base/hash_test \
+	tests/base/number_test \
+	tests/base/rng_test

@@ -1,1 +1,1 @@
-# tests of store
+check_PROGRAMS += tests/store/store_test

@@ -1,0 +1,50 @@
+/*
+ * What every test program includes: cmocka with the headers it wants before it,
+ * a fresh directory, and a skip that says why.
+ */
+#ifndef TESTS_TEST_H
+#define TESTS_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+
+#define N_ROWS(table) (sizeof(table) / sizeof((table)[0]))
+
+/* The reason is the last line before "SKIPPED"; run-tests prints it. */
+#define SKIP_BECAUSE(...) do { \
+	print_message(__VA_ARGS__); \
+	print_message("\n"); \
+	skip(); \
+} while (0)
+
+/* Setup and teardown of a test that needs a directory: *state is its path. */
+static inline int
+tmpdir_make(void **state)
+{
+	const char *parent = getenv("TMPDIR");
+	char       *path;
+
+	if (asprintf(&path, "%s/recsys-test-XXXXXX", parent != NULL ? parent : "/tmp") < 0)
+		return -1;
+	*state = mkdtemp(path);
+	return *state == NULL ? -1 : 0;
+}
+
+static inline int
+tmpdir_remove(void **state)
+{
+	const enum rs_status status = file_remove_tree(*state);
+
+	free(*state);
+	return status == RS_OK ? 0 : -1;
+}
+
+#endif
