@@ -1,5 +1,11 @@
 EXTRA_DIST += tests/test.h
 check_PROGRAMS += \
+	tests/base/file_test \
 	tests/base/hash_test \
+	tests/base/json_test \
+	tests/base/log_test \
+	tests/base/memory_test \
 	tests/base/number_test \
-	tests/base/rng_test
+	tests/base/rng_test \
+	tests/base/status_test \
+	tests/base/thread_test
