@@ -10,6 +10,7 @@
 #ifndef DATA_SOURCE_H
 #define DATA_SOURCE_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,8 @@ void source_close(struct source *source);
 enum rs_status source_read(struct source *source, void *bytes, size_t n, size_t *got);
 const char *source_name(const struct source *source);
 int source_is_seekable(const struct source *source);
+/* A read that waits on a pipe gives up with RS_ESIGNAL soon after *stop is set. */
+void source_set_stop(struct source *source, const atomic_int *stop);
 
 /* Collect access points about every span bytes while reading; the index
  * outlives the source and serves any later source of the same file. */

@@ -1,0 +1,251 @@
+/* Byte sources: files, standard input and commands behind one read call. */
+#include "data/source.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "data/source_private.h"
+
+#define SOURCE_POLL_MS 50
+
+static enum rs_status
+source_make(const char *name, enum source_kind kind, struct source **out)
+{
+	struct source *s;
+
+	RS_TRY(memory_alloc(1, sizeof *s, &s));
+	s->fd = -1;
+	s->kind = kind;
+	if (memory_strdup(name, &s->name) != RS_OK ||
+	    memory_alloc(SOURCE_BUFFER, 1, &s->in) != RS_OK) {
+		source_close(s);
+		return rs_failure()->status;
+	}
+	*out = s;
+	return RS_OK;
+}
+
+static enum rs_status
+source_open_file(struct source *s)
+{
+	struct stat st;
+
+	s->fd = open(s->name, O_RDONLY | O_CLOEXEC);
+	if (s->fd < 0)
+		return rs_fail(errno == EMFILE || errno == ENFILE ? RS_ERESOURCE : RS_ENOINPUT,
+			"cannot open '%s': %s", s->name, strerror(errno));
+	if (fstat(s->fd, &st) != 0)
+		return rs_fail(RS_EIO, "cannot examine '%s': %s", s->name, strerror(errno));
+	if (S_ISDIR(st.st_mode)) {
+		(void)rs_fail(RS_ENOINPUT, "'%s' is a directory, wanted a file", s->name);
+		return rs_hint("name its files, for instance '%s/*.tsv'", s->name);
+	}
+	if (!S_ISREG(st.st_mode))
+		s->kind = SOURCE_PIPE;
+	return RS_OK;
+}
+
+enum rs_status
+source_open(const char *path, struct source **out)
+{
+	struct source *s;
+	const int is_stdin = strcmp(path, "-") == 0;
+
+	RS_TRY(source_make(is_stdin ? "standard input" : path, is_stdin ? SOURCE_PIPE : SOURCE_FILE, &s));
+	if (is_stdin) {
+		s->fd = STDIN_FILENO;
+	} else if (source_open_file(s) != RS_OK) {
+		source_close(s);
+		return rs_failure()->status;
+	}
+	*out = s;
+	return RS_OK;
+}
+
+enum rs_status
+source_open_command(const char *command, struct source **out)
+{
+	struct source *s;
+
+	RS_TRY(source_make(command, SOURCE_COMMAND, &s));
+	if (source_command_start(s, command) != RS_OK) {
+		source_close(s);
+		return rs_failure()->status;
+	}
+	*out = s;
+	return RS_OK;
+}
+
+void
+source_close(struct source *s)
+{
+	if (s == NULL)
+		return;
+	source_gzip_end(s);
+	if (s->fd > STDIN_FILENO)
+		(void)close(s->fd);
+	if (s->pid != 0)
+		source_command_kill(s);
+	free(s->in);
+	free(s->name);
+	free(s);
+}
+
+const char *
+source_name(const struct source *s)
+{
+	return s->name;
+}
+
+int
+source_is_seekable(const struct source *s)
+{
+	return s->kind == SOURCE_FILE;
+}
+
+void
+source_set_stop(struct source *s, const atomic_int *stop)
+{
+	s->stop = stop;
+}
+
+/* A pipe may stay silent for ever, so waiting is cut into short polls. */
+static enum rs_status
+source_wait(struct source *s)
+{
+	struct pollfd p = { .fd = s->fd, .events = POLLIN };
+
+	if (s->kind == SOURCE_FILE)
+		return RS_OK;
+	for (;;) {
+		if (s->stop != NULL && atomic_load_explicit(s->stop, memory_order_relaxed))
+			return rs_fail(RS_ESIGNAL, "reading '%s' was stopped", s->name);
+		if (poll(&p, 1, SOURCE_POLL_MS) != 0)
+			return RS_OK;
+	}
+}
+
+enum rs_status
+source_read_fd(struct source *s, void *bytes, size_t n, size_t *got)
+{
+	ssize_t r;
+
+	do {
+		RS_TRY(source_wait(s));
+		r = read(s->fd, bytes, n);
+	} while (r < 0 && (errno == EINTR || errno == EAGAIN));
+	if (r < 0)
+		return rs_fail(RS_EIO, "cannot read '%s': %s", s->name, strerror(errno));
+	*got = (size_t)r;
+	s->in_offset += (size_t)r;
+	if (r == 0 && s->kind == SOURCE_COMMAND && !s->at_end)
+		RS_TRY(source_command_finish(s));
+	s->at_end = r == 0;
+	return RS_OK;
+}
+
+enum rs_status
+source_fill(struct source *s)
+{
+	s->in_at = 0;
+	s->in_n = 0;
+	if (s->at_end)
+		return RS_OK;
+	return source_read_fd(s, s->in, SOURCE_BUFFER, &s->in_n);
+}
+
+/* Looks at the first two bytes: gzip is known by its content, not its name. */
+static enum rs_status
+source_begin(struct source *s)
+{
+	if (s->begun)
+		return RS_OK;
+	while (s->in_n < 2 && !s->at_end) {
+		size_t got;
+
+		RS_TRY(source_read_fd(s, s->in + s->in_n, SOURCE_BUFFER - s->in_n, &got));
+		s->in_n += got;
+	}
+	s->begun = 1;
+	s->gzip = s->in_n >= 2 && s->in[0] == 0x1f && s->in[1] == 0x8b;
+	return s->gzip ? source_gzip_begin(s) : RS_OK;
+}
+
+static enum rs_status
+source_read_plain(struct source *s, void *bytes, size_t n, size_t *got)
+{
+	const size_t buffered = s->in_n - s->in_at;
+
+	if (buffered > 0) {
+		*got = buffered < n ? buffered : n;
+		memcpy(bytes, s->in + s->in_at, *got);
+		s->in_at += *got;
+	} else if (s->at_end) {
+		*got = 0;
+	} else {
+		RS_TRY(source_read_fd(s, bytes, n, got));
+	}
+	s->offset += *got;
+	return RS_OK;
+}
+
+enum rs_status
+source_read(struct source *s, void *bytes, size_t n, size_t *got)
+{
+	*got = 0;
+	if (n == 0)
+		return RS_OK;
+	RS_TRY(source_begin(s));
+	return s->gzip ? source_gzip_read(s, bytes, n, got) : source_read_plain(s, bytes, n, got);
+}
+
+/* Reads and drops bytes up to offset. */
+static enum rs_status
+source_skip_to(struct source *s, uint64_t offset)
+{
+	char scratch[16 << 10];
+
+	while (s->offset < offset) {
+		const uint64_t left = offset - s->offset;
+		size_t got;
+
+		RS_TRY(source_read(s, scratch, left < sizeof scratch ? (size_t)left : sizeof scratch, &got));
+		if (got == 0)
+			return rs_fail(RS_EDATA, "'%s' ends at byte %ju, wanted byte %ju: the file changed",
+				s->name, (uintmax_t)s->offset, (uintmax_t)offset);
+	}
+	return RS_OK;
+}
+
+enum rs_status
+source_seek_fd(struct source *s, uint64_t offset)
+{
+	if (lseek(s->fd, (off_t)offset, SEEK_SET) < 0)
+		return rs_fail(RS_EIO, "cannot seek in '%s': %s", s->name, strerror(errno));
+	s->in_at = 0;
+	s->in_n = 0;
+	s->in_offset = offset;
+	s->at_end = 0;
+	return RS_OK;
+}
+
+enum rs_status
+source_seek(struct source *s, const struct source_index *index, uint64_t offset)
+{
+	if (s->kind != SOURCE_FILE)
+		return rs_fail(RS_EDATA, "'%s' cannot be read out of order", s->name);
+	RS_TRY(source_begin(s));
+	if (s->gzip) {
+		RS_TRY(source_gzip_seek(s, index, offset));
+		return source_skip_to(s, offset);
+	}
+	RS_TRY(source_seek_fd(s, offset));
+	s->offset = offset;
+	return RS_OK;
+}

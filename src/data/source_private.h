@@ -1,0 +1,67 @@
+/*
+ * What the files of a byte source share: one open input, its read buffer, the
+ * state of inflate and the child process of a command.  Used by source*.c only.
+ */
+#ifndef DATA_SOURCE_PRIVATE_H
+#define DATA_SOURCE_PRIVATE_H
+
+#include <stdatomic.h>
+#include <sys/types.h>
+#include <zlib.h>
+
+#include "data/source.h"
+
+#define SOURCE_BUFFER  ((size_t)128 << 10)
+#define SOURCE_WINDOW  ((size_t)32 << 10)
+
+enum source_kind { SOURCE_FILE, SOURCE_PIPE, SOURCE_COMMAND };
+
+/* Where the gzip reader stands. */
+enum source_gzip_state {
+	GZIP_MEMBER,               /* a member, padding or the end comes next         */
+	GZIP_BODY,                 /* inside a member                                 */
+	GZIP_TRAILER,              /* after a raw member: CRC and length to step over */
+	GZIP_PADDING, GZIP_END
+};
+
+struct source {
+	char    *name;
+	enum source_kind kind;
+	int      fd;
+	pid_t    pid;              /* command, 0 once reaped                          */
+	const atomic_int *stop;    /* set: give up waiting                            */
+
+	unsigned char *in;         /* [SOURCE_BUFFER] bytes of the file               */
+	size_t   in_n, in_at;
+	uint64_t in_offset;        /* file offset after in[in_n-1]                    */
+	int      begun, at_end;
+
+	int      gzip;
+	z_stream z;
+	enum source_gzip_state gzip_state;
+	int      raw;              /* this member was entered at an access point      */
+	unsigned trailer_left;
+	uint64_t offset;           /* decompressed bytes given or stepped over        */
+	struct source_index *collect;
+};
+
+/* Refills an empty buffer; in_n == 0 afterwards is the end of the file. */
+enum rs_status source_fill(struct source *s);
+/* read(2) that waits with an eye on the stop flag. */
+enum rs_status source_read_fd(struct source *s, void *bytes, size_t n, size_t *got);
+
+enum rs_status source_seek_fd(struct source *s, uint64_t offset);
+
+enum rs_status source_gzip_begin(struct source *s);
+enum rs_status source_gzip_read(struct source *s, unsigned char *out, size_t n, size_t *got);
+/* Enters at the best access point, or at the first byte. */
+enum rs_status source_gzip_seek(struct source *s, const struct source_index *index, uint64_t offset);
+void source_gzip_end(struct source *s);
+
+enum rs_status source_command_start(struct source *s, const char *command);
+/* At the end of its output: waits and checks the exit status. */
+enum rs_status source_command_finish(struct source *s);
+/* Before the end: stops the command and everything it started. */
+void source_command_kill(struct source *s);
+
+#endif
