@@ -1,1 +1,2 @@
 # tests of data
+check_PROGRAMS += tests/data/source_test

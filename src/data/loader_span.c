@@ -1,0 +1,179 @@
+/* A file cut into spans of whole rows: the unit of index, parsing and order. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "data/loader_private.h"
+
+#define SPAN_PEEK ((size_t)1 << 20)
+
+static void
+reader_hash(struct loader_reader *r, const char *bytes, size_t n)
+{
+	r->size += n;
+	while (n > 0) {
+		const size_t room = LOADER_HASH_BLOCK - r->block_used;
+		const size_t take = n < room ? n : room;
+
+		if (take == LOADER_HASH_BLOCK) {
+			r->hash = hash_cat(r->hash, hash_fingerprint64(bytes, take));
+		} else {
+			memcpy(r->block + r->block_used, bytes, take);
+			r->block_used += take;
+			if (r->block_used == LOADER_HASH_BLOCK) {
+				r->hash = hash_cat(r->hash, hash_fingerprint64(r->block, LOADER_HASH_BLOCK));
+				r->block_used = 0;
+			}
+		}
+		bytes += take;
+		n -= take;
+	}
+}
+
+uint64_t
+loader_reader_hash(const struct loader_reader *r)
+{
+	return hash_cat(r->hash, hash_fingerprint64(r->block, r->block_used));
+}
+
+/* Has at least n bytes ready, or all there are. */
+static enum rs_status
+reader_fill(struct loader_reader *r, size_t n)
+{
+	size_t got;
+
+	if (r->text.n - r->begin >= n || r->at_end)
+		return RS_OK;
+	if (r->begin > 0) {
+		memmove(r->text.data, r->text.data + r->begin, r->text.n - r->begin);
+		r->text.n -= r->begin;
+		r->begin = 0;
+	}
+	RS_TRY(buffer_reserve(&r->text, n - r->text.n));
+	while (r->text.n < n && !r->at_end) {
+		RS_TRY(source_read(r->source, r->text.data + r->text.n, n - r->text.n, &got));
+		reader_hash(r, r->text.data + r->text.n, got);
+		r->text.n += got;
+		r->at_end = got == 0;
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+reader_begin(struct loader_reader *r, struct loader *l, struct loader_input *input)
+{
+	size_t n;
+
+	RS_TRY(reader_fill(r, SPAN_PEEK));
+	n = r->text.n;
+	if (n > 0 && input->layout == NULL)
+		RS_TRY(parser_layout_make(r->schema, l->options.purpose, input->file.path, r->text.data,
+			n < SPAN_PEEK ? n : SPAN_PEEK, &input->layout, &input->skip, &input->skip_lines));
+	if (input->skip > n)
+		return rs_fail(RS_EDATA, "'%s' is shorter than it was: the file changed", input->file.path);
+	r->begin = input->skip;
+	r->offset = input->skip;
+	r->line = 1 + input->skip_lines;
+	return RS_OK;
+}
+
+/* span: distance of the access points to collect in input->index, 0 = none. */
+enum rs_status
+loader_reader_open(struct loader_reader *r, struct loader *l, struct loader_input *input, size_t span)
+{
+	const int64_t max_line = l->options.schema->settings->data.max_line;
+
+	memset(r, 0, sizeof *r);
+	r->schema = l->options.schema;
+	r->group_bytes = l->group_bytes;
+	r->max_line = max_line > 0 ? (size_t)max_line : 1;
+	buffer_init(&r->text, 2 * (SPAN_PEEK + r->group_bytes + r->max_line));
+	RS_TRY(memory_alloc(LOADER_HASH_BLOCK, 1, &r->block));
+	RS_TRY(l->options.command != NULL ? source_open_command(l->options.command, &r->source)
+		: source_open(input->file.path, &r->source));
+	source_set_stop(r->source, &l->stop);
+	if (span > 0)
+		RS_TRY(source_collect(r->source, span, &input->index));
+	return reader_begin(r, l, input);
+}
+
+void
+loader_reader_close(struct loader_reader *r)
+{
+	source_close(r->source);
+	buffer_free(&r->text);
+	free(r->block);
+	memset(r, 0, sizeof *r);
+}
+
+static uint64_t
+reader_lines(const char *text, size_t n)
+{
+	uint64_t lines = 0;
+
+	for (size_t i = 0; i < n; i++)
+		lines += text[i] == '\n';
+	return lines;
+}
+
+/* Goes behind the next newline: the rest of a row that was longer than max_line. */
+static enum rs_status
+reader_drop_line(struct loader_reader *r)
+{
+	while (r->drop_line) {
+		const char *end;
+		size_t n;
+
+		RS_TRY(reader_fill(r, SPAN_PEEK));
+		n = r->text.n - r->begin;
+		end = memchr(r->text.data + r->begin, '\n', n);
+		if (end != NULL) {
+			n = (size_t)(end + 1 - (r->text.data + r->begin));
+			r->line++;
+		}
+		r->begin += n;
+		r->offset += n;
+		r->drop_line = end == NULL && !(r->at_end && r->begin == r->text.n);
+	}
+	return RS_OK;
+}
+
+/* Length of the span: a pure function of the text, group_bytes and max_line. */
+static enum rs_status
+reader_cut(struct loader_reader *r, size_t *cut)
+{
+	for (size_t want = r->group_bytes;; want += r->group_bytes) {
+		size_t have;
+		int whole;
+
+		RS_TRY(reader_fill(r, want + 1));
+		have = r->text.n - r->begin;
+		whole = r->at_end && have <= want;
+		if (have > want)
+			have = want;
+		*cut = have == 0 ? 0 : parser_split(r->schema, r->text.data + r->begin, have, whole);
+		if (whole)
+			*cut = have;
+		if (*cut > 0 || whole)
+			return RS_OK;
+		if (have > r->max_line) {
+			*cut = have;
+			r->drop_line = 1;
+			return RS_OK;
+		}
+	}
+}
+
+enum rs_status
+loader_reader_next(struct loader_reader *r, const char **text, struct loader_group *g)
+{
+	RS_TRY(reader_drop_line(r));
+	RS_TRY(reader_cut(r, &g->size));
+	*text = r->text.data + r->begin;
+	g->offset = r->offset;
+	g->line = r->line;
+	r->begin += g->size;
+	r->offset += g->size;
+	r->line += reader_lines(*text, g->size);
+	return RS_OK;
+}
