@@ -74,11 +74,6 @@ enum rs_status argument_seconds(const struct arguments *a, const char *name, dou
 enum rs_status command_spec(const struct arguments *a, const char *const *extra, size_t n_extra,
 	struct spec **out, size_t *n_used);
 
-/* Path of the run database: --db, else RECSYS_TRAIN_DB, else db (runs.db of the
- * spec; NULL: "runs.db") beside the model directory: relative to its parent.
- * directory NULL: the working directory.  Caller frees. */
-enum rs_status command_db(const struct arguments *a, const char *directory, const char *db, char **out);
-
 /* The run database: --db, else RECSYS_TRAIN_DB, else runs.db of the spec (spec may
  * be NULL), else runs.db beside the model directory (directory may be NULL: in the
  * working directory).  Caller frees. */

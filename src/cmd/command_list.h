@@ -3,6 +3,7 @@
 #ifndef CMD_COMMAND_LIST_H
 #define CMD_COMMAND_LIST_H
 
-#define COMMAND_LIST(ROW)
+#define COMMAND_LIST(ROW) \
+	ROW(runs)
 
 #endif

@@ -1,0 +1,27 @@
+/*
+ * What the subcommands of `runs` share.  Each is one function that gets the open
+ * database and the arguments after its name.
+ */
+#ifndef CMD_RUNS_H
+#define CMD_RUNS_H
+
+#include "cmd/command.h"
+#include "store/store.h"
+
+struct runs_call {
+	const struct arguments *a;
+	const char *path;          /* of the database                                 */
+	struct store *store;       /* NULL for `runs path`                            */
+	const char *const *name;   /* [n_names] positionals after the subcommand      */
+	size_t n_names;
+};
+
+enum rs_status runs_list(const struct runs_call *call);
+enum rs_status runs_show(const struct runs_call *call);
+enum rs_status runs_compare(const struct runs_call *call);
+
+/* 1.96 standard errors of the difference of two AUC values (Hanley & McNeil 1982),
+ * taken as independent; NaN when the counts do not allow it. */
+double runs_auc_range(const struct store_run *a, const struct store_run *b);
+
+#endif
