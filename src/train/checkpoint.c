@@ -554,7 +554,7 @@ checkpoint_prune(const char *directory, size_t keep, const uint64_t *also, size_
 
 	RS_TRY(remove_leftovers(directory));
 	enum rs_status status = checkpoint_list(directory, &list, &n);
-	for (size_t i = 0; status == RS_OK && i + keep < n; i++)
+	for (size_t i = 0; status == RS_OK && n > keep && i < n - keep; i++)
 		if (list[i] != current && !is_listed(list[i], also, n_also))
 			status = remove_version(directory, list[i]);
 	free(list);

@@ -1,0 +1,219 @@
+/* Fresh, warm and resumed starts. */
+#include "train/start.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "data/fit.h"
+
+#define LIST_LIMIT ((size_t)1 << 24)
+
+/* --- statistics of transforms: fixed by the first run ---------------------- */
+
+static enum rs_status
+set_number(struct spec *spec, const char *section, const char *key, double value)
+{
+	char text[32];
+
+	return spec_set(spec, section, key, number_print_double(text, value));
+}
+
+static enum rs_status
+set_numbers(struct spec *spec, const char *section, const char *key, const struct number_list *list)
+{
+	struct buffer text;
+	enum rs_status status = RS_OK;
+	char number[32];
+
+	buffer_init(&text, LIST_LIMIT);
+	for (size_t i = 0; status == RS_OK && i < list->n; i++)
+		status = buffer_printf(&text, "%s%s", i > 0 ? "," : "", number_print_double(number, list->item[i]));
+	if (status == RS_OK)
+		status = spec_set(spec, section, key, text.data);
+	buffer_free(&text);
+	return status;
+}
+
+static const struct field_settings *
+find_field(const struct settings *s, const char *name)
+{
+	for (size_t f = 0; f < s->n_fields; f++)
+		if (strcmp(s->field[f].name, name) == 0)
+			return &s->field[f];
+	return NULL;
+}
+
+static enum rs_status
+adopt_field(struct spec *spec, const struct field_settings *to, const struct field_settings *from)
+{
+	const int needs_mean = to->transform == TRANSFORM_STANDARDIZE && to->stddev == 0;
+	const int needs_boundaries = to->transform == TRANSFORM_BUCKETIZE && to->boundaries.n == 0;
+	char section[300];
+
+	snprintf(section, sizeof section, "field %s", from->name);
+	if (needs_mean && from->stddev > 0) {
+		RS_TRY(set_number(spec, section, "mean", from->mean));
+		RS_TRY(set_number(spec, section, "stddev", from->stddev));
+	}
+	if (needs_boundaries && from->boundaries.n > 0)
+		RS_TRY(set_numbers(spec, section, "boundaries", &from->boundaries));
+	return RS_OK;
+}
+
+/* Takes over from the saved model what its first pass found, and refuses a field
+ * that it does not have. */
+static enum rs_status
+adopt_statistics(struct spec *spec, const char *directory, uint64_t version)
+{
+	struct spec *saved;
+
+	RS_TRY(checkpoint_spec(directory, version, &saved));
+	enum rs_status status = RS_OK;
+	for (size_t f = 0; status == RS_OK && f < spec_settings(spec)->n_fields; f++) {
+		const struct field_settings *const to = &spec_settings(spec)->field[f];
+		const struct field_settings *const from = find_field(spec_settings(saved), to->name);
+		status = from != NULL ? adopt_field(spec, to, from)
+			: rs_fail(RS_ESPEC, "field '%s' is not in the model '%s'", to->name, directory);
+	}
+	spec_free(saved);
+	return status;
+}
+
+/* --- the three starts ------------------------------------------------------ */
+
+/* Takes the spec. */
+static enum rs_status
+make_model(struct spec *spec, const struct model_options *options, struct model **out)
+{
+	enum rs_status status = RS_OK;
+
+	if (fit_needed(spec_settings(spec)))
+		status = fit_run(spec);
+	if (status != RS_OK) {
+		spec_free(spec);
+		return status;
+	}
+	return model_create(spec, options, out);
+}
+
+static enum rs_status
+start_from(struct spec *spec, const char *directory, uint64_t version, int with_state,
+	const struct model_options *options, struct start *out)
+{
+	const enum rs_status status = adopt_statistics(spec, directory, version);
+
+	if (status != RS_OK) {
+		spec_free(spec);
+		return status;
+	}
+	RS_TRY(make_model(spec, options, &out->model));
+	out->version = version;
+	return checkpoint_fill(directory, version, with_state, out->model, &out->progress);
+}
+
+static void
+begin_progress(struct checkpoint_progress *p, const struct model *m)
+{
+	memset(p, 0, sizeof *p);
+	p->best = NAN;
+	p->step = m->step;
+	p->rate_factor = m->rate_factor;
+}
+
+static enum rs_status
+start_fresh(struct spec *spec, const struct model_options *options, struct start *out)
+{
+	RS_TRY(make_model(spec, options, &out->model));
+	out->model->rate_factor = 1;
+	begin_progress(&out->progress, out->model);
+	return RS_OK;
+}
+
+static enum rs_status
+start_warm(struct spec *spec, const struct train_options *options,
+	const struct model_options *model_options, struct start *out)
+{
+	uint64_t version;
+	struct checkpoint_progress former;
+	enum rs_status status = checkpoint_peek(options->from, 0, &former, &version);
+
+	if (status != RS_OK) {
+		spec_free(spec);
+		return status;
+	}
+	RS_TRY(start_from(spec, options->from, version, !options->reset_optimizer, model_options, out));
+	if (options->reset_steps)
+		out->model->rate_factor = 1;
+	begin_progress(&out->progress, out->model);
+	out->progress.schedule_start = options->reset_steps ? out->model->step : former.schedule_start;
+	log_info("warm start from '%s' v%06" PRIu64 ": step %" PRIu64 ", %zu tables and %zu dense parameters, "
+		"optimizer state %s", options->from, version, out->model->step, out->model->n_tables,
+		out->model->P, options->reset_optimizer ? "reset" : "kept");
+	return RS_OK;
+}
+
+/* The newest sound version of an unfinished run; 0 in *version when there is none. */
+static enum rs_status
+find_unfinished(const char *directory, struct start *out, uint64_t *version)
+{
+	uint64_t *list;
+	size_t n;
+
+	*version = 0;
+	RS_TRY(checkpoint_list(directory, &list, &n));
+	for (size_t i = n; *version == 0 && i-- > 0; ) {
+		if (checkpoint_peek(directory, list[i], &out->progress, NULL) != RS_OK) {
+			log_warn("%s%s%s; looking at the former version", rs_failure()->where,
+				rs_failure()->where[0] ? ": " : "", rs_failure()->text);
+			continue;
+		}
+		*version = list[i];
+	}
+	free(list);
+	out->finished = *version != 0 && out->progress.state == CHECKPOINT_FINAL;
+	if (n > 0 && *version == 0)
+		return rs_fail(RS_EDATA, "every version of '%s' is damaged", directory);
+	return RS_OK;
+}
+
+static enum rs_status
+start_resumed(struct spec *spec, const struct train_options *options,
+	const struct model_options *model_options, struct start *out)
+{
+	uint64_t version;
+	const enum rs_status status = find_unfinished(options->directory, out, &version);
+
+	if (status != RS_OK || out->finished) {
+		out->version = version;
+		spec_free(spec);
+		return status;
+	}
+	if (version == 0) {
+		log_warn("nothing to resume in '%s': starting from the beginning", options->directory);
+		return start_fresh(spec, model_options, out);
+	}
+	RS_TRY(start_from(spec, options->directory, version, 1, model_options, out));
+	out->resumed = 1;
+	log_info("resumed from '%s' v%06" PRIu64 ": step %" PRIu64 ", epoch %" PRIu64 ", row %" PRIu64,
+		options->directory, version, out->model->step, out->progress.position.epoch + 1,
+		out->progress.position.rows);
+	return RS_OK;
+}
+
+enum rs_status
+start_model(struct spec *spec, const struct train_options *options,
+	const struct model_options *model_options, struct start *out)
+{
+	memset(out, 0, sizeof *out);
+	if (options->resume)
+		return start_resumed(spec, options, model_options, out);
+	if (options->from != NULL)
+		return start_warm(spec, options, model_options, out);
+	return start_fresh(spec, model_options, out);
+}

@@ -1,0 +1,26 @@
+/*
+ * What a run starts from: a fresh model, a trained one (warm start), or the last
+ * saved state of an unfinished run.
+ */
+#ifndef TRAIN_START_H
+#define TRAIN_START_H
+
+#include "base/status.h"
+#include "spec/spec.h"
+#include "train/checkpoint.h"
+#include "train/model.h"
+#include "train/train.h"
+
+struct start {
+	struct model *model;
+	struct checkpoint_progress progress;
+	uint64_t version;          /* the one that was loaded, 0 none                 */
+	int      resumed;          /* progress.position is where to go on             */
+	int      finished;         /* resume: the newest version is final; no model   */
+};
+
+/* Takes the spec, also on failure. */
+enum rs_status start_model(struct spec *spec, const struct train_options *options,
+	const struct model_options *model_options, struct start *out);
+
+#endif

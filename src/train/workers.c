@@ -1,0 +1,185 @@
+/* Worker threads: wait at the barrier, run one command together, wait again. */
+#include "train/workers.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/thread.h"
+
+enum order { ORDER_STEP, ORDER_PREDICT, ORDER_EXIT };
+
+struct worker {
+	struct workers    *all;
+	size_t             index;
+	pthread_t          thread;
+	enum rs_status     status;
+	struct rs_failure  failure;
+	struct step_result result;
+	uint64_t           unseen[2];
+};
+
+struct workers {
+	struct stepper *stepper;
+	struct worker  *worker;        /* [n]                                         */
+	size_t n, n_started;
+
+	/* Where new threads wait until all were made. */
+	pthread_mutex_t lock;
+	pthread_cond_t  changed;
+	enum { GATE_CLOSED, GATE_OPEN, GATE_ABANDONED } gate;
+
+	/* The order; written by the main thread before the barrier. */
+	enum order          order;
+	const struct batch *batch;
+	double              rate, rate_factor;
+	float              *logit;
+};
+
+static void
+obey(struct worker *w)
+{
+	struct workers *const all = w->all;
+
+	if (all->order == ORDER_STEP) {
+		w->status = step_run(all->stepper, w->index, all->batch, all->rate, all->rate_factor, &w->result);
+	} else {
+		w->unseen[0] = w->unseen[1] = 0;
+		w->status = step_predict(all->stepper, w->index, all->batch, all->logit, w->unseen);
+	}
+	if (w->status != RS_OK)
+		rs_failure_take(&w->failure);
+}
+
+static int
+pass_gate(struct workers *all)
+{
+	pthread_mutex_lock(&all->lock);
+	while (all->gate == GATE_CLOSED)
+		pthread_cond_wait(&all->changed, &all->lock);
+	const int open = all->gate == GATE_OPEN;
+	pthread_mutex_unlock(&all->lock);
+	return open;
+}
+
+static void
+set_gate(struct workers *all, int open)
+{
+	pthread_mutex_lock(&all->lock);
+	all->gate = open ? GATE_OPEN : GATE_ABANDONED;
+	pthread_cond_broadcast(&all->changed);
+	pthread_mutex_unlock(&all->lock);
+}
+
+static void *
+worker_main(void *argument)
+{
+	struct worker *const w = argument;
+	struct workers *const all = w->all;
+
+	if (!pass_gate(all))
+		return NULL;
+	for (;;) {
+		stepper_barrier(all->stepper, w->index);
+		if (all->order == ORDER_EXIT)
+			return NULL;
+		obey(w);
+		stepper_barrier(all->stepper, w->index);
+	}
+}
+
+static enum rs_status
+start_threads(struct workers *all)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		all->worker[i].all = all;
+		all->worker[i].index = i;
+	}
+	for (all->n_started = 1; all->n_started < all->n; all->n_started++) {
+		struct worker *const w = &all->worker[all->n_started];
+		RS_TRY(thread_start(&w->thread, "worker", worker_main, w));
+	}
+	set_gate(all, 1);
+	return RS_OK;
+}
+
+enum rs_status
+workers_create(struct model *m, size_t n, struct workers **out)
+{
+	RS_TRY(memory_alloc(1, sizeof **out, out));
+	struct workers *const all = *out;
+
+	all->n = n;
+	pthread_mutex_init(&all->lock, NULL);
+	pthread_cond_init(&all->changed, NULL);
+	enum rs_status status = memory_alloc(n, sizeof *all->worker, &all->worker);
+	if (status == RS_OK)
+		status = stepper_create(m, n, &all->stepper);
+	if (status == RS_OK)
+		status = start_threads(all);
+	if (status != RS_OK) {
+		workers_free(all);
+		*out = NULL;
+	}
+	return status;
+}
+
+void
+workers_free(struct workers *w)
+{
+	if (w == NULL)
+		return;
+	if (w->gate == GATE_OPEN && w->n > 1) {
+		w->order = ORDER_EXIT;
+		stepper_barrier(w->stepper, 0);
+	} else if (w->n_started > 1) {
+		set_gate(w, 0);
+	}
+	for (size_t i = 1; i < w->n_started; i++)
+		thread_join(w->worker[i].thread);
+	stepper_free(w->stepper);
+	free(w->worker);
+	pthread_cond_destroy(&w->changed);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+static enum rs_status
+command_all(struct workers *w, enum order order)
+{
+	w->order = order;
+	if (w->n > 1)
+		stepper_barrier(w->stepper, 0);
+	obey(&w->worker[0]);
+	if (w->n > 1)
+		stepper_barrier(w->stepper, 0);
+	for (size_t i = 0; i < w->n; i++)
+		if (w->worker[i].status != RS_OK)
+			return rs_failure_put(&w->worker[i].failure);
+	return RS_OK;
+}
+
+enum rs_status
+workers_step(struct workers *w, const struct batch *batch, double rate, double rate_factor,
+	struct step_result *out)
+{
+	w->batch = batch;
+	w->rate = rate;
+	w->rate_factor = rate_factor;
+	RS_TRY(command_all(w, ORDER_STEP));
+	*out = w->worker[0].result;
+	return RS_OK;
+}
+
+enum rs_status
+workers_predict(struct workers *w, const struct batch *batch, float *logit, uint64_t unseen[2])
+{
+	w->batch = batch;
+	w->logit = logit;
+	RS_TRY(command_all(w, ORDER_PREDICT));
+	for (size_t i = 0; unseen != NULL && i < w->n; i++) {
+		unseen[0] += w->worker[i].unseen[0];
+		unseen[1] += w->worker[i].unseen[1];
+	}
+	return RS_OK;
+}
