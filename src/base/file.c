@@ -112,7 +112,8 @@ remember_crc(struct file_writer *w, uint32_t crc)
 		uint32_t    *grown = reallocarray(w->crc, capacity, sizeof(*grown));
 
 		if (grown == NULL)
-			return rs_fail(RS_ERESOURCE, "out of memory: %zu checksums wanted", capacity);
+			return rs_fail(RS_ERESOURCE, "out of memory: %zu checksums wanted",
+				capacity);
 		w->crc = grown;
 		w->crc_capacity = capacity;
 	}
@@ -405,7 +406,8 @@ file_join(const char *directory, const char *name, char **out)
 		return memory_strdup(name, out);
 	if (asprintf(out, "%s%s%s", directory, between, name) < 0) {
 		*out = NULL;
-		return rs_fail(RS_ERESOURCE, "out of memory: %zu bytes wanted", n + strlen(name) + 2);
+		return rs_fail(RS_ERESOURCE, "out of memory: %zu bytes wanted",
+			n + strlen(name) + 2);
 	}
 	return RS_OK;
 }

@@ -22,7 +22,8 @@ enum rs_status
 size_mul(size_t a, size_t b, size_t *out)
 {
 	if (__builtin_mul_overflow(a, b, out))
-		return rs_fail(RS_ERESOURCE, "a size of %zu times %zu bytes does not fit the address space",
+		return rs_fail(RS_ERESOURCE,
+			"a size of %zu times %zu bytes does not fit the address space",
 			a, b);
 	return RS_OK;
 }
@@ -109,7 +110,8 @@ buffer_reserve(struct buffer *b, size_t extra)
 	if (extra <= b->capacity - b->n)
 		return RS_OK;
 	if (b->n > b->limit || extra > b->limit - b->n)
-		return rs_fail(RS_EDATA, "text or data of more than %zu bytes where %zu is the limit",
+		return rs_fail(RS_EDATA,
+			"text or data of more than %zu bytes where %zu is the limit",
 			b->n > SIZE_MAX - extra ? SIZE_MAX : b->n + extra - 1, b->limit);
 	while (capacity < b->n + extra)
 		capacity = capacity > b->limit / 2 ? b->limit : capacity * 2;

@@ -258,7 +258,8 @@ barrier_wait(struct barrier *b)
 		 * the new generation before it sleeps. */
 		atomic_store(&b->generation, generation + 1);
 		if (atomic_load(&b->sleepers) > 0)
-			syscall(SYS_futex, &b->generation, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+			syscall(SYS_futex, &b->generation, FUTEX_WAKE_PRIVATE, INT_MAX, NULL,
+				NULL, 0);
 		return;
 	}
 	if (b->spin && spin(b, generation))

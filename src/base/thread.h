@@ -21,7 +21,8 @@
  * says which bound won: "affinity" or "cgroup". */
 size_t thread_auto_count(const char **why);
 
-enum rs_status thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *argument);
+enum rs_status thread_start(pthread_t *thread, const char *name, void *(*run)(void *),
+	void *argument);
 void thread_join(pthread_t thread);
 
 struct barrier {

@@ -211,7 +211,8 @@ empty_files_are_files(void **state)
 static void
 directories_are_made_and_trees_removed(void **state)
 {
-	char       *tree = in(state, "x"), *deep = in(state, "x//y/z/"), *file = in(state, "x/y/z/f");
+	char       *tree = in(state, "x"), *deep = in(state, "x//y/z/");
+	char       *file = in(state, "x/y/z/f");
 	char       *kept = in(state, "kept"), *link = in(state, "x/y/link");
 	struct stat st;
 

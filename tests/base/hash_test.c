@@ -194,7 +194,8 @@ crc_of_every_length_equals_the_definition(void **state)
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		bytes[i] = (unsigned char)hash_mix(i);
 	for (size_t n = 0; n < N; n += n < 100 ? 1 : 97)
-		assert_int_equal(hash_crc32c(0, bytes + n % 8, n), crc_bit_by_bit(bytes + n % 8, n));
+		assert_int_equal(hash_crc32c(0, bytes + n % 8, n),
+			crc_bit_by_bit(bytes + n % 8, n));
 }
 
 static void

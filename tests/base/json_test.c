@@ -56,7 +56,8 @@ text_is_escaped(void **state)
 	static const struct {
 		const char *value, *quoted;
 	} row[] = {
-		{ "", "\"\"" }, { "a\"b\\c", "\"a\\\"b\\\\c\"" }, { "\n\r\t\b\f", "\"\\n\\r\\t\\b\\f\"" },
+		{ "", "\"\"" }, { "a\"b\\c", "\"a\\\"b\\\\c\"" },
+		{ "\n\r\t\b\f", "\"\\n\\r\\t\\b\\f\"" },
 		{ "\x01\x1f\x7f", "\"\\u0001\\u001f\\u007f\"" }, { "naïve 🦊", "\"naïve 🦊\"" },
 		{ "\xff!", "\"\\u00ff!\"" }, { "\xe6\x97", "\"\\u00e6\\u0097\"" },
 		{ "\xed\xa0\x80", "\"\\u00ed\\u00a0\\u0080\"" }, { "/", "\"/\"" },

@@ -48,9 +48,9 @@ static void
 text_that_is_no_number_is_refused(void **state)
 {
 	static const char *const text[] = {
-		"", " ", "+", "-", ".", "e5", "1e", "1e+", "1 ", " 1", "1,5", "0,2", "1.2.3", "--1", "+-1",
-		"nan", "NaN", "inf", "-inf", "Infinity", "0x10", "0x1p3", "1f", "1_000", "1e5.5", "$3",
-		"1e400", "-1e400", "1\n", "１",
+		"", " ", "+", "-", ".", "e5", "1e", "1e+", "1 ", " 1", "1,5", "0,2", "1.2.3", "--1",
+		"+-1", "nan", "NaN", "inf", "-inf", "Infinity", "0x10", "0x1p3", "1f", "1_000", "1e5.5",
+		"$3", "1e400", "-1e400", "1\n", "１",
 	};
 	double value;
 	float  narrow;
@@ -120,7 +120,8 @@ reading_agrees_with_the_c_library(void **state)
 		const int n_digits = (int)rng_below(1, i, 19);
 		const int exponent = (int)rng_below(2, i, 80) - 40;
 
-		snprintf(text, sizeof(text), "%.*fe%d", n_digits, 100 * rng_uniform(3, i), exponent);
+		snprintf(text, sizeof(text), "%.*fe%d", n_digits, 100 * rng_uniform(3, i),
+			exponent);
 		assert_true(read_double(text, &value) && value == strtod(text, NULL));
 		if (fabs(value) < FLT_MAX) {
 			assert_true(number_float(text, strlen(text), &narrow));
@@ -149,7 +150,8 @@ whole_numbers_have_their_exact_limits(void **state)
 static void
 text_that_is_no_whole_number_is_refused(void **state)
 {
-	static const char *const text[] = { "", "-", "+", "1.0", "1e3", "16x", " 1", "1 ", "-+1", "--1", "0x1" };
+	static const char *const text[] = { "", "-", "+", "1.0", "1e3", "16x", " 1", "1 ", "-+1",
+		"--1", "0x1" };
 	int64_t                  i64;
 	uint64_t                 u64;
 
@@ -168,7 +170,8 @@ short_values_print_short(void **state)
 		double      value;
 		const char *text;
 	} row[] = {
-		{ 0, "0" }, { 1, "1" }, { -2.5, "-2.5" }, { .1, "0.1" }, { .3, "0.3" }, { 100000, "100000" },
+		{ 0, "0" }, { 1, "1" }, { -2.5, "-2.5" }, { .1, "0.1" }, { .3, "0.3" },
+		{ 100000, "100000" },
 		{ 1e-5, "1e-05" }, { 1e30, "1e+30" }, { .02, "0.02" },
 	};
 	char text[32];
@@ -235,7 +238,8 @@ use_comma_locale(const char *directory)
 	if (child == 0) {
 		if (chdir(directory) == 0 && freopen("/dev/null", "w", stdout) != NULL &&
 		    freopen("/dev/null", "w", stderr) != NULL)
-			execlp("localedef", "localedef", "-i", "de_DE", "-f", "UTF-8", "./de_DE.UTF-8",
+			execlp("localedef", "localedef", "-i", "de_DE", "-f", "UTF-8",
+				"./de_DE.UTF-8",
 				(char *)NULL);
 		_exit(127);
 	}

@@ -26,7 +26,8 @@ exit_codes_are_distinct(void **state)
 	(void)state;
 	for (int a = 0; a < RS_N_STATUS; a++)
 		for (int b = 0; b < a; b++)
-			assert_int_not_equal(rs_exit_code((enum rs_status)a), rs_exit_code((enum rs_status)b));
+			assert_int_not_equal(rs_exit_code((enum rs_status)a),
+				rs_exit_code((enum rs_status)b));
 }
 
 static void

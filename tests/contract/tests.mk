@@ -1,1 +1,6 @@
-# tests of contract
+dist_check_SCRIPTS += \
+	tests/contract/layers_test.sh \
+	tests/contract/style_test.sh \
+	tests/contract/symbols_test.sh \
+	tests/contract/tarball_test.sh
+EXTRA_DIST += tests/contract/symbols
