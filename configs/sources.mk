@@ -1,0 +1,3 @@
+# Runnable specs, installed in $(pkgdatadir)/configs.
+configsdir = $(pkgdatadir)/configs
+dist_configs_DATA =
