@@ -100,8 +100,11 @@ dense_measure(struct dense *d, size_t worker, const float *grad)
 {
 	for (size_t i = first_piece(d, worker); i < first_piece(d, worker + 1); i++) {
 		const float *g = piece_gradient(d, &d->piece[i], worker, grad, 1);
+		double square = 0;
 
-		d->model->kernel->dot(d->piece[i].n, g, g, &d->square[i]);
+		for (size_t k = 0; k < d->piece[i].n; k++)
+			square += (double)g[k] * g[k];
+		d->square[i] = square;
 	}
 }
 

@@ -122,6 +122,8 @@ init_params(struct model *m, const struct settings *s, int for_training)
 		RS_TRY(memory_alloc(m->P + 1, sizeof(*m->slot_m), &m->slot_m));
 		RS_TRY(memory_alloc(m->P + 1, sizeof(*m->slot_v), &m->slot_v));
 	}
+	for (size_t i = 0; for_training && s->train.optimizer == DENSE_ADAGRAD && i < m->P; i++)
+		m->slot_v[i] = (float)s->embedding.optimizer.initial_accumulator;
 	graph_init_params(m->graph, (uint64_t)s->train.seed, m->param);
 	return RS_OK;
 }

@@ -1,1 +1,3 @@
 # tests of embed
+check_PROGRAMS += tests/embed/local_test
+check_PROGRAMS += tests/embed/table_file_test

@@ -1,1 +1,2 @@
 # tests of reduce
+check_PROGRAMS += tests/reduce/shm_test

@@ -1,0 +1,252 @@
+/* Files of tables: round trip, ranges, damage. */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "embed/table_file.h"
+#include "kernel/kernel.h"
+
+static char directory[] = "/tmp/table_file_test.XXXXXX";
+
+static int
+make_directory(void **state)
+{
+	(void)state;
+	return mkdtemp(directory) == NULL;
+}
+
+static int
+remove_directory(void **state)
+{
+	(void)state;
+	return file_remove_tree(directory) != RS_OK;
+}
+
+static struct table
+make_table(uint64_t rows, enum row_optimizer_kind kind, uint64_t seed)
+{
+	struct lookup_table settings = { .name = "C1", .rows = rows, .dim = 3, .init_stddev = 0.1,
+		.seed = seed, .optimizer = { .kind = kind, .initial_accumulator = 0.1 } };
+	struct table t;
+
+	assert_int_equal(table_open(&t, &settings, &kernel_ref, 1), RS_OK);
+	table_init_rows(&t, 0, rows);
+	return t;
+}
+
+static void
+path_of(char out[256], const char *name)
+{
+	snprintf(out, 256, "%s/%s", directory, name);
+}
+
+static void
+save(const struct table *t, const char *name)
+{
+	struct file_writer w;
+	char path[256];
+
+	path_of(path, name);
+	assert_int_equal(file_writer_open(&w, path), RS_OK);
+	assert_int_equal(table_file_write(t, &w), RS_OK);
+	assert_int_equal(file_writer_commit(&w), RS_OK);
+	file_writer_close(&w);
+}
+
+static enum rs_status
+load(struct table *t, const char *name)
+{
+	char path[256];
+	const char *paths[1] = { path };
+
+	path_of(path, name);
+	return table_file_read(t, paths, 1);
+}
+
+static void
+assert_tables_equal(const struct table *a, const struct table *b)
+{
+	assert_memory_equal(a->block, b->block, a->block_bytes);
+	assert_memory_equal(a->touched, b->touched, (size_t)(a->settings.rows + 63) / 64 * 8);
+}
+
+static void
+a_table_comes_back_to_the_bit(void **state)
+{
+	static const uint64_t rows[] = { 1, 2, 63, 64, 65, 1000 };
+
+	(void)state;
+	for (int kind = ROW_SGD; kind <= ROW_FTRL; kind++)
+		for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+			struct table a = make_table(rows[i], (enum row_optimizer_kind)kind, 1);
+			struct table b = make_table(rows[i], (enum row_optimizer_kind)kind, 2);
+
+			for (uint64_t id = 0; id < rows[i]; id += 3) {
+				table_touch(&a, id);
+				table_row(&a, id)[a.stride - 1] = (float)id + 0.25f;
+			}
+			save(&a, "t");
+			assert_int_equal(load(&b, "t"), RS_OK);
+			assert_tables_equal(&a, &b);
+			table_close(&a);
+			table_close(&b);
+		}
+}
+
+static void
+a_table_without_touched_rows_comes_back(void **state)
+{
+	struct table a = make_table(10, ROW_ADAGRAD, 1), b = make_table(10, ROW_ADAGRAD, 2);
+
+	(void)state;
+	table_touch(&b, 3);
+	save(&a, "t");
+	assert_int_equal(load(&b, "t"), RS_OK);
+	assert_tables_equal(&a, &b);
+	assert_false(table_is_touched(&b, 3));
+	table_close(&a);
+	table_close(&b);
+}
+
+static void
+weights_are_contiguous_at_the_offset_of_the_header(void **state)
+{
+	struct table a = make_table(5, ROW_ADAGRAD, 1);
+	const struct table_file_header *h;
+	struct file_map m;
+	char path[256];
+
+	(void)state;
+	save(&a, "t");
+	path_of(path, "t");
+	assert_int_equal(file_map_open(&m, path), RS_OK);
+	assert_int_equal(table_file_check(&m, path, &h), RS_OK);
+	assert_int_equal(h->weights % 64, 0);
+	assert_int_equal(h->slots % 64, 0);
+	for (size_t id = 0; id < 5; id++)
+		assert_memory_equal(m.data + h->weights + id * 12, table_row(&a, id), 12);
+	file_map_close(&m);
+	table_close(&a);
+}
+
+/* Cuts a saved table into two files that overlap by `overlap` rows (or leave a gap). */
+static void
+split(const struct table *t, uint64_t end_of_first, uint64_t begin_of_second)
+{
+	const uint64_t begin[2] = { 0, begin_of_second }, end[2] = { end_of_first, t->settings.rows };
+
+	for (size_t k = 0; k < 2; k++) {
+		struct table part = *t;
+		struct file_writer w;
+		char path[256], *text;
+		size_t n;
+
+		/* A file of the rows as a table of their own, then its header is mended. */
+		part.settings.rows = end[k] - begin[k];
+		part.block = t->block + begin[k] * t->stride;
+		part.touched = calloc((size_t)t->settings.rows / 64 + 1, 8);
+		save(&part, k == 0 ? "p0" : "p1");
+		free(part.touched);
+		path_of(path, k == 0 ? "p0" : "p1");
+		assert_int_equal(file_read(path, 1 << 20, &text, &n), RS_OK);
+		struct table_file_header *h = (struct table_file_header *)(void *)text;
+		h->rows = t->settings.rows;
+		h->begin = begin[k];
+		h->end = end[k];
+		assert_int_equal(file_writer_open(&w, path), RS_OK);
+		assert_int_equal(file_writer_write(&w, text, n), RS_OK);
+		assert_int_equal(file_writer_commit(&w), RS_OK);
+		file_writer_close(&w);
+		free(text);
+	}
+}
+
+static enum rs_status
+load_parts(struct table *t)
+{
+	char path[2][256];
+	const char *paths[2] = { path[1], path[0] };
+
+	path_of(path[0], "p0");
+	path_of(path[1], "p1");
+	return table_file_read(t, paths, 2);
+}
+
+static void
+ranges_in_several_files_make_the_table(void **state)
+{
+	struct table a = make_table(100, ROW_ADAM, 1), b = make_table(100, ROW_ADAM, 2);
+
+	(void)state;
+	split(&a, 37, 37);
+	assert_int_equal(load_parts(&b), RS_OK);
+	assert_tables_equal(&a, &b);
+	split(&a, 37, 40);
+	assert_int_equal(load_parts(&b), RS_EDATA);
+	assert_non_null(strstr(rs_failure()->text, "rows 37 to 40 are in no file"));
+	split(&a, 40, 37);
+	assert_int_equal(load_parts(&b), RS_EDATA);
+	assert_non_null(strstr(rs_failure()->text, "rows 37 to 40 are in two files"));
+	table_close(&a);
+	table_close(&b);
+}
+
+static void
+another_optimizer_starts_from_its_initial_state(void **state)
+{
+	struct table a = make_table(4, ROW_ADAM, 1), b = make_table(4, ROW_ADAGRAD, 2);
+
+	(void)state;
+	table_row(&b, 2)[b.D] = 9;
+	save(&a, "t");
+	assert_int_equal(load(&b, "t"), RS_OK);
+	assert_memory_equal(table_row(&a, 2), table_row(&b, 2), 12);
+	assert_true(table_row(&b, 2)[b.D] == 0.1f);
+	table_close(&a);
+	table_close(&b);
+}
+
+static void
+L058_a_truncated_or_foreign_file_is_refused(void **state)
+{
+	struct table a = make_table(40, ROW_ADAGRAD, 1);
+	char path[256];
+
+	(void)state;
+	save(&a, "t");
+	path_of(path, "t");
+	assert_int_equal(truncate(path, 700), 0);
+	assert_int_equal(load(&a, "t"), RS_EDATA);
+	assert_int_equal(truncate(path, 100), 0);
+	assert_int_equal(load(&a, "t"), RS_EDATA);
+	save(&a, "t");
+	strcpy(a.settings.name, "C2");
+	assert_int_equal(load(&a, "t"), RS_EDATA);
+	assert_non_null(strstr(rs_failure()->text, "holds table 'C1', expected 'C2'"));
+	strcpy(a.settings.name, "C1");
+	a.settings.rows = 39;
+	assert_int_equal(load(&a, "t"), RS_EDATA);
+	a.settings.rows = 40;
+	table_close(&a);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_table_comes_back_to_the_bit),
+		cmocka_unit_test(a_table_without_touched_rows_comes_back),
+		cmocka_unit_test(weights_are_contiguous_at_the_offset_of_the_header),
+		cmocka_unit_test(ranges_in_several_files_make_the_table),
+		cmocka_unit_test(another_optimizer_starts_from_its_initial_state),
+		cmocka_unit_test(L058_a_truncated_or_foreign_file_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, make_directory, remove_directory);
+}
