@@ -4,6 +4,7 @@
 #define CMD_COMMAND_LIST_H
 
 #define COMMAND_LIST(ROW) \
+	ROW(inspect) \
 	ROW(runs)
 
 #endif

@@ -4,3 +4,8 @@ librs_a_SOURCES += \
 	src/cmd/require.c src/cmd/require.h \
 	src/cmd/runs.c src/cmd/runs.h \
 	src/cmd/runs_compare.c src/cmd/runs_list.c src/cmd/runs_show.c
+librs_a_SOURCES += \
+	src/cmd/dump.c src/cmd/dump.h \
+	src/cmd/inspect.c \
+	src/cmd/model_diff.c src/cmd/model_diff.h \
+	src/cmd/model_files.c src/cmd/model_files.h

@@ -7,23 +7,6 @@
 
 static const char dense_magic[8] = { 'R', 'S', 'D', 'E', 'N', 'S', 'E', '1' };
 
-struct dense_head {
-	char     magic[8];
-	uint64_t n_params, P, step, skipped_steps, has_state, zero;
-};
-
-struct dense_param {
-	char     name[64];
-	uint64_t offset, rows, columns;
-};
-
-/* The parts of a mapped file; pointers into it may be unaligned. */
-struct dense_view {
-	struct dense_head head;
-	const char *param;         /* [n_params] struct dense_param                   */
-	const char *weight;        /* [P] f32, then m and v                           */
-};
-
 enum rs_status
 dense_file_write(const struct model *m, struct file_writer *w)
 {
@@ -48,8 +31,8 @@ dense_file_write(const struct model *m, struct file_writer *w)
 	return file_writer_write(w, m->slot_v, m->P * sizeof *m->slot_v);
 }
 
-static enum rs_status
-view_make(const struct file_map *map, const char *path, struct dense_view *out)
+enum rs_status
+dense_file_view(const struct file_map *map, const char *path, struct dense_view *out)
 {
 	struct dense_head *const h = &out->head;
 
@@ -66,6 +49,16 @@ view_make(const struct file_map *map, const char *path, struct dense_view *out)
 			" parameters of %" PRIu64 " numbers", map->size, h->n_params, h->P);
 	out->param = map->data + sizeof *h;
 	out->weight = out->param + h->n_params * sizeof(struct dense_param);
+	return RS_OK;
+}
+
+enum rs_status
+dense_file_param(const struct dense_view *v, size_t i, const char *path, struct dense_param *out)
+{
+	memcpy(out, v->param + i * sizeof *out, sizeof *out);
+	if (memchr(out->name, 0, sizeof out->name) == NULL || out->offset > v->head.P
+	    || (out->columns != 0 && out->rows > (v->head.P - out->offset) / out->columns))
+		return rs_fail_at(RS_EDATA, path, 0, 0, "damaged: parameter %zu lies outside", i);
 	return RS_OK;
 }
 
@@ -111,7 +104,7 @@ dense_file_load(struct model *m, const char *path, int with_state, int *had_stat
 	struct dense_view view = { 0 };
 
 	RS_TRY(file_map_open(&map, path));
-	enum rs_status status = view_make(&map, path, &view);
+	enum rs_status status = dense_file_view(&map, path, &view);
 	const int state = with_state && view.head.has_state && m->slot_m != NULL && m->slot_v != NULL;
 	for (size_t i = 0; status == RS_OK && i < graph_n_params(m->graph); i++)
 		status = load_param(m, graph_param(m->graph, i), &view, state, path);

@@ -1,0 +1,137 @@
+/* The files of one model version. */
+#include "cmd/model_files.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/memory.h"
+#include "base/number.h"
+#include "train/checkpoint.h"
+
+/* The number of "v000012", 0 for any other name. */
+static uint64_t
+version_of(const char *name)
+{
+	uint64_t version;
+
+	if (name[0] != 'v' || strlen(name) < 7 || !number_u64(name + 1, strlen(name + 1), &version))
+		return 0;
+	return version;
+}
+
+enum rs_status
+model_files_resolve(const char *model, char **directory, uint64_t *version)
+{
+	struct stat st;
+
+	*version = 0;
+	if (stat(model, &st) != 0 || !S_ISDIR(st.st_mode))
+		return rs_fail(RS_ENOINPUT, "there is no model directory '%s'", model);
+	RS_TRY(memory_strdup(model, directory));
+	size_t n = strlen(*directory);
+	while (n > 1 && (*directory)[n - 1] == '/')
+		(*directory)[--n] = '\0';
+	char *slash = strrchr(*directory, '/');
+	*version = version_of(slash != NULL ? slash + 1 : *directory);
+	if (*version == 0)
+		return RS_OK;
+	if (slash == NULL)
+		memcpy(*directory, ".", 2);
+	else
+		slash[slash == *directory] = '\0';
+	return RS_OK;
+}
+
+static enum rs_status
+open_table(struct model_files *f, const char *name)
+{
+	struct model_table *t = &f->table[f->n_tables];
+	char *path;
+
+	RS_TRY(file_join(f->path, name, &path));
+	enum rs_status status = file_map_open(&t->map, path);
+	if (status == RS_OK) {
+		f->n_tables++;
+		status = table_file_check(&t->map, path, &t->header);
+	}
+	free(path);
+	return status;
+}
+
+static enum rs_status
+open_parts(struct model_files *f)
+{
+	RS_TRY(file_join(f->path, "dense.bin", &f->dense_path));
+	RS_TRY(file_map_open(&f->dense_map, f->dense_path));
+	RS_TRY(dense_file_view(&f->dense_map, f->dense_path, &f->dense));
+	RS_TRY(memory_alloc(f->manifest.n_files + 1, sizeof *f->table, &f->table));
+	for (size_t i = 0; i < f->manifest.n_files; i++)
+		if (strncmp(f->manifest.file[i].name, "table-", 6) == 0)
+			RS_TRY(open_table(f, f->manifest.file[i].name));
+	return RS_OK;
+}
+
+static enum rs_status
+open_version(struct model_files *f, const char *model)
+{
+	char name[32];
+
+	RS_TRY(model_files_resolve(model, &f->directory, &f->version));
+	RS_TRY(checkpoint_peek(f->directory, f->version, NULL, &f->version));
+	snprintf(name, sizeof name, "v%06" PRIu64, f->version);
+	RS_TRY(file_join(f->directory, name, &f->path));
+	RS_TRY(manifest_read(&f->manifest, f->path));
+	RS_TRY(checkpoint_spec(f->directory, f->version, &f->spec));
+	return open_parts(f);
+}
+
+enum rs_status
+model_files_open(const char *model, struct model_files *out)
+{
+	memset(out, 0, sizeof *out);
+	const enum rs_status status = open_version(out, model);
+	if (status != RS_OK)
+		model_files_close(out);
+	return status;
+}
+
+void
+model_files_close(struct model_files *f)
+{
+	for (size_t i = 0; i < f->n_tables; i++)
+		file_map_close(&f->table[i].map);
+	free(f->table);
+	if (f->dense_map.data != NULL)
+		file_map_close(&f->dense_map);
+	free(f->dense_path);
+	spec_free(f->spec);
+	manifest_free(&f->manifest);
+	free(f->path);
+	free(f->directory);
+	memset(f, 0, sizeof *f);
+}
+
+const float *
+model_table_weights(const struct model_table *t, uint64_t id)
+{
+	return (const float *)(const void *)(t->map.data + t->header->weights)
+		+ (size_t)(id - t->header->begin) * t->header->dim;
+}
+
+const float *
+model_table_slots(const struct model_table *t, uint64_t id)
+{
+	return (const float *)(const void *)(t->map.data + t->header->slots)
+		+ (size_t)(id - t->header->begin) * t->header->n_slot;
+}
+
+int
+model_table_touched(const struct model_table *t, uint64_t id)
+{
+	const uint64_t i = id - t->header->begin;
+
+	return t->map.data[t->header->touched + i / 8] >> (i % 8) & 1;
+}

@@ -1,0 +1,45 @@
+/*
+ * The files of one model version, mapped for reading, without building the model.
+ *
+ * MODEL is a model directory (the version CURRENT names) or a version directory
+ * inside one.  Every file was verified against MANIFEST.  Tables are in the order
+ * in which they were saved, which is that of the graph.
+ */
+#ifndef CMD_MODEL_FILES_H
+#define CMD_MODEL_FILES_H
+
+#include "base/file.h"
+#include "base/status.h"
+#include "embed/table_file.h"
+#include "spec/spec.h"
+#include "train/dense_file.h"
+#include "train/manifest.h"
+
+struct model_table {
+	struct file_map map;
+	const struct table_file_header *header;
+};
+
+struct model_files {
+	char *directory, *path;        /* of the model, of the version                */
+	uint64_t version;
+	struct manifest manifest;
+	struct spec *spec;
+	char *dense_path;
+	struct file_map dense_map;
+	struct dense_view dense;
+	struct model_table *table;     /* [n_tables]                                  */
+	size_t n_tables;
+};
+
+/* Splits MODEL; *version is 0 for a model directory.  Caller frees. */
+enum rs_status model_files_resolve(const char *model, char **directory, uint64_t *version);
+enum rs_status model_files_open(const char *model, struct model_files *out);
+void model_files_close(struct model_files *f);
+
+/* Row id of a table, id in [begin,end): D weights, n_slot optimizer values. */
+const float *model_table_weights(const struct model_table *t, uint64_t id);
+const float *model_table_slots(const struct model_table *t, uint64_t id);
+int model_table_touched(const struct model_table *t, uint64_t id);
+
+#endif
