@@ -1,3 +1,5 @@
+# shellcheck shell=sh disable=SC2034
+#
 # Sourced by quickstart and run-tests: packages_need PACKAGE...
 #
 # Installs what is missing with apt-get (as root or through sudo) and says what.

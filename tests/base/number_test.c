@@ -49,8 +49,8 @@ text_that_is_no_number_is_refused(void **state)
 {
 	static const char *const text[] = {
 		"", " ", "+", "-", ".", "e5", "1e", "1e+", "1 ", " 1", "1,5", "0,2", "1.2.3", "--1",
-		"+-1", "nan", "NaN", "inf", "-inf", "Infinity", "0x10", "0x1p3", "1f", "1_000", "1e5.5",
-		"$3", "1e400", "-1e400", "1\n", "１",
+		"+-1", "nan", "NaN", "inf", "-inf", "Infinity", "0x10", "0x1p3", "1f", "1_000",
+		"1e5.5", "$3", "1e400", "-1e400", "1\n", "１",
 	};
 	double value;
 	float  narrow;
