@@ -69,6 +69,7 @@ struct graph_param {
 	float  l2;                  /* added to the gradient as l2 * w                */
 	int    decay;               /* weight decay of AdamW applies                  */
 	int    is_statistic;        /* running values of batch norm: not optimised    */
+	float  momentum;            /* statistics: running = m running + (1-m) batch  */
 };
 
 enum rs_status graph_create(const struct kernel_set *kernel, struct graph **out);
@@ -85,6 +86,9 @@ const struct graph_table *graph_table(const struct graph *g, size_t i);
 size_t graph_n_params(const struct graph *g);
 const struct graph_param *graph_param(const struct graph *g, size_t i);
 size_t graph_param_size(const struct graph *g);      /* P floats, statistics included */
+/* The matrix products of one training step of B rows, in order, pointers NULL;
+ * returns how many there are, writes at most n_max. */
+size_t graph_gemms(const struct graph *g, size_t B, struct gemm_args *out, size_t n_max);
 /* Writes the initial values: a pure function of (seed, parameter name, position). */
 void graph_init_params(const struct graph *g, uint64_t seed, float *param);
 
@@ -93,7 +97,8 @@ struct exec;
 enum rs_status exec_create(const struct graph *g, size_t B_max, struct exec **out);
 void exec_destroy(struct exec *e);
 size_t exec_bytes(const struct graph *g, size_t B_max);
-/* training: batch statistics and dropout; else running values.  Logits [B]. */
+/* training: batch statistics and dropout; else running values.  Logits [B], NULL
+ * when the memory that more ids than ever before need cannot be had. */
 const float *exec_forward(struct exec *e, const float *param, const struct feed *feed, int training);
 /* Loss of the last forward: *loss += sum w l; p [B] probabilities (may be NULL). */
 void exec_loss(struct exec *e, const struct feed *feed, double *loss, float *p);
@@ -105,6 +110,8 @@ void exec_backward(struct exec *e, const float *param, const struct feed *feed,
 /* Gradients of embedding occurrences after exec_backward; arrays [N_i]. */
 const float *const *exec_row_grad(const struct exec *e, size_t input);
 const float *exec_row_scale(const struct exec *e, size_t input);
+/* After exec_forward: the first operator whose value is not finite, or NULL. */
+const char *exec_culprit(const struct exec *e);
 /* Folds the tree-summed statistics of a step into the running values. */
 void graph_update_statistics(const struct graph *g, const float *summed, float *param);
 /* After a non-finite loss: the first node whose value is not finite, or NULL. */

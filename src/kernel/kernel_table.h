@@ -27,14 +27,26 @@ struct gemm_args {
 	float *c;       size_t ldc;
 };
 
-/* Bags: row b pools rows[offset[b]..offset[b+1]) ; offset NULL: one each. */
+enum kernel_combiner {             /* same order as enum combiner of the spec     */
+	KERNEL_SUM, KERNEL_MEAN, KERNEL_SQRTN, KERNEL_MAX
+};
+
+/* Bags: row b pools occurrences offset[b]-offset[0] .. offset[b+1]-offset[0];
+ * offset NULL: one each.  scale is the factor of each occurrence, NULL: 1. */
 struct bag_args {
 	size_t B, D;
 	const float *const *row;    /* [N] borrowed embedding rows                   */
 	const uint32_t *offset;     /* [B+1] or NULL                                 */
-	const float *weight;        /* [N] or NULL                                   */
-	int    combiner;            /* enum combiner of the spec                     */
-	float *y; size_t ldy;       /* [B,D] written                                 */
+	const float *scale;         /* [N] or NULL                                   */
+	float *y; size_t ldy;       /* [B,D]                                         */
+};
+
+/* K numeric columns: x[b*ldx+k], missing likewise or NULL (none is missing). */
+struct numeric_args {
+	size_t B, K, D;
+	const float   *x;
+	const uint8_t *missing;
+	size_t ldx;
 };
 
 /* Constants of one optimizer step; rate already scheduled. */
@@ -53,23 +65,40 @@ struct row_args {
 #define KERNEL_TABLE(ROW) \
 	/* dense arithmetic */ \
 	ROW(gemm,                (const struct gemm_args *a)) \
-	/* y[b,h] = act(y[b,h] + bias[h]); slope: PReLU/Dice parameter [H] or NULL; bias NULL: 0 */ \
-	ROW(bias_act_forward,    (size_t B, size_t H, float *y, const float *bias, int act, const float *slope)) \
-	/* dz = dy * act'(.) from the OUTPUT y (relu tanh sigmoid none), writes dz (may be dy); dbias[h] += sum_b dz */ \
+	/* y[b,h] = act(y[b,h] + bias[h]); none relu tanh sigmoid; bias NULL: 0 */ \
+	ROW(bias_act_forward,    (size_t B, size_t H, float *y, const float *bias, int act)) \
+	/* dz = dy * act'(.) from the OUTPUT y (relu tanh sigmoid none), writes dz (may be dy); \
+	 * dbias[h] += sum_b dz, dbias may be NULL */ \
 	ROW(bias_act_backward,   (size_t B, size_t H, const float *y, const float *dy, int act, float *dz, float *dbias)) \
-	/* the activations that need their input z (gelu prelu): y = act(z) ; dz += dy act'(z), dslope += */ \
+	/* activations from their input z (all but dice): y = act(z) ; dz += dy act'(z), dslope += (prelu) */ \
 	ROW(act_forward,         (size_t B, size_t H, const float *z, int act, const float *slope, float *y)) \
 	ROW(act_backward,        (size_t B, size_t H, const float *z, const float *dy, int act, const float *slope, float *dz, float *dslope)) \
+	/* Dice, Zhou 2018 eq. (3): p = sigmoid(zhat), y = z (p + (1-p) alpha[h]), zhat = batch-normalised z; \
+	 * dz += the direct part, dzhat WRITTEN, dalpha += */ \
+	ROW(dice_forward,        (size_t B, size_t H, const float *z, const float *zhat, const float *alpha, float *y)) \
+	ROW(dice_backward,       (size_t B, size_t H, const float *z, const float *zhat, const float *alpha, const float *dy, float *dz, float *dzhat, float *dalpha)) \
 	ROW(add,                 (size_t n, float *y, const float *x))                  /* y += x */ \
 	ROW(scale,               (size_t n, float *y, float factor))                    /* y *= f */ \
-	ROW(dot,                 (size_t n, const float *x, const float *y, double *out)) \
 	/* embeddings */ \
+	/* scale[i] = weight[i] x {1, 1/sum of weights, 1/sqrt(sum of squares), 1} over the bag of i; weight NULL: 1 */ \
+	ROW(bag_scale,           (size_t B, const uint32_t *offset, const float *weight, int combiner, float *scale)) \
+	/* y[b,:] = sum over the bag of scale row[:]; an empty bag gives 0 */ \
 	ROW(bag_forward,         (const struct bag_args *a)) \
-	/* y[b] += sum over the row's bag of weight * row[0]  (first-order weights, D = 1) */ \
+	/* y[b,d] = max over the bag of scale row[d]; backward writes grad [N,D]: dy where the first maximum was, else 0 */ \
+	ROW(bag_max_forward,     (const struct bag_args *a)) \
+	ROW(bag_max_backward,    (const struct bag_args *a, const float *dy, size_t lddy, float *grad)) \
+	/* y[b] += sum over the bag of scale row[0]  (first-order weights, D = 1) */ \
 	ROW(bag_linear_forward,  (const struct bag_args *a)) \
+	/* pairs inside a bag, x = a->y its sum: y[b] += 1/2 sum_d (x^2 - sum_i (scale_i row_i)^2); \
+	 * backward adds dy[b] x into dx and WRITES grad_i = -dy[b] scale_i row_i (before the factor scale_i) */ \
+	ROW(bag_pairs_forward,   (const struct bag_args *a, float *y)) \
+	ROW(bag_pairs_backward,  (const struct bag_args *a, const float *dy, float *dx, size_t lddx, float *grad)) \
 	/* numeric fields: y[b,k,:] = x[b,k] V[k,:], or U[k,:] where missing; V, U [K,D] */ \
-	ROW(numeric_forward,     (size_t B, size_t D, const float *x, const uint8_t *missing, size_t ldx, const float *v, const float *u, float *y, size_t ldy)) \
-	ROW(numeric_backward,    (size_t B, size_t D, const float *x, const uint8_t *missing, size_t ldx, const float *dy, size_t lddy, float *dv, float *du)) \
+	ROW(numeric_forward,     (const struct numeric_args *a, const float *v, const float *u, float *y, size_t ldy)) \
+	ROW(numeric_backward,    (const struct numeric_args *a, const float *dy, size_t lddy, float *dv, float *du)) \
+	/* their first-order weights (D = 1): y[b] += sum_k x[b,k] w[k], or u[k] where missing */ \
+	ROW(numeric_linear_forward,  (const struct numeric_args *a, const float *w, const float *u, float *y)) \
+	ROW(numeric_linear_backward, (const struct numeric_args *a, const float *dy, float *dw, float *du)) \
 	/* FM second order, Rendle 2010: s[b,:] = sum_f x[b,f,:] (kept for backward), \
 	 * y[b] = 1/2 sum_d (s^2 - sum_f x^2) ; dx[b,f,:] += dy[b] (s[b,:] - x[b,f,:]) */ \
 	ROW(fm2_forward,         (size_t B, size_t F, size_t D, const float *x, size_t ldx, float *s, float *y)) \
@@ -77,11 +106,12 @@ struct row_args {
 	/* losses: scale multiplies the gradient; *loss += sum_b weight * l ; p may be NULL */ \
 	ROW(logloss,             (size_t B, const float *z, const float *label, const float *weight, float scale, float *dz, float *p, double *loss)) \
 	ROW(mse,                 (size_t B, const float *z, const float *label, const float *weight, float scale, float *dz, double *loss)) \
-	/* batch norm over the slot: xhat = (x-mean)/sqrt(var+eps), y = gamma xhat + beta; mean, rstd [H] kept */ \
+	/* batch norm over the slot: xhat = (x-mean)/sqrt(var+eps), y = gamma xhat + beta (NULL: 1, 0); y NULL: xhat only; \
+	 * backward adds into dx and WRITES dgamma, dbeta (never NULL) */ \
 	ROW(batch_norm_forward,  (size_t B, size_t H, const float *x, const float *gamma, const float *beta, float epsilon, float *xhat, float *y, float *mean, float *var, float *rstd)) \
 	ROW(batch_norm_apply,    (size_t B, size_t H, const float *x, const float *gamma, const float *beta, const float *mean, const float *var, float epsilon, float *y)) \
 	ROW(batch_norm_backward, (size_t B, size_t H, const float *xhat, const float *rstd, const float *gamma, const float *dy, float *dx, float *dgamma, float *dbeta)) \
-	/* inverted dropout; unit (row0+b, h) is kept when bits(key, (row0+b)*H+h) >= p; mask is recomputed backward */ \
+	/* inverted dropout; unit (row0+b, h) is kept when rng_u64(key, (row0+b)*H+h) >> 40 >= p 2^24; mask is recomputed backward */ \
 	ROW(dropout,             (size_t B, size_t H, uint64_t key, uint64_t row0, float p, const float *x, float *y)) \
 	ROW(dropout_backward,    (size_t B, size_t H, uint64_t key, uint64_t row0, float p, const float *dy, float *dx)) \
 	/* reduction and guard: returns through *bad 1 when any |x| is NaN, Inf or above 2^100 */ \

@@ -1,1 +1,29 @@
-librs_a_SOURCES += src/kernel/kernel.h src/kernel/kernel_table.h 
+librs_a_SOURCES += src/kernel/kernel.h src/kernel/kernel_table.h src/kernel/kernel.c \
+	src/kernel/ref/ref.h src/kernel/ref/ref_set.c src/kernel/ref/ref_dense.c \
+	src/kernel/ref/ref_embed.c src/kernel/ref/ref_loss.c src/kernel/ref/ref_optimizer.c \
+	src/kernel/cpu/cpu_table.h src/kernel/cpu/cpu_gemm.h src/kernel/cpu/cpu_gemm.c
+
+# The vector kernels, compiled once a level; -O2 of the user must not undo the
+# vectorizer, so its passes are named one by one.
+kernel_cpu_files = src/kernel/cpu/cpu_set.c src/kernel/cpu/cpu_dense.c src/kernel/cpu/cpu_embed.c \
+	src/kernel/cpu/cpu_norm.c src/kernel/cpu/cpu_optimizer.c
+kernel_cpu_cflags = $(AM_CFLAGS) -ftree-vectorize -fvect-cost-model=dynamic -funswitch-loops \
+	-fopenmp-simd -ffp-contract=fast
+
+noinst_LIBRARIES += libkernel_baseline.a
+libkernel_baseline_a_SOURCES = $(kernel_cpu_files)
+libkernel_baseline_a_CPPFLAGS = $(AM_CPPFLAGS) -DKERNEL_LEVEL=baseline
+libkernel_baseline_a_CFLAGS = $(kernel_cpu_cflags)
+librs_a_LIBADD = $(libkernel_baseline_a_OBJECTS)
+
+if X86_LEVELS
+noinst_LIBRARIES += libkernel_avx2.a libkernel_avx512.a
+libkernel_avx2_a_SOURCES = $(kernel_cpu_files)
+libkernel_avx2_a_CPPFLAGS = $(AM_CPPFLAGS) -DKERNEL_LEVEL=avx2
+libkernel_avx2_a_CFLAGS = $(kernel_cpu_cflags) -mavx2 -mfma
+libkernel_avx512_a_SOURCES = $(kernel_cpu_files)
+libkernel_avx512_a_CPPFLAGS = $(AM_CPPFLAGS) -DKERNEL_LEVEL=avx512
+libkernel_avx512_a_CFLAGS = $(kernel_cpu_cflags) -mavx512f -mavx512bw -mavx512dq -mavx512vl \
+	-mavx2 -mfma -mprefer-vector-width=512
+librs_a_LIBADD += $(libkernel_avx2_a_OBJECTS) $(libkernel_avx512_a_OBJECTS)
+endif

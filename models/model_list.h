@@ -1,0 +1,10 @@
+/* The rows of model_table: name, text, source.  models/NAME.c has NAME_build(). */
+#ifndef MODELS_MODEL_LIST_H
+#define MODELS_MODEL_LIST_H
+
+#define MODEL_LIST(MODEL) \
+	MODEL(fm,        "factorisation machine", "Rendle 2010") \
+	MODEL(wide_deep, "first-order weights and an MLP", "Cheng et al. 2016") \
+	MODEL(deepfm,    "factorisation machine and an MLP on the same vectors", "Guo et al. 2017")
+
+#endif

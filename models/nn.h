@@ -1,0 +1,20 @@
+/*
+ * What the models share: the fields of a schema as operators, and the MLP.
+ *
+ * Like the graph's operators these take NULL for a failed input and return NULL.
+ */
+#ifndef MODELS_NN_H
+#define MODELS_NN_H
+
+#include "data/schema.h"
+#include "graph/graph.h"
+#include "spec/settings.h"
+
+/* [B, sum of dims]: the vectors of all fields in spec order. */
+struct node *nn_embedding(struct graph *g, const struct schema *schema, const struct settings *s);
+/* [B,1]: bias + first-order weights of all fields. */
+struct node *nn_linear(struct graph *g, const struct schema *schema, const struct settings *s);
+/* [B,1]: hidden layers of [dnn], then one unit without activation. */
+struct node *nn_mlp(struct graph *g, struct node *x, const struct dnn_settings *dnn);
+
+#endif

@@ -1,0 +1,268 @@
+/* Running a graph: one thread's activations, forward, loss and backward. */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "graph/node.h"
+#include "graph/plan.h"
+
+struct exec {
+	const struct graph *g;
+	size_t B_max, B;
+	float *block;
+	size_t block_bytes;
+	struct plan plan;
+	struct exec_input *input;   /* [n_inputs] */
+};
+
+const struct graph *
+op_graph(const struct op_run *r)
+{
+	return r->exec->g;
+}
+
+size_t
+op_B_max(const struct op_run *r)
+{
+	return r->exec->B_max;
+}
+
+float *
+op_value(const struct op_run *r, const struct node *n)
+{
+	return r->exec->block + r->exec->plan.offset[n->index][PLAN_VALUE];
+}
+
+float *
+op_gradient(const struct op_run *r, const struct node *n)
+{
+	return r->exec->block + r->exec->plan.offset[n->index][PLAN_GRADIENT];
+}
+
+float *
+op_saved(const struct op_run *r, const struct node *n)
+{
+	return r->exec->block + r->exec->plan.offset[n->index][PLAN_SAVED];
+}
+
+float *
+op_scratch(const struct op_run *r, const struct node *n)
+{
+	return r->exec->block + r->exec->plan.offset[n->index][PLAN_SCRATCH];
+}
+
+int
+op_is_first(const struct op_run *r, const struct node *n, size_t i)
+{
+	return r->exec->plan.first[n->index][i];
+}
+
+const float *
+op_param(const struct op_run *r, const struct node *n, size_t i)
+{
+	return r->param + r->exec->g->param[n->param[i]].offset;
+}
+
+float *
+op_param_gradient(const struct op_run *r, const struct node *n, size_t i)
+{
+	return r->grad + r->exec->g->param[n->param[i]].offset;
+}
+
+struct exec_input *
+op_input(const struct op_run *r, size_t input)
+{
+	return &r->exec->input[input];
+}
+
+size_t
+op_n_ids(const struct feed *feed, size_t input)
+{
+	const uint32_t *offset = feed->offset == NULL ? NULL : feed->offset[input];
+
+	return offset == NULL ? feed->B : offset[feed->B] - offset[0];
+}
+
+/* Room for n occurrences; grows by doubling, so a step seldom allocates. */
+static enum rs_status
+input_reserve(struct exec_input *in, size_t n, size_t dim, int buffered)
+{
+	size_t capacity = in->capacity == 0 ? 256 : in->capacity;
+
+	if (n <= in->capacity)
+		return RS_OK;
+	while (capacity < n)
+		capacity *= 2;
+	free(in->grad);
+	free(in->scale);
+	free(in->buffer);
+	in->capacity = 0;
+	in->grad = NULL;
+	in->scale = in->buffer = NULL;
+	RS_TRY(memory_alloc(capacity, sizeof(*in->grad), &in->grad));
+	RS_TRY(memory_alloc(capacity, sizeof(*in->scale), &in->scale));
+	if (buffered)
+		RS_TRY(memory_alloc(capacity, dim * sizeof(*in->buffer), &in->buffer));
+	in->capacity = capacity;
+	return RS_OK;
+}
+
+/* Scratch of the inputs and the factors of their occurrences. */
+static enum rs_status
+inputs_prepare(struct exec *e, const struct feed *feed)
+{
+	for (size_t i = 0; i < e->g->n_inputs; i++) {
+		const struct graph_input *in = &e->g->input[i];
+		const uint32_t *offset = feed->offset == NULL ? NULL : feed->offset[i];
+		const float *weight = feed->id_weight == NULL ? NULL : feed->id_weight[i];
+		const int simple = offset == NULL && weight == NULL;
+		if (simple && !e->g->buffered[i])
+			continue;
+		RS_TRY(input_reserve(&e->input[i], op_n_ids(feed, i), in->dim, e->g->buffered[i]));
+		if (!simple)
+			e->g->kernel->bag_scale(feed->B, offset, weight, in->combiner, e->input[i].scale);
+	}
+	return RS_OK;
+}
+
+enum rs_status
+exec_create(const struct graph *g, size_t B_max, struct exec **out)
+{
+	struct exec *e;
+	enum rs_status status;
+
+	assert(g->finished);
+	RS_TRY(memory_alloc(1, sizeof(*e), &e));
+	e->g = g;
+	e->B_max = B_max;
+	if ((status = plan_create(g, B_max, &e->plan)) != RS_OK)
+		goto fail;
+	e->block_bytes = e->plan.floats * sizeof(*e->block);
+	if ((status = large_alloc(e->block_bytes, &e->block)) != RS_OK)
+		goto fail;
+	if ((status = memory_alloc(g->n_inputs + 1, sizeof(*e->input), &e->input)) != RS_OK)
+		goto fail;
+	for (size_t i = 0; i < g->n_inputs && status == RS_OK; i++)
+		status = memory_alloc(B_max, sizeof(*e->input[i].fixed), &e->input[i].fixed);
+	if (status != RS_OK)
+		goto fail;
+	*out = e;
+	return RS_OK;
+fail:
+	exec_destroy(e);
+	return status;
+}
+
+void
+exec_destroy(struct exec *e)
+{
+	if (e == NULL)
+		return;
+	for (size_t i = 0; e->input != NULL && i < e->g->n_inputs; i++) {
+		free(e->input[i].fixed);
+		free(e->input[i].grad);
+		free(e->input[i].scale);
+		free(e->input[i].buffer);
+	}
+	free(e->input);
+	if (e->block != NULL)
+		large_free(e->block, e->block_bytes);
+	plan_free(&e->plan);
+	free(e);
+}
+
+size_t
+exec_bytes(const struct graph *g, size_t B_max)
+{
+	struct plan plan;
+	size_t bytes = g->n_inputs * B_max * sizeof(float *);
+
+	if (plan_create(g, B_max, &plan) == RS_OK)
+		bytes += plan.floats * sizeof(float);
+	plan_free(&plan);
+	return bytes;
+}
+
+static struct op_run
+run_of(struct exec *e, const float *param, const struct feed *feed)
+{
+	return (struct op_run){
+		.exec = e, .kernel = e->g->kernel, .param = param, .feed = feed, .B = feed->B,
+	};
+}
+
+const float *
+exec_forward(struct exec *e, const float *param, const struct feed *feed, int training)
+{
+	struct op_run r = run_of(e, param, feed);
+
+	assert(feed->B > 0 && feed->B <= e->B_max);
+	e->B = feed->B;
+	r.training = training;
+	if (inputs_prepare(e, feed) != RS_OK)
+		return NULL;
+	for (size_t i = 0; i < e->g->n_nodes; i++)
+		e->g->node[i]->op->forward(&r, e->g->node[i]);
+	return op_value(&r, e->g->logit);
+}
+
+void
+exec_loss(struct exec *e, const struct feed *feed, double *loss, float *p)
+{
+	const struct op_run r = run_of(e, NULL, feed);
+	const float *z = op_value(&r, e->g->logit);
+	float *dz = op_gradient(&r, e->g->logit);
+
+	if (!e->g->loss_is_mse) {
+		r.kernel->logloss(r.B, z, feed->label, feed->weight, feed->loss_scale, dz, p, loss);
+		return;
+	}
+	r.kernel->mse(r.B, z, feed->label, feed->weight, feed->loss_scale, dz, loss);
+	if (p != NULL)
+		memcpy(p, z, r.B * sizeof(*p));
+}
+
+void
+exec_backward(struct exec *e, const float *param, const struct feed *feed, float statistic_share,
+	float *grad)
+{
+	struct op_run r = run_of(e, param, feed);
+
+	r.training = 1;
+	r.grad = grad;
+	r.statistic_share = statistic_share;
+	for (size_t i = e->g->n_nodes; i-- > 0;) {
+		const struct node *n = e->g->node[i];
+		for (size_t k = 0; k < n->n_inputs && !n->op->writes_first; k++)
+			if (op_is_first(&r, n, k))
+				memset(op_gradient(&r, n->input[k]), 0, r.B * n->input[k]->width * sizeof(float));
+		n->op->backward(&r, n);
+	}
+}
+
+const float *const *
+exec_row_grad(const struct exec *e, size_t input)
+{
+	return e->input[input].out_grad;
+}
+
+const float *
+exec_row_scale(const struct exec *e, size_t input)
+{
+	return e->input[input].out_scale;
+}
+
+const char *
+exec_culprit(const struct exec *e)
+{
+	for (size_t i = 0; i < e->g->n_nodes; i++) {
+		const struct node *n = e->g->node[i];
+		const float *value = e->block + e->plan.offset[i][PLAN_VALUE];
+		for (size_t j = 0; j < e->B * n->width; j++)
+			if (!isfinite(value[j]))
+				return n->op->name;
+	}
+	return NULL;
+}

@@ -1,0 +1,141 @@
+/*
+ * Inside the graph: what a node, an operator and a running operator are.
+ *
+ * Each op_NAME.c holds graph_NAME() (the shape rule), forward and backward.
+ * Forward writes the node's value.  Backward adds into the gradients of its
+ * inputs (those it is the first to touch were zeroed, unless the operator says
+ * `writes_first` and looks at op_is_first()), and writes the gradients of its
+ * own parameters.  saved() lives from forward to backward, scratch() during
+ * backward only.
+ */
+#ifndef GRAPH_NODE_H
+#define GRAPH_NODE_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+#include "graph/graph.h"
+#include "graph/op_table.h"
+#include "kernel/kernel.h"
+
+enum { NODE_MAX_INPUTS = 2, NODE_MAX_PARAMS = 5, GRAPH_MAX_GEMMS = 3 };
+
+struct op_run;
+
+struct op {
+	const char *name;
+	int  keeps_input;           /* backward reads the values of its inputs        */
+	int  keeps_output;          /* backward reads its own value                   */
+	int  keeps_gradient;        /* its gradient is read after the pass            */
+	int  writes_first;
+	void (*forward)(const struct op_run *r, const struct node *n);
+	void (*backward)(const struct op_run *r, const struct node *n);
+};
+
+#define OP(name, arguments, text) extern const struct op op_##name;
+OP_TABLE(OP)
+#undef OP
+
+struct node {
+	const struct op *op;
+	size_t index;               /* in graph.node                                  */
+	struct node *input[NODE_MAX_INPUTS];
+	size_t n_inputs;
+	size_t width;               /* value is [B, width]                            */
+	size_t param[NODE_MAX_PARAMS];   /* indexes into graph.param                  */
+	size_t saved_row, saved_fixed;   /* floats: B * row + fixed                   */
+	size_t scratch_row, scratch_fixed;
+	int    act;
+	float  number;              /* epsilon, dropout rate                          */
+	void  *config;              /* owned, freed with free()                       */
+};
+
+struct graph {
+	const struct kernel_set *kernel;
+	struct node  **node;
+	struct graph_input *input;
+	struct graph_table *table;
+	struct graph_param *param;
+	size_t n_nodes, n_inputs, n_tables, n_params;
+	unsigned char *buffered;    /* [n_inputs] 1: a gradient buffer per occurrence */
+	size_t K, P;
+	struct node *logit;
+	int    loss_is_mse, finished;
+	struct rs_failure failure;
+};
+
+/* One operator at work. */
+struct op_run {
+	struct exec *exec;
+	const struct kernel_set *kernel;
+	const float *param;         /* [P]                                            */
+	float *grad;                /* [P]                                            */
+	const struct feed *feed;
+	size_t B;
+	int    training;
+	float  statistic_share;
+};
+
+/* The ids of one input during a step. */
+struct exec_input {
+	const float **fixed;        /* [B_max] gradient of row b, for one id a row    */
+	const float **grad;         /* [capacity] the same for bags                   */
+	float  *scale;              /* [capacity]                                     */
+	float  *buffer;             /* [capacity, dim] only where buffered            */
+	size_t  capacity;
+	const float *const *out_grad;   /* what exec_row_grad() returns               */
+	const float *out_scale;
+};
+
+const struct graph *op_graph(const struct op_run *r);
+float *op_value(const struct op_run *r, const struct node *n);
+float *op_gradient(const struct op_run *r, const struct node *n);
+float *op_saved(const struct op_run *r, const struct node *n);
+float *op_scratch(const struct op_run *r, const struct node *n);
+/* n is the first to add into the gradient of its input i. */
+int op_is_first(const struct op_run *r, const struct node *n, size_t i);
+const float *op_param(const struct op_run *r, const struct node *n, size_t i);
+float *op_param_gradient(const struct op_run *r, const struct node *n, size_t i);
+struct exec_input *op_input(const struct op_run *r, size_t input);
+size_t op_B_max(const struct op_run *r);
+/* Number of occurrences of an input in this feed. */
+size_t op_n_ids(const struct feed *feed, size_t input);
+
+/* --- building --- */
+struct node *graph_append(struct graph *g, const struct op *op, size_t width);
+/* Records the first failure; returns NULL so that it can end a builder. */
+struct node *graph_fail(struct graph *g, const struct op *op, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+/* Appends a parameter "PREFIX.SUFFIX"; its index, 0 after a failure. */
+size_t graph_add_param(struct graph *g, const char *prefix, const char *suffix,
+	const struct graph_param *like);
+size_t graph_add_input(struct graph *g, const struct graph_field *field, int linear);
+
+/* A run of fields as two operators use them: one id input, or n numeric columns
+ * that lie beside each other in spec order. */
+struct field_run {
+	int    is_dense;
+	size_t input;               /* id: index of the graph input                   */
+	size_t column, n;           /* numeric: first column, how many                */
+	size_t param_v, param_u;    /* numeric: indexes of the first of n parameters  */
+	size_t place, dim;          /* first column of the value                      */
+};
+
+struct field_runs {
+	size_t n;                   /* runs                                           */
+	size_t n_fields, dim;       /* dim 0: they differ                             */
+	char   names[2][64];        /* two fields of unequal dim, for the message      */
+	struct field_run run[];
+};
+
+/* Adds inputs, tables and parameters of the fields. */
+enum rs_status field_runs_create(struct graph *g, const struct graph_field *field, size_t n,
+	int linear, struct field_runs **out, size_t *width);
+/* Factors of the occurrences of a run's input, ready for bag_args. */
+struct bag_args field_run_bag(const struct op_run *r, const struct field_run *run);
+struct numeric_args field_run_numeric(const struct op_run *r, const struct field_run *run);
+/* Publishes dy + b * lddy as the gradient of every occurrence of row b. */
+void field_run_gradients(const struct op_run *r, const struct field_run *run, const float *dy,
+	size_t lddy);
+
+#endif

@@ -1,0 +1,49 @@
+/* Inverted dropout; the mask is a function of (seed, step, operator, row, unit). */
+#include <string.h>
+
+#include "base/rng.h"
+#include "graph/node.h"
+
+struct node *
+graph_dropout(struct graph *g, struct node *x, float p)
+{
+	if (x == NULL || p == 0)
+		return x;
+	if (!(p > 0 && p < 1))
+		return graph_fail(g, &op_dropout, "the rate must be in [0,1), found %g", (double)p);
+	struct node *n = graph_append(g, &op_dropout, x->width);
+	if (n == NULL)
+		return NULL;
+	n->input[n->n_inputs++] = x;
+	n->number = p;
+	return n;
+}
+
+static uint64_t
+dropout_key(const struct op_run *r, const struct node *n)
+{
+	return rng_key(rng_key(rng_key(r->feed->seed, RNG_DROPOUT), r->feed->step), n->index);
+}
+
+static void
+dropout_forward(const struct op_run *r, const struct node *n)
+{
+	const float *x = op_value(r, n->input[0]);
+
+	if (r->training)
+		r->kernel->dropout(r->B, n->width, dropout_key(r, n), r->feed->first_row, n->number, x,
+			op_value(r, n));
+	else
+		memcpy(op_value(r, n), x, r->B * n->width * sizeof(*x));
+}
+
+static void
+dropout_backward(const struct op_run *r, const struct node *n)
+{
+	r->kernel->dropout_backward(r->B, n->width, dropout_key(r, n), r->feed->first_row, n->number,
+		op_gradient(r, n), op_gradient(r, n->input[0]));
+}
+
+const struct op op_dropout = {
+	.name = "dropout", .forward = dropout_forward, .backward = dropout_backward,
+};

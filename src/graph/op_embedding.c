@@ -1,0 +1,113 @@
+/* The vectors of all fields, written beside each other into one block. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "graph/node.h"
+
+struct node *
+graph_embedding(struct graph *g, const struct graph_field *field, size_t n)
+{
+	struct field_runs *runs;
+	size_t width;
+
+	if (n == 0)
+		return graph_fail(g, &op_embedding, "the spec has no fields");
+	if (field_runs_create(g, field, n, 0, &runs, &width) != RS_OK)
+		return graph_fail(g, &op_embedding, "out of memory");
+	struct node *node = graph_append(g, &op_embedding, width);
+	if (node == NULL) {
+		free(runs);
+		return NULL;
+	}
+	node->config = runs;
+	for (size_t i = 0; i < runs->n; i++)
+		if (!runs->run[i].is_dense && g->input[runs->run[i].input].combiner == KERNEL_MAX)
+			g->buffered[runs->run[i].input] = 1;
+	return node;
+}
+
+static void
+embedding_forward(const struct op_run *r, const struct node *n)
+{
+	const struct field_runs *runs = n->config;
+	const struct graph *g = op_graph(r);
+
+	for (size_t i = 0; i < runs->n; i++) {
+		const struct field_run *run = &runs->run[i];
+		float *y = op_value(r, n) + run->place;
+		if (run->is_dense) {
+			const struct numeric_args a = field_run_numeric(r, run);
+			r->kernel->numeric_forward(&a, r->param + g->param[run->param_v].offset,
+				r->param + g->param[run->param_u].offset, y, n->width);
+			continue;
+		}
+		struct bag_args bag = field_run_bag(r, run);
+		bag.y = y;
+		bag.ldy = n->width;
+		if (g->input[run->input].combiner == KERNEL_MAX)
+			r->kernel->bag_max_forward(&bag);
+		else
+			r->kernel->bag_forward(&bag);
+	}
+}
+
+/* bag_pairs left the part of each occurrence in its buffer; adds that of the bag. */
+static void
+add_bag_gradient(const struct op_run *r, const struct field_run *run, const float *dy, size_t lddy)
+{
+	const struct bag_args bag = field_run_bag(r, run);
+	float *buffer = op_input(r, run->input)->buffer;
+
+	for (size_t b = 0; b < r->B; b++) {
+		const size_t begin = bag.offset == NULL ? b : bag.offset[b] - bag.offset[0];
+		const size_t end = bag.offset == NULL ? b + 1 : bag.offset[b + 1] - bag.offset[0];
+		for (size_t i = begin; i < end; i++)
+			r->kernel->add(run->dim, buffer + i * run->dim, dy + b * lddy);
+	}
+}
+
+static void
+buffered_backward(const struct op_run *r, const struct field_run *run, const float *dy, size_t lddy)
+{
+	struct exec_input *in = op_input(r, run->input);
+	const struct bag_args bag = field_run_bag(r, run);
+	const size_t N = op_n_ids(r->feed, run->input);
+
+	if (op_graph(r)->input[run->input].combiner == KERNEL_MAX)
+		r->kernel->bag_max_backward(&bag, dy, lddy, in->buffer);
+	else
+		add_bag_gradient(r, run, dy, lddy);
+	for (size_t i = 0; i < N; i++)
+		in->grad[i] = in->buffer + i * run->dim;
+	in->out_grad = in->grad;
+	in->out_scale = bag.scale;
+}
+
+static void
+embedding_backward(const struct op_run *r, const struct node *n)
+{
+	const struct field_runs *runs = n->config;
+	const struct graph *g = op_graph(r);
+
+	for (size_t i = 0; i < runs->n; i++) {
+		const struct field_run *run = &runs->run[i];
+		const float *dy = op_gradient(r, n) + run->place;
+		if (!run->is_dense && g->buffered[run->input]) {
+			buffered_backward(r, run, dy, n->width);
+		} else if (!run->is_dense) {
+			field_run_gradients(r, run, dy, n->width);
+		} else {
+			const struct numeric_args a = field_run_numeric(r, run);
+			float *dv = r->grad + g->param[run->param_v].offset;
+			float *du = r->grad + g->param[run->param_u].offset;
+			memset(dv, 0, run->n * run->dim * sizeof(*dv));
+			memset(du, 0, run->n * run->dim * sizeof(*du));
+			r->kernel->numeric_backward(&a, dy, n->width, dv, du);
+		}
+	}
+}
+
+const struct op op_embedding = {
+	.name = "embedding", .keeps_gradient = 1,
+	.forward = embedding_forward, .backward = embedding_backward,
+};

@@ -1,0 +1,36 @@
+/*
+ * The vector kernels.  The files cpu_*.c of this folder are compiled once a
+ * level, with KERNEL_LEVEL set to the level's name, and export NAME_LEVEL for
+ * every row of CPU_TABLE; every other slot is that of ref.  Sums are in float
+ * here; for one level and shape they are always added in the same order.
+ */
+#ifndef KERNEL_CPU_CPU_TABLE_H
+#define KERNEL_CPU_CPU_TABLE_H
+
+#include "kernel/kernel_table.h"
+
+#define CPU_TABLE(ROW) \
+	ROW(bias_act_forward) ROW(bias_act_backward) ROW(act_forward) ROW(act_backward) \
+	ROW(add) ROW(scale) ROW(sum_into) ROW(finite) \
+	ROW(bag_forward) ROW(bag_linear_forward) ROW(numeric_forward) ROW(numeric_backward) \
+	ROW(numeric_linear_forward) ROW(numeric_linear_backward) ROW(fm2_forward) ROW(fm2_backward) \
+	ROW(batch_norm_forward) ROW(batch_norm_apply) ROW(batch_norm_backward) \
+	ROW(dropout) ROW(dropout_backward) \
+	ROW(dense_sgd) ROW(dense_momentum) ROW(dense_adagrad) ROW(dense_adam) ROW(dense_adamw) \
+	ROW(row_sgd) ROW(row_adagrad) ROW(row_rowwise_adagrad) ROW(row_adam) ROW(row_sum)
+
+extern const struct kernel_set kernel_cpu_avx512, kernel_cpu_avx2, kernel_cpu_baseline;
+
+#ifdef KERNEL_LEVEL
+#define CPU_JOIN_(name, level) name##_##level
+#define CPU_JOIN(name, level) CPU_JOIN_(name, level)
+#define CPU(name) CPU_JOIN(name, KERNEL_LEVEL)
+#define CPU_TEXT_(level) "cpu-" #level
+#define CPU_TEXT(level) CPU_TEXT_(level)
+
+#define ROW(name) kernel_##name CPU(name);
+CPU_TABLE(ROW)
+#undef ROW
+#endif
+
+#endif
