@@ -118,7 +118,8 @@ struct dnn_settings {
 	enum activation activation;
 	double dropout;
 	int    batch_norm;
-	double batch_norm_momentum, batch_norm_epsilon;
+	double batch_norm_momentum;         /* share of the running values a step keeps */
+	double batch_norm_epsilon;
 	double l2;
 	enum dense_init init;
 };

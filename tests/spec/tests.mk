@@ -1,1 +1,2 @@
 # tests of spec
+check_PROGRAMS += tests/spec/spec_test

@@ -1,0 +1,282 @@
+/* Rules over several keys; each is one function that adds problems. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "spec/spec_private.h"
+
+#define NONE SPEC_NO_FIELD
+
+static int
+is_number(const char *text)
+{
+	int64_t number;
+
+	return number_i64(text, strlen(text), &number);
+}
+
+/* An error at a key of a section other than [field]. */
+static enum rs_status
+error_at(struct spec *spec, const char *section, const char *key, const char *hint, const char *text)
+{
+	const struct spec_place place = spec_place(spec, section, key, NONE);
+
+	return spec_add_problem(spec, 1, &place, hint, "[%s] %s: %s", section, key, text);
+}
+
+static enum rs_status
+check_model_type(struct spec *spec)
+{
+	const char *type = spec->settings.model.type, *near;
+	const struct spec_place place = spec_place(spec, "model", "type", NONE);
+	struct rs_failure failure;
+	size_t n = 0;
+
+	if (*type == '\0')
+		return error_at(spec, "model", "type", "for example type = deepfm", "a model is needed");
+	if (spec->model_type == NULL)
+		return RS_OK;
+	for (; spec->model_type[n] != NULL; n++)
+		if (strcmp(spec->model_type[n], type) == 0)
+			return RS_OK;
+	near = spec_nearest(type, spec->model_type, n);
+	rs_fail(RS_ESPEC, "'%s': there is no such model", type);
+	if (near != NULL)
+		rs_hint("did you mean '%s'?", near);
+	rs_failure_take(&failure);
+	rs_failure_put(&failure);
+	return spec_failure_to_problem(spec, &place, "[model] type");
+}
+
+static enum rs_status
+check_input(struct spec *spec)
+{
+	const struct settings *s = &spec->settings;
+
+	if (s->data.train.n == 0 && *s->data.command == '\0')
+		RS_TRY(error_at(spec, "data", "train", NULL, "training data is needed, here or as data.command"));
+	if (s->data.train.n > 0 && *s->data.command != '\0')
+		RS_TRY(error_at(spec, "data", "command", NULL, "given beside train; only one of them can be"));
+	if (s->n_fields == 0)
+		RS_TRY(spec_add_problem(spec, 1, &(struct spec_place){ 0 },
+			"recsys-train init writes a spec from a sample of the data", "there is no [field NAME]"));
+	for (size_t i = 0; i < s->data.train.n; i++)
+		if (strcmp(s->data.train.item[i], "-") == 0 && s->train.epochs > 1)
+			RS_TRY(error_at(spec, "train", "epochs", NULL, "standard input can be read only once"));
+	if (!s->data.shuffle || !spec_given(spec, "data", "shuffle", NONE))
+		return RS_OK;
+	if (*s->data.command != '\0' || (s->data.train.n == 1 && strcmp(s->data.train.item[0], "-") == 0))
+		return error_at(spec, "data", "shuffle", NULL, "a stream cannot be shuffled, only files");
+	return RS_OK;
+}
+
+static int
+is_delimited(const struct data_settings *d)
+{
+	return d->format == FORMAT_TSV || d->format == FORMAT_CSV;
+}
+
+static char
+column_separator(const struct data_settings *d)
+{
+	if (*d->separator != '\0')
+		return *d->separator;
+	return d->format == FORMAT_CSV ? ',' : '\t';
+}
+
+static enum rs_status
+check_named_columns(struct spec *spec)
+{
+	const struct data_settings *d = &spec->settings.data;
+	const struct { const char *key, *value; } column[] = {
+		{ "label", d->label }, { "weight", d->weight }, { "group", d->group },
+		{ "time", d->time }, { "id", d->id },
+	};
+
+	for (size_t i = 0; i < sizeof(column) / sizeof(column[0]); i++)
+		if (*column[i].value != '\0' && d->header == TRI_NO && !is_number(column[i].value))
+			RS_TRY(error_at(spec, "data", column[i].key, "use the number of the column, from 1",
+				"a column by name, but header = no"));
+	return RS_OK;
+}
+
+static enum rs_status
+check_format(struct spec *spec)
+{
+	const struct data_settings *d = &spec->settings.data;
+
+	if ((d->format == FORMAT_LIBSVM || d->format == FORMAT_LIBFFM) && d->index_base < 0)
+		RS_TRY(error_at(spec, "data", "index_base", "look at the data: is any index 0?",
+			"0 or 1 is needed for libsvm and libffm"));
+	if (!is_delimited(d))
+		return RS_OK;
+	if (*d->label == '\0')
+		RS_TRY(error_at(spec, "data", "label", "a number from 1, or a name of the header",
+			"the column of the label is needed"));
+	if (d->quote != TRI_NO && (d->quote == TRI_YES || d->format == FORMAT_CSV) && column_separator(d) == '"')
+		RS_TRY(error_at(spec, "data", "separator", "set quote = no", "the separator is the quote"));
+	return check_named_columns(spec);
+}
+
+static enum rs_status
+check_label(struct spec *spec)
+{
+	const struct settings *s = &spec->settings;
+	const struct text_list *values = &s->data.label_values;
+
+	if (values->n > 0 && (values->n != 2 || strcmp(values->item[0], values->item[1]) == 0))
+		RS_TRY(error_at(spec, "data", "label_values", NULL,
+			"two different values are wanted, the negative and the positive"));
+	if (values->n > 0 && s->data.label_type != LABEL_BINARY)
+		RS_TRY(error_at(spec, "data", "label_values", NULL, "only for label_type = binary"));
+	if (s->data.label_type == LABEL_REAL && s->model.loss != LOSS_MSE)
+		RS_TRY(error_at(spec, "data", "label_type", "set model.loss = mse",
+			"real labels have no logloss"));
+	return RS_OK;
+}
+
+static enum rs_status
+check_train(struct spec *spec)
+{
+	const struct settings *s = &spec->settings;
+
+	if (s->train.schedule == SCHEDULE_PLATEAU && s->data.valid.n == 0)
+		RS_TRY(error_at(spec, "train", "schedule", NULL, "plateau needs data.valid"));
+	if (s->train.schedule == SCHEDULE_WARMUP_LINEAR && s->train.warmup_steps == 0)
+		RS_TRY(error_at(spec, "train", "warmup_steps", NULL, "schedule = warmup_linear needs it"));
+	if (s->data.row_group > s->data.shuffle_window)
+		RS_TRY(error_at(spec, "data", "row_group", NULL, "larger than shuffle_window"));
+	if (s->train.slots > s->train.batch_size)
+		RS_TRY(error_at(spec, "train", "slots", NULL, "more slots than rows in a batch"));
+	return RS_OK;
+}
+
+/* One field. */
+static enum rs_status __attribute__((format(printf, 5, 6)))
+field_problem(struct spec *spec, int is_error, size_t field, const char *key, const char *format, ...)
+{
+	const struct spec_place place = spec_place(spec, "field", key, field);
+	char text[400];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	return spec_add_problem(spec, is_error, &place, NULL, "[field %s] %s: %s",
+		spec->settings.field[field].name, key, text);
+}
+
+static enum rs_status
+check_share(struct spec *spec, size_t field)
+{
+	const struct field_settings *f = &spec->settings.field[field], *owner;
+	const size_t target = spec_field_find(spec, f->share);
+	static const char *const equal[] = { "dim", "buckets", "table", "optimizer", "learning_rate", "l2" };
+
+	if (*f->share == '\0')
+		return RS_OK;
+	if (target == NONE)
+		return field_problem(spec, 1, field, "share", "there is no field '%s'", f->share);
+	owner = &spec->settings.field[target];
+	if (target == field)
+		return field_problem(spec, 1, field, "share", "a field cannot share with itself");
+	if (*owner->share != '\0')
+		return field_problem(spec, 1, field, "share", "'%s' itself shares with '%s'; name that one",
+			f->share, owner->share);
+	if (owner->type == FIELD_NUMERIC)
+		return field_problem(spec, 1, field, "share", "'%s' is numeric and has no table", f->share);
+	for (size_t i = 0; i < sizeof(equal) / sizeof(equal[0]); i++) {
+		const struct option_row *row = option_find("field", equal[i]);
+
+		if (!option_equal(row, f, row, owner))
+			RS_TRY(field_problem(spec, 1, field, equal[i], "differs from that of '%s', whose table is shared",
+				f->share));
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+check_separators(struct spec *spec, size_t field)
+{
+	const struct field_settings *f = &spec->settings.field[field];
+	const struct data_settings *d = &spec->settings.data;
+
+	if (f->type != FIELD_MULTI && f->type != FIELD_SEQUENCE)
+		return RS_OK;
+	if (is_delimited(d) && *f->multi_separator == column_separator(d))
+		RS_TRY(field_problem(spec, 1, field, "multi_separator", "equals the separator of the columns"));
+	if (*f->weight_separator == '\0')
+		return RS_OK;
+	if (*f->weight_separator == *f->multi_separator)
+		RS_TRY(field_problem(spec, 1, field, "weight_separator", "equals multi_separator"));
+	if (is_delimited(d) && *f->weight_separator == column_separator(d))
+		RS_TRY(field_problem(spec, 1, field, "weight_separator", "equals the separator of the columns"));
+	return RS_OK;
+}
+
+static enum rs_status
+check_column(struct spec *spec, size_t field)
+{
+	const struct field_settings *f = &spec->settings.field[field];
+	const struct data_settings *d = &spec->settings.data;
+	int64_t number;
+
+	if (!is_delimited(d))
+		return RS_OK;
+	if (number_i64(f->column, strlen(f->column), &number) && number < 1)
+		RS_TRY(field_problem(spec, 1, field, "column", "'%s': columns count from 1", f->column));
+	if (d->header == TRI_NO && !is_number(f->column))
+		RS_TRY(field_problem(spec, 1, field, "column",
+			"'%s': a column by name, but data.header = no", f->column));
+	if (*d->label != '\0' && strcmp(d->label, f->column) == 0)
+		RS_TRY(field_problem(spec, 0, field, "column", "this is the column of the label"));
+	return RS_OK;
+}
+
+static enum rs_status
+check_boundaries(struct spec *spec, size_t field)
+{
+	const struct field_settings *f = &spec->settings.field[field];
+
+	if (f->boundaries.n > 0 && f->transform != TRANSFORM_BUCKETIZE)
+		RS_TRY(field_problem(spec, 1, field, "boundaries", "only for transform = bucketize"));
+	for (size_t i = 1; i < f->boundaries.n; i++)
+		if (!(f->boundaries.item[i - 1] < f->boundaries.item[i]))
+			return field_problem(spec, 1, field, "boundaries", "not ascending at item %zu", i + 1);
+	return RS_OK;
+}
+
+/* A key that does nothing for a field of this type. */
+static enum rs_status
+check_effects(struct spec *spec, size_t field)
+{
+	const struct field_settings *f = &spec->settings.field[field];
+
+	for (const struct option_row *row = option_table; row->section != NULL; row++) {
+		if (strcmp(row->section, "field") != 0 || row->types == 0 || row->types >> f->type & 1 ||
+		    !spec_given(spec, "field", row->key, field))
+			continue;
+		RS_TRY(field_problem(spec, strcmp(row->key, "transform") == 0 && f->transform != TRANSFORM_NONE,
+			field, row->key, "has no effect on a field of this type"));
+	}
+	return RS_OK;
+}
+
+enum rs_status
+spec_check_all(struct spec *spec)
+{
+	RS_TRY(check_model_type(spec));
+	RS_TRY(check_input(spec));
+	RS_TRY(check_format(spec));
+	RS_TRY(check_label(spec));
+	RS_TRY(check_train(spec));
+	for (size_t i = 0; i < spec->settings.n_fields; i++) {
+		RS_TRY(check_share(spec, i));
+		RS_TRY(check_separators(spec, i));
+		RS_TRY(check_column(spec, i));
+		RS_TRY(check_boundaries(spec, i));
+		RS_TRY(check_effects(spec, i));
+	}
+	return RS_OK;
+}

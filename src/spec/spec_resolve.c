@@ -1,0 +1,84 @@
+/* What nobody gave follows from something else. */
+#include <string.h>
+
+#include "spec/spec_private.h"
+
+/* The row that "embedding.dim" names. */
+static const struct option_row *
+inherited_row(const struct option_row *row)
+{
+	const char *dot = strchr(row->inherits, '.');
+
+	for (const struct option_row *r = option_table; r->section != NULL; r++)
+		if (strncmp(r->section, row->inherits, (size_t)(dot - row->inherits)) == 0 &&
+		    r->section[dot - row->inherits] == '\0' && strcmp(r->key, dot + 1) == 0)
+			return r;
+	return NULL;
+}
+
+static void
+resolve_field(struct spec *spec, size_t field)
+{
+	struct field_settings *f = &spec->settings.field[field];
+
+	if (!spec_given(spec, "field", "column", field))
+		f->column = f->name;
+	f->missing_own = spec_given(spec, "field", "missing", field) ? TRI_YES : TRI_NO;
+	f->scheduled = !spec_given(spec, "field", "learning_rate", field);
+}
+
+/* A field that shares takes what its table is from the owner of the table. */
+static void
+resolve_share(struct spec *spec, size_t field)
+{
+	struct field_settings *f = &spec->settings.field[field];
+	const size_t owner = *f->share != '\0' ? spec_field_find(spec, f->share) : SPEC_NO_FIELD;
+
+	if (owner == SPEC_NO_FIELD || owner == field)
+		return;
+	for (const struct option_row *row = option_table; row->section != NULL; row++)
+		if (strcmp(row->section, "field") == 0 && row->inherits != NULL &&
+		    !spec_given(spec, "field", row->key, field))
+			option_copy(row, f, row, &spec->settings.field[owner]);
+	if (!spec_given(spec, "field", "learning_rate", field))
+		f->scheduled = spec->settings.field[owner].scheduled;
+}
+
+static int
+reads_a_stream(const struct data_settings *data)
+{
+	if (*data->command != '\0')
+		return 1;
+	for (size_t i = 0; i < data->train.n; i++)
+		if (strcmp(data->train.item[i], "-") == 0)
+			return 1;
+	return 0;
+}
+
+void
+spec_resolve(struct spec *spec)
+{
+	struct settings *s = &spec->settings;
+
+	for (const struct option_row *row = option_table; row->section != NULL; row++) {
+		const int is_field = strcmp(row->section, "field") == 0;
+		const struct option_row *from = row->inherits != NULL ? inherited_row(row) : NULL;
+
+		if (from == NULL)
+			continue;
+		for (size_t i = 0; i < (is_field ? s->n_fields : 1); i++) {
+			const size_t field = is_field ? i : SPEC_NO_FIELD;
+
+			if (!spec_given(spec, row->section, row->key, field))
+				option_copy(row, spec_base(spec, row, field), from, s);
+		}
+	}
+	for (size_t i = 0; i < s->n_fields; i++)
+		resolve_field(spec, i);
+	for (size_t i = 0; i < s->n_fields; i++)
+		resolve_share(spec, i);
+	s->embedding.optimizer.scheduled = 1;
+	s->linear.optimizer.scheduled = 1;
+	if (reads_a_stream(&s->data) && !spec_given(spec, "data", "shuffle", SPEC_NO_FIELD))
+		s->data.shuffle = 0;
+}
