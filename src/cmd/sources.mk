@@ -9,3 +9,6 @@ librs_a_SOURCES += \
 	src/cmd/inspect.c \
 	src/cmd/model_diff.c src/cmd/model_diff.h \
 	src/cmd/model_files.c src/cmd/model_files.h
+librs_a_SOURCES += src/cmd/progress.c src/cmd/progress.h
+librs_a_SOURCES += src/cmd/record.c src/cmd/record.h
+librs_a_SOURCES += src/cmd/train.c

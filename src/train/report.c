@@ -11,7 +11,8 @@ report_begin(struct report *r, const struct train_options *options, uint64_t tot
 {
 	memset(r, 0, sizeof *r);
 	r->step = options->progress_step;
-	r->next = r->step >= 10 ? r->step : 1;
+	r->multiplies = options->progress_multiplies;
+	r->next = r->multiplies ? 1 : r->step;
 	r->total_rows = total_rows;
 	r->started = r->last_time = clock_seconds();
 	r->callback = options->callbacks.progress;
@@ -43,6 +44,12 @@ static double
 mean(double sum, double weight)
 {
 	return weight > 0 ? sum / weight : NAN;
+}
+
+double
+report_epoch_label(const struct report *r)
+{
+	return mean(r->epoch.label, r->epoch.weight);
 }
 
 double
@@ -88,9 +95,9 @@ report_step(struct report *r, const struct step_result *result, uint64_t epoch, 
 	add_sums(&r->epoch, result);
 	add_sums(&r->last, result);
 	r->rows += (uint64_t)result->rows;
-	if (r->callback == NULL || r->step <= 1 || (double)r->rows < r->next)
+	if (r->callback == NULL || r->step <= 0 || (double)r->rows < r->next)
 		return;
 	call_back(r, epoch, step, rate);
 	while (r->next <= (double)r->rows)
-		r->next = r->step >= 10 ? r->next + r->step : r->next * r->step;
+		r->next = r->multiplies ? r->next * r->step : r->next + r->step;
 }

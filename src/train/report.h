@@ -13,6 +13,7 @@ struct report_sums { double loss, weight, label, prediction; };
 
 struct report {
 	double   step;             /* train_options.progress_step                     */
+	int      multiplies;
 	double   next;             /* rows at which the next table row is due         */
 	uint64_t rows, total_rows; /* of this run                                     */
 	uint64_t last_rows;
@@ -27,6 +28,7 @@ void report_begin_epoch(struct report *r);
 void report_wait(struct report *r, double seconds);
 /* Adds one step's sums and calls back when a table row is due. */
 void report_step(struct report *r, const struct step_result *result, uint64_t epoch, uint64_t step, double rate);
+double report_epoch_label(const struct report *r);
 double report_epoch_loss(const struct report *r);
 double report_run_loss(const struct report *r);
 

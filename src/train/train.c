@@ -179,13 +179,40 @@ tell_epoch(struct training *t, struct train_epoch *e)
 	loader_tally(t->loader, &tally);
 	e->epochs = (uint64_t)t->settings->train.epochs;
 	e->rows = t->epoch_rows;
+	e->step = t->m->step;
 	e->skipped = tally.skipped - t->epoch_skipped_before + t->epoch_dropped;
 	e->loss = report_epoch_loss(&t->report);
+	e->label_mean = report_epoch_label(&t->report);
 	e->seconds = clock_seconds() - t->epoch_started;
 	e->learning_rate = t->rate;
 	if (t->options->callbacks.epoch != NULL)
 		t->options->callbacks.epoch(t->options->callbacks.context, e);
 	t->epoch_skipped_before = tally.skipped;
+}
+
+/* Labels that teach nothing, and figures that speak of wrong ones. */
+static void
+warn_labels(const struct training *t, const struct train_epoch *e)
+{
+	if (t->settings->model.loss != LOSS_LOGLOSS || e->epoch != 1)
+		return;
+	if (e->label_mean <= 0 || e->label_mean >= 1)
+		log_warn("every training label is %d: the model can learn nothing but that", e->label_mean > 0);
+	if (e->has_valid && e->valid.auc < 0.5)
+		log_warn("validation auc %.4f is below 0.5: check data.label and data.label_values", e->valid.auc);
+}
+
+static enum rs_status
+check_rows(const struct training *t)
+{
+	struct parser_tally tally;
+	const uint64_t wanted = t->options->expect_rows;
+
+	loader_tally(t->loader, &tally);
+	if (wanted == 0 || t->summary->epochs_done > 0 || t->start.resumed || tally.read == wanted)
+		return RS_OK;
+	return rs_fail(RS_EDATA, "%" PRIu64 " rows in the training data, --expect-rows wants %" PRIu64,
+		tally.read, wanted);
 }
 
 static enum rs_status
@@ -194,12 +221,15 @@ end_epoch(struct training *t, uint64_t epoch, enum ending *ending)
 	const struct train_settings *const s = &t->settings->train;
 	struct train_epoch e = { .epoch = epoch, .has_valid = t->settings->data.valid.n > 0, .best = t->progress.best };
 
+	if (*ending != ENDING_TIME)
+		RS_TRY(check_rows(t));
 	if (e.has_valid) {
 		RS_TRY(evaluate_files(t->workers, t->m, &t->settings->data.valid, &e.valid, NULL));
 		e.is_best = judge(t, epoch, &e.valid);
 		t->best_is_saved = !e.is_best && t->progress.best_epoch > 0;
 	}
 	tell_epoch(t, &e);
+	warn_labels(t, &e);
 	t->summary->epochs_done++;
 	t->epoch_rows = t->epoch_dropped = 0;
 	t->epoch_started = clock_seconds();
@@ -290,7 +320,7 @@ restore_best(struct training *t)
 static enum rs_status
 close_epoch(struct training *t, enum ending *ending)
 {
-	enum ending ignored = ENDING_ROWS;
+	enum ending ignored = ENDING_TIME;
 
 	if (*ending != ENDING_TIME || t->epoch_rows == 0)
 		return RS_OK;
@@ -449,6 +479,7 @@ run_locked(struct training *t, struct spec *spec)
 	if (status == RS_OK && t->start.finished) {
 		log_warn("the run in '%s' is finished: nothing to resume", t->options->directory);
 		t->summary->version = t->start.version;
+		t->summary->already_finished = 1;
 		return RS_OK;
 	}
 	if (t->m == NULL)

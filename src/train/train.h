@@ -22,8 +22,8 @@ struct train_progress {            /* one row of the progress table             
 };
 
 struct train_epoch {
-	uint64_t epoch, epochs, rows, skipped;
-	double   loss, seconds, learning_rate;
+	uint64_t epoch, epochs, rows, skipped, step;
+	double   loss, seconds, learning_rate, label_mean;
 	int      has_valid, is_best;
 	double   best;                 /* monitored figure so far                     */
 	struct metric_result valid;
@@ -42,7 +42,9 @@ struct train_options {
 	const char *from;              /* warm start directory or NULL                */
 	int    reset_optimizer, reset_steps;
 	int    resume;                 /* go on with an unfinished run in directory   */
-	double progress_step;          /* integer >= 10: rows; 1 < f < 10: factor; 0 none */
+	double progress_step;          /* rows between progress rows; 0 none          */
+	int    progress_multiplies;    /* step is a factor: 2 gives 1, 2, 4, 8        */
+	uint64_t expect_rows;          /* data rows in the first epoch; 0 any         */
 	double lock_wait;
 	const char *kernel;
 	volatile int *stop_signal;     /* set by a handler; checked every batch       */
@@ -56,6 +58,7 @@ struct train_summary {
 	int      has_valid;
 	struct metric_result valid;    /* of the weights that were kept               */
 	uint64_t version;              /* 0: nothing saved                            */
+	int      already_finished;     /* resume found nothing to do                  */
 	int      stopped_early, out_of_time;
 	const struct loader_file *file;   /* [n_files] ledger, owned by the summary   */
 	size_t   n_files;

@@ -1,0 +1,46 @@
+/*
+ * How a training run shows itself: the table on a terminal, key=value blocks or
+ * JSON lines for programs.  Everything goes to the given stream except the JSON
+ * lines of --json, which are results.  One thread at a time.
+ */
+#ifndef CMD_PROGRESS_H
+#define CMD_PROGRESS_H
+
+#include "base/status.h"
+#include "cmd/command.h"
+#include "train/train.h"
+
+enum progress_form { PROGRESS_NONE, PROGRESS_TABLE, PROGRESS_KV, PROGRESS_JSON };
+
+struct progress {
+	enum progress_form form;
+	int    fd;                     /* of kv and json; the table goes to 2         */
+	double step;
+	int    multiplies;
+	int    json;                   /* --json: lines on stdout as well             */
+	int    header_done;
+	char   run[24];                /* "r0001"                                     */
+	const char *monitor;
+};
+
+/* From -P, --progress-fd, --json, -q; RS_EUSAGE names what is wrong. */
+enum rs_status progress_init(struct progress *p, const struct arguments *a);
+
+struct progress_start {
+	const char *model, *why_threads;
+	int64_t seed, threads;
+};
+void progress_start(struct progress *p, const struct progress_start *start);
+void progress_row(struct progress *p, const struct train_progress *row);
+void progress_epoch(struct progress *p, const struct train_epoch *e);
+void progress_saved(struct progress *p, const char *directory, uint64_t version, uint64_t bytes);
+void progress_warning(struct progress *p, const char *text);
+
+struct progress_end {
+	const char *status, *directory;
+	const struct train_summary *summary;
+};
+/* The last line; with --json the summary on stdout. */
+enum rs_status progress_end(struct progress *p, const struct progress_end *end);
+
+#endif

@@ -1,0 +1,26 @@
+/*
+ * The run record of a training run.  A database that fails is a warning once;
+ * training goes on without a record.  One thread at a time.
+ */
+#ifndef CMD_RECORD_H
+#define CMD_RECORD_H
+
+#include "base/status.h"
+#include "store/store.h"
+#include "train/train.h"
+
+struct record;
+
+/* Begins a run; *out is never NULL on RS_OK, also when the database failed. */
+enum rs_status record_open(const char *path, const struct store_run_start *start, struct record **out);
+void record_close(struct record *r);
+/* 0: there is no record. */
+int64_t record_run(const struct record *r);
+
+void record_placement(struct record *r, const char *kernel, const char *reason);
+void record_epoch(struct record *r, const struct train_epoch *e);
+void record_warning(struct record *r, const char *text);
+void record_end(struct record *r, const char *status, const char *directory,
+	const struct train_summary *s, const char *message);
+
+#endif
