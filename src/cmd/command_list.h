@@ -5,6 +5,7 @@
 
 #define COMMAND_LIST(ROW) \
 	ROW(inspect) \
+	ROW(train) \
 	ROW(runs)
 
 #endif
