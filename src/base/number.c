@@ -246,11 +246,83 @@ print_digits(char out[32], int n_digits, double value)
 		uselocale(former);
 }
 
+/* m * 10^-k in the manner of %g with n_digits of precision, m > 0. */
+static void
+format_decimal(char out[32], int negative, uint64_t m, int k, int n_digits)
+{
+	char        digit[24];
+	const char *at;
+	int         n = 0, exponent;
+
+	for (; m % 10 == 0; m /= 10)
+		k--;
+	for (; m > 0; m /= 10)
+		digit[sizeof(digit) - 1 - (size_t)n++] = (char)('0' + m % 10);
+	at = digit + sizeof(digit) - n;
+	exponent = n - 1 - k;
+	if (negative)
+		*out++ = '-';
+	if (exponent < -4 || exponent >= n_digits) {
+		*out++ = *at;
+		if (n > 1) {
+			*out++ = '.';
+			memcpy(out, at + 1, (size_t)n - 1);
+			out += n - 1;
+		}
+		snprintf(out, 8, "e%c%02u", exponent < 0 ? '-' : '+', (unsigned)abs(exponent) % 100);
+		return;
+	}
+	for (int place = exponent < 0 ? 0 : exponent; place >= 0 || exponent - place < n; place--) {
+		const int i = exponent - place;
+
+		if (place == -1)
+			*out++ = '.';
+		*out++ = i >= 0 && i < n ? at[i] : '0';
+	}
+	*out = '\0';
+}
+
+enum quick { QUICK_DONE, QUICK_MORE_DIGITS, QUICK_UNSURE };
+
+/* Tries n_digits without the C library.  What it gives is checked by reading it
+ * back exactly, so an error of the product only costs the slow way. */
+static enum quick
+print_quickly(char out[32], int n_digits, double value, int narrow)
+{
+	const double a = fabs(value);
+	uint64_t     m, bits;
+	double       back;
+	int          k;
+
+	if (!(a >= 1e-13 && a < 1e15))
+		return QUICK_UNSURE;
+	k = n_digits - 1 - (int)floor(log10(a));
+	if (k < -22 || k > 22)
+		return QUICK_UNSURE;
+	m = (uint64_t)llrint(k >= 0 ? a * power_of_ten[k] : a / power_of_ten[-k]);
+	if (m == 0 || m >> 53 != 0)
+		return QUICK_UNSURE;
+	back = k >= 0 ? (double)m / power_of_ten[k] : (double)m * power_of_ten[-k];
+	memcpy(&bits, &back, sizeof(bits));
+	if (narrow && (bits & 0x1fffffff) == 0x10000000)
+		return QUICK_UNSURE;
+	if (narrow ? (float)back != (float)a : back != a)
+		return QUICK_MORE_DIGITS;
+	format_decimal(out, value < 0, m, k, n_digits);
+	return QUICK_DONE;
+}
+
 char *
 number_print_float(char out[32], float value)
 {
+	enum quick quick = QUICK_MORE_DIGITS;
+
 	if (!isfinite(value))
 		return print_special(out, (double)value);
+	for (int n_digits = 6; n_digits <= 9 && quick == QUICK_MORE_DIGITS; n_digits++)
+		quick = print_quickly(out, n_digits, (double)value, 1);
+	if (quick == QUICK_DONE)
+		return out;
 	/* Six digits survive unless the value is subnormal. */
 	for (int n_digits = fabsf(value) < 0x1p-126f ? 1 : 6; n_digits <= 9; n_digits++) {
 		float back;
@@ -267,6 +339,8 @@ number_print_double(char out[32], double value)
 {
 	if (!isfinite(value))
 		return print_special(out, value);
+	if (print_quickly(out, 15, value, 0) == QUICK_DONE)
+		return out;
 	for (int n_digits = fabs(value) < 0x1p-1022 ? 1 : 15; n_digits <= 17; n_digits++) {
 		double back;
 

@@ -187,6 +187,26 @@ short_values_print_short(void **state)
 	assert_string_equal(number_print_float(text, -INFINITY), "-inf");
 }
 
+/* The quick way writes what the C library writes, and not a digit more. */
+static void
+floats_print_as_the_shortest_form_of_the_c_library(void **state)
+{
+	char text[32], want[32];
+
+	(void)state;
+	for (uint64_t i = 0; i < 50000; i++) {
+		const float value = (float)((rng_uniform(4, i) - .5) *
+			pow(10, (double)rng_below(5, i, 36) - 16));
+
+		for (int n_digits = 6; n_digits <= 9; n_digits++) {
+			snprintf(want, sizeof(want), "%.*g", n_digits, (double)value);
+			if (strtof(want, NULL) == value)
+				break;
+		}
+		assert_string_equal(number_print_float(text, value), want);
+	}
+}
+
 static void
 every_printed_float_reads_back(void **state)
 {
@@ -285,6 +305,7 @@ main(void)
 		cmocka_unit_test(whole_numbers_have_their_exact_limits),
 		cmocka_unit_test(text_that_is_no_whole_number_is_refused),
 		cmocka_unit_test(short_values_print_short),
+		cmocka_unit_test(floats_print_as_the_shortest_form_of_the_c_library),
 		cmocka_unit_test(every_printed_float_reads_back),
 		cmocka_unit_test(every_printed_double_reads_back),
 		cmocka_unit_test_setup_teardown(b033_a_comma_locale_changes_nothing, tmpdir_make,
