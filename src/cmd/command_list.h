@@ -6,6 +6,7 @@
 #define COMMAND_LIST(ROW) \
 	ROW(inspect) \
 	ROW(train) \
-	ROW(runs)
+	ROW(runs) \
+	ROW(synth)
 
 #endif

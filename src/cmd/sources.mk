@@ -12,3 +12,4 @@ librs_a_SOURCES += \
 librs_a_SOURCES += src/cmd/progress.c src/cmd/progress.h
 librs_a_SOURCES += src/cmd/record.c src/cmd/record.h
 librs_a_SOURCES += src/cmd/train.c
+librs_a_SOURCES += src/cmd/synth.c src/cmd/synth.h src/cmd/synth_criteo.c src/cmd/synth_draw.c src/cmd/synth_log.c

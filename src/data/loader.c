@@ -195,9 +195,10 @@ static enum rs_status
 loader_make_threads(struct loader *l)
 {
 	size_t n = l->options.n_threads;
+	const char *why;
 
 	if (n == 0) {
-		n = (thread_auto_count(NULL) + 1) / 2;
+		n = (thread_auto_count(&why) + 1) / 2;
 		n = n > LOADER_AUTO_MAX ? LOADER_AUTO_MAX : n;
 	}
 	RS_TRY(memory_alloc(n, sizeof *l->worker, &l->worker));

@@ -8,3 +8,4 @@ librs_a_SOURCES += src/data/loader_index.c
 librs_a_SOURCES += src/data/loader_plan.c
 librs_a_SOURCES += src/data/loader_span.c
 librs_a_SOURCES += src/data/loader_window.c
+librs_a_SOURCES += src/data/fit.c
