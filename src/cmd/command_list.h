@@ -4,8 +4,10 @@
 #define CMD_COMMAND_LIST_H
 
 #define COMMAND_LIST(ROW) \
-	ROW(inspect) \
 	ROW(train) \
+	ROW(eval) \
+	ROW(predict) \
+	ROW(inspect) \
 	ROW(runs) \
 	ROW(synth)
 
