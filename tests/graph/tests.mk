@@ -1,1 +1,1 @@
-# tests of graph
+check_PROGRAMS += tests/graph/gradient_test

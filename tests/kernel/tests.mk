@@ -1,1 +1,2 @@
-# tests of kernel
+check_PROGRAMS += tests/kernel/kernel_test
+tests_kernel_kernel_test_SOURCES = tests/kernel/kernel_test.c tests/kernel/agree.c tests/kernel/agree.h

@@ -1,0 +1,392 @@
+/*
+ * Gradients of every operator by central differences, in double: the graph and
+ * the reference kernels are compiled once more here with float meaning double.
+ */
+#include <assert.h>
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "base/status.h"
+
+#define float double
+#include "src/kernel/ref/ref_dense.c"
+#include "src/kernel/ref/ref_embed.c"
+#include "src/kernel/ref/ref_loss.c"
+#include "src/kernel/ref/ref_optimizer.c"
+#include "src/kernel/ref/ref_set.c"
+#include "src/graph/graph.c"
+#include "src/graph/fields.c"
+#include "src/graph/plan.c"
+#include "src/graph/exec.c"
+#include "src/graph/norm.c"
+#include "src/graph/op_activation.c"
+#include "src/graph/op_add.c"
+#include "src/graph/op_bag_pairs.c"
+#include "src/graph/op_batch_norm.c"
+#include "src/graph/op_concat.c"
+#include "src/graph/op_dice.c"
+#include "src/graph/op_dropout.c"
+#include "src/graph/op_embedding.c"
+#include "src/graph/op_first_order.c"
+#include "src/graph/op_fm2.c"
+#include "src/graph/op_linear.c"
+
+enum { N_FIELDS = 5, K_COLUMNS = 2, MAX_B = 9, MAX_IDS = MAX_B * 4, N_ROWS = 11, MAX_INPUTS = 8 };
+
+/* Three id fields (the second holds 0..4 ids) around two numeric ones. */
+struct fixture {
+	struct graph *g;
+	struct exec *e;
+	struct feed feed;
+	size_t B, P;
+	double *param, *grad, *down;
+	double dense[MAX_B * K_COLUMNS], label[MAX_B], weight[MAX_B];
+	uint8_t missing[MAX_B * K_COLUMNS];
+	double table[MAX_INPUTS][N_ROWS * 4], row_grad[MAX_INPUTS][N_ROWS * 4];
+	const double *row[MAX_INPUTS][MAX_IDS];
+	size_t id[MAX_INPUTS][MAX_IDS];
+	uint32_t offset[MAX_B + 1];
+	double id_weight[MAX_IDS];
+	const double *const *row_p[MAX_INPUTS];
+	const uint32_t *offset_p[MAX_INPUTS];
+	const double *id_weight_p[MAX_INPUTS];
+	uint64_t counter;
+};
+
+static double
+next(struct fixture *f)
+{
+	return 2 * rng_uniform(99, f->counter++) - 1;
+}
+
+static const struct graph_field field_table[N_FIELDS] = {
+	{ .name = "C1", .column = 0, .schema_table = 0, .dim = 3 },
+	{ .name = "I1", .is_dense = 1, .column = 0, .dim = 3, .init_stddev = 0.5 },
+	{ .name = "I2", .is_dense = 1, .column = 1, .dim = 3, .init_stddev = 0.5 },
+	{ .name = "M1", .column = 1, .schema_table = 1, .dim = 3 },
+	{ .name = "C2", .column = 2, .schema_table = 0, .dim = 3 },
+};
+
+typedef struct node *build(struct graph *g, const struct graph_field *field);
+
+/* The bags: row 0 is empty, the others hold 1..4 ids. */
+static void
+fill_feed(struct fixture *f)
+{
+	for (size_t b = 0; b < f->B; b++) {
+		f->label[b] = b % 3 == 0;
+		f->weight[b] = 0.5 + fabs(next(f));
+		f->offset[b] = b == 0 ? 5 : f->offset[b - 1] + (uint32_t)(b == 1 && f->B > 1 ? 0 : 1 + b % 4);
+		for (size_t k = 0; k < K_COLUMNS; k++) {
+			f->dense[b * K_COLUMNS + k] = next(f);
+			f->missing[b * K_COLUMNS + k] = (b + k) % 4 == 3;
+		}
+	}
+	f->offset[f->B] = f->offset[f->B - 1] + 3;
+	for (size_t i = 0; i < f->g->n_inputs; i++) {
+		const size_t dim = f->g->input[i].dim, column = f->g->input[i].column;
+		const size_t N = column == 1 ? f->offset[f->B] - f->offset[0] : f->B;
+		for (size_t j = 0; j < N_ROWS * dim; j++)
+			f->table[i][j] = next(f);
+		for (size_t j = 0; j < N; j++) {
+			f->id[i][j] = (j * 7 + column) % N_ROWS;
+			f->row[i][j] = f->table[i] + f->id[i][j] * dim;
+			f->id_weight[j] = 0.5 + fabs(next(f));
+		}
+		f->row_p[i] = f->row[i];
+		f->offset_p[i] = column == 1 ? f->offset : NULL;
+		f->id_weight_p[i] = column == 1 ? f->id_weight : NULL;
+	}
+	f->feed = (struct feed){
+		.B = f->B, .dense = f->dense, .missing = f->missing, .label = f->label, .weight = f->weight,
+		.row = f->row_p, .offset = f->offset_p, .id_weight = f->id_weight_p, .seed = 3, .step = 7,
+		.first_row = 1000, .loss_scale = 0.25,
+	};
+}
+
+static void
+fixture_open(struct fixture *f, build *model, size_t B, int combiner, int mse)
+{
+	struct graph_field field[N_FIELDS];
+
+	memset(f, 0, sizeof(*f));
+	memcpy(field, field_table, sizeof(field));
+	field[3].combiner = combiner;
+	f->B = B;
+	assert_int_equal(graph_create(&kernel_ref, &f->g), RS_OK);
+	graph_set_dense(f->g, K_COLUMNS);
+	assert_int_equal(graph_finish(f->g, model(f->g, field), mse), RS_OK);
+	assert_true(f->g->n_inputs <= MAX_INPUTS);
+	f->P = graph_param_size(f->g);
+	f->param = calloc(f->P + 1, sizeof(double));
+	f->grad = calloc(f->P + 1, sizeof(double));
+	graph_init_params(f->g, 5, f->param);
+	fill_feed(f);
+	/* Zero biases would hide a wrong gradient. */
+	for (size_t i = 0; i < f->P; i++)
+		f->param[i] += 0.1 * next(f);
+	assert_int_equal(exec_create(f->g, MAX_B, &f->e), RS_OK);
+}
+
+static void
+fixture_close(struct fixture *f)
+{
+	exec_destroy(f->e);
+	graph_destroy(f->g);
+	free(f->param);
+	free(f->grad);
+}
+
+static double
+loss_of(struct fixture *f)
+{
+	double loss = 0;
+
+	assert_non_null(exec_forward(f->e, f->param, &f->feed, 1));
+	exec_loss(f->e, &f->feed, &loss, NULL);
+	return loss * f->feed.loss_scale;
+}
+
+static void
+check_derivative(struct fixture *f, double *x, double analytic, const char *what, size_t i)
+{
+	const double step = 1e-5, saved = *x;
+
+	*x = saved + step;
+	const double above = loss_of(f);
+	*x = saved - step;
+	const double below = loss_of(f);
+	*x = saved;
+	const double numeric = (above - below) / (2 * step);
+	if (fabs(numeric - analytic) > 1e-6 * (fabs(numeric) + fabs(analytic)) + 1e-9)
+		fail_msg("%s[%zu] with %zu rows: gradient %.12g, by differences %.12g", what, i, f->B,
+			analytic, numeric);
+}
+
+/* Sums the gradients of the occurrences into the rows of the tables. */
+static void
+collect_row_gradients(struct fixture *f)
+{
+	memset(f->row_grad, 0, sizeof(f->row_grad));
+	for (size_t i = 0; i < f->g->n_inputs; i++) {
+		const double *const *grad = exec_row_grad(f->e, i);
+		const double *scale = exec_row_scale(f->e, i);
+		const size_t dim = f->g->input[i].dim;
+		for (size_t j = 0; j < op_n_ids(&f->feed, i); j++)
+			for (size_t d = 0; d < dim; d++)
+				f->row_grad[i][f->id[i][j] * dim + d] += (scale == NULL ? 1 : scale[j]) * grad[j][d];
+	}
+}
+
+static void
+check_gradients(struct fixture *f)
+{
+	loss_of(f);
+	for (size_t i = 0; i < f->P; i++)
+		f->grad[i] = NAN;           /* everything must be overwritten */
+	exec_backward(f->e, f->param, &f->feed, 0.5, f->grad);
+	collect_row_gradients(f);
+	for (size_t i = 0; i < f->g->n_params; i++) {
+		const struct graph_param *p = &f->g->param[i];
+		for (size_t j = p->offset; j < p->offset + p->rows * p->columns; j++)
+			if (!p->is_statistic)
+				check_derivative(f, &f->param[j], f->grad[j], p->name, j - p->offset);
+			else
+				assert_true(isfinite(f->grad[j]));
+	}
+	for (size_t i = 0; i < f->g->n_inputs; i++)
+		for (size_t j = 0; j < N_ROWS * f->g->input[i].dim; j++)
+			check_derivative(f, &f->table[i][j], f->row_grad[i][j], f->g->input[i].field, j);
+}
+
+/* One row, an odd number, the maximum; every combiner. */
+static void
+check_model(build *model, int mse, int last_combiner)
+{
+	static const size_t size_table[] = { 1, 5, MAX_B };
+
+	for (size_t i = 0; i < 3; i++)
+		for (int combiner = KERNEL_SUM; combiner <= last_combiner; combiner++) {
+			struct fixture f;
+			fixture_open(&f, model, size_table[i], combiner, mse);
+			check_gradients(&f);
+			fixture_close(&f);
+		}
+}
+
+static struct node *
+layer(struct graph *g, struct node *x, const char *name, size_t H, int act)
+{
+	return graph_linear(g, x, &(struct graph_linear_options){
+		.name = name, .H = H, .act = act, .init = PARAM_XAVIER_UNIFORM });
+}
+
+static struct node *
+build_first_order(struct graph *g, const struct graph_field *field)
+{
+	return graph_first_order(g, field, N_FIELDS);
+}
+
+static struct node *
+build_fm(struct graph *g, const struct graph_field *field)
+{
+	struct node *v = graph_embedding(g, field, N_FIELDS);
+
+	return graph_add(g, graph_fm2(g, v), graph_bag_pairs(g, v));
+}
+
+static struct node *
+build_fm2(struct graph *g, const struct graph_field *field)
+{
+	return graph_fm2(g, graph_embedding(g, field, N_FIELDS));
+}
+
+/* Two layers on unequal dims, every activation that works in place. */
+static struct node *
+build_linear(struct graph *g, const struct graph_field *field)
+{
+	struct graph_field own[N_FIELDS];
+
+	memcpy(own, field, sizeof(own));
+	own[2].dim = 2;
+	own[3].dim = 1;
+	struct node *x = graph_embedding(g, own, N_FIELDS);
+	x = layer(g, x, "a", 5, KERNEL_ACT_TANH);
+	x = layer(g, x, "b", 4, KERNEL_ACT_SIGMOID);
+	x = layer(g, x, "c", 3, KERNEL_ACT_RELU);
+	return layer(g, x, "d", 1, KERNEL_ACT_NONE);
+}
+
+/* Two users of one value. */
+static struct node *
+build_activations(struct graph *g, const struct graph_field *field)
+{
+	struct node *x = layer(g, graph_embedding(g, field, N_FIELDS), "a", 4, KERNEL_ACT_NONE);
+	struct node *y = graph_concat(g, graph_activation(g, x, "p", KERNEL_ACT_PRELU),
+		graph_activation(g, x, "g", KERNEL_ACT_GELU));
+
+	y = graph_concat(g, y, graph_activation(g, x, "t", KERNEL_ACT_TANH));
+	y = graph_concat(g, y, graph_activation(g, x, "s", KERNEL_ACT_SIGMOID));
+	y = graph_concat(g, y, graph_activation(g, x, "r", KERNEL_ACT_RELU));
+	return layer(g, graph_add(g, y, y), "b", 1, KERNEL_ACT_NONE);
+}
+
+static struct node *
+build_norm(struct graph *g, const struct graph_field *field)
+{
+	const struct graph_norm_options o = { .name = "n", .momentum = 0.9, .epsilon = 1e-2 };
+	struct node *x = layer(g, graph_embedding(g, field, N_FIELDS), "a", 4, KERNEL_ACT_NONE);
+
+	x = graph_activation(g, graph_batch_norm(g, x, &o), "t", KERNEL_ACT_TANH);
+	return layer(g, x, "b", 1, KERNEL_ACT_NONE);
+}
+
+static struct node *
+build_dice(struct graph *g, const struct graph_field *field)
+{
+	const struct graph_norm_options o = { .name = "d", .momentum = 0.9, .epsilon = 1e-2 };
+	struct node *x = layer(g, graph_embedding(g, field, N_FIELDS), "a", 4, KERNEL_ACT_NONE);
+
+	return layer(g, graph_dice(g, x, &o), "b", 1, KERNEL_ACT_NONE);
+}
+
+static struct node *
+build_dropout(struct graph *g, const struct graph_field *field)
+{
+	struct node *x = layer(g, graph_embedding(g, field, N_FIELDS), "a", 6, KERNEL_ACT_TANH);
+
+	return layer(g, graph_dropout(g, x, 0.4), "b", 1, KERNEL_ACT_NONE);
+}
+
+static void
+first_order_gradient(void **state)
+{
+	(void)state;
+	check_model(build_first_order, 0, KERNEL_MAX);
+}
+
+static void
+fm_gradient_with_pairs_inside_bags(void **state)
+{
+	(void)state;
+	check_model(build_fm, 0, KERNEL_SQRTN);
+}
+
+static void
+embedding_and_fm2_gradient(void **state)
+{
+	(void)state;
+	check_model(build_fm2, 0, KERNEL_MAX);
+}
+
+static void
+linear_gradient(void **state)
+{
+	(void)state;
+	check_model(build_linear, 0, KERNEL_MAX);
+}
+
+static void
+activation_add_concat_gradient(void **state)
+{
+	(void)state;
+	check_model(build_activations, 0, KERNEL_SUM);
+}
+
+static void
+batch_norm_gradient(void **state)
+{
+	(void)state;
+	check_model(build_norm, 0, KERNEL_SUM);
+}
+
+static void
+dice_gradient(void **state)
+{
+	(void)state;
+	check_model(build_dice, 0, KERNEL_SUM);
+}
+
+static void
+dropout_gradient(void **state)
+{
+	(void)state;
+	check_model(build_dropout, 0, KERNEL_SUM);
+}
+
+static void
+mse_gradient(void **state)
+{
+	(void)state;
+	check_model(build_linear, 1, KERNEL_SUM);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(first_order_gradient),
+		cmocka_unit_test(embedding_and_fm2_gradient),
+		cmocka_unit_test(fm_gradient_with_pairs_inside_bags),
+		cmocka_unit_test(linear_gradient),
+		cmocka_unit_test(activation_add_concat_gradient),
+		cmocka_unit_test(batch_norm_gradient),
+		cmocka_unit_test(dice_gradient),
+		cmocka_unit_test(dropout_gradient),
+		cmocka_unit_test(mse_gradient),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
