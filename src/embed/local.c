@@ -30,6 +30,8 @@ struct local {
 	struct lookup base;
 	const struct kernel_set *kernel;
 	struct table *table;               /* [n_tables]                               */
+	char  *block;                      /* the rows of all tables: huge pages serve small ones too */
+	size_t block_bytes;
 	size_t n_tables, n_slots, n_inputs, n_threads;
 	struct lookup_push *push;          /* [n_slots, n_inputs]; n == 0: none        */
 	struct committer *committer;       /* [n_threads]                              */
@@ -208,6 +210,8 @@ local_close(struct lookup *base)
 	}
 	for (size_t i = 0; l->table != NULL && i < l->n_tables; i++)
 		table_close(&l->table[i]);
+	if (l->block != NULL)
+		large_free(l->block, l->block_bytes);
 	free(l->committer);
 	free(l->push);
 	free(l->table);
@@ -282,12 +286,25 @@ open_committers(struct local *l)
 	return RS_OK;
 }
 
+static size_t
+round_up(size_t bytes)
+{
+	return (bytes + LINE - 1) / LINE * LINE;
+}
+
 static enum rs_status
 open_tables(struct local *l, const struct lookup_local_options *o)
 {
 	RS_TRY(memory_alloc(o->n_tables + 1, sizeof(*l->table), &l->table));
-	for (size_t i = 0; i < o->n_tables; i++)
+	for (size_t i = 0; i < o->n_tables; i++) {
 		RS_TRY(table_open(&l->table[i], &o->table[i], o->kernel, o->for_training));
+		l->block_bytes += round_up(l->table[i].block_bytes);
+	}
+	RS_TRY(large_alloc(l->block_bytes, &l->block));
+	for (size_t i = 0, used = 0; i < o->n_tables; i++) {
+		l->table[i].block = (float *)(void *)(l->block + used);
+		used += round_up(l->table[i].block_bytes);
+	}
 	if (o->for_training)
 		RS_TRY(open_committers(l));
 	return init_tables(l);

@@ -23,16 +23,13 @@ table_open(struct table *t, const struct lookup_table *settings, const struct ke
 	t->stride = t->D + t->n_slot;
 	RS_TRY(size_mul((size_t)settings->rows, t->stride, &floats));
 	RS_TRY(size_mul(floats, sizeof(float), &t->block_bytes));
-	RS_TRY(memory_alloc((size_t)(settings->rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS,
-	    sizeof(*t->touched), &t->touched));
-	return large_alloc(t->block_bytes, &t->block);
+	return memory_alloc((size_t)(settings->rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS,
+	    sizeof(*t->touched), &t->touched);
 }
 
 void
 table_close(struct table *t)
 {
-	if (t->block != NULL)
-		large_free(t->block, t->block_bytes);
 	free(t->touched);
 	memset(t, 0, sizeof(*t));
 }

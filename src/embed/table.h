@@ -24,12 +24,13 @@ struct table {
 	row_kernel *update;
 	size_t    D, n_slot;       /* floats of a row: weights, optimizer slots      */
 	size_t    stride;          /* D + n_slot                                     */
-	float    *block;           /* [rows, stride]                                 */
+	float    *block;           /* [rows, stride] borrowed                        */
 	size_t    block_bytes;
 	uint64_t *touched;         /* [(rows + 63) / 64]                             */
 };
 
-/* Rows start undefined until table_init_rows(). */
+/* Sizes and settings; the caller then sets block to block_bytes bytes, and calls
+ * table_init_rows() on all rows. */
 enum rs_status table_open(struct table *t, const struct lookup_table *settings,
 	const struct kernel_set *kernel, int for_training);
 void table_close(struct table *t);

@@ -61,6 +61,8 @@ slot_run(struct stepper *s, struct worker *w, size_t slot, const struct batch *b
 	slot_view_set(v, batch, begin, end);
 	RS_TRY(slot_view_pull(v, slot, 1));                                  /* rows          */
 	logit = exec_forward(e, m->param, &v->feed, 1);                      /* graph forward */
+	if (logit == NULL)
+		return rs_failure()->status;
 	exec_loss(e, &v->feed, &sum->loss, NULL);                            /* loss          */
 	sum_rows(sum, &v->feed, logit, spec_settings(m->spec)->model.loss == LOSS_MSE);
 	exec_backward(e, m->param, &v->feed, (float)(end - begin) / (float)batch->B, sum->grad);
@@ -222,6 +224,8 @@ predict_chunk(struct stepper *s, struct worker *w, const struct batch *batch, si
 	slot_view_set(&w->view, batch, begin, end);
 	RS_TRY(slot_view_pull(&w->view, 0, 0));
 	z = exec_forward(w->exec[0], s->model->param, &w->view.feed, 0);
+	if (z == NULL)
+		return rs_failure()->status;
 	memcpy(logit + begin, z, (end - begin) * sizeof(*z));
 	if (unseen != NULL)
 		slot_view_count_unseen(&w->view, unseen);

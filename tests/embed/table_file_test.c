@@ -36,8 +36,17 @@ make_table(uint64_t rows, enum row_optimizer_kind kind, uint64_t seed)
 	struct table t;
 
 	assert_int_equal(table_open(&t, &settings, &kernel_ref, 1), RS_OK);
+	t.block = calloc(1, t.block_bytes);
+	assert_non_null(t.block);
 	table_init_rows(&t, 0, rows);
 	return t;
+}
+
+static void
+drop_table(struct table *t)
+{
+	free(t->block);
+	table_close(t);
 }
 
 static void
@@ -94,8 +103,8 @@ a_table_comes_back_to_the_bit(void **state)
 			save(&a, "t");
 			assert_int_equal(load(&b, "t"), RS_OK);
 			assert_tables_equal(&a, &b);
-			table_close(&a);
-			table_close(&b);
+			drop_table(&a);
+			drop_table(&b);
 		}
 }
 
@@ -110,8 +119,8 @@ a_table_without_touched_rows_comes_back(void **state)
 	assert_int_equal(load(&b, "t"), RS_OK);
 	assert_tables_equal(&a, &b);
 	assert_false(table_is_touched(&b, 3));
-	table_close(&a);
-	table_close(&b);
+	drop_table(&a);
+	drop_table(&b);
 }
 
 static void
@@ -132,7 +141,7 @@ weights_are_contiguous_at_the_offset_of_the_header(void **state)
 	for (size_t id = 0; id < 5; id++)
 		assert_memory_equal(m.data + h->weights + id * 12, table_row(&a, id), 12);
 	file_map_close(&m);
-	table_close(&a);
+	drop_table(&a);
 }
 
 /* Cuts a saved table into two files that overlap by `overlap` rows (or leave a gap). */
@@ -193,8 +202,8 @@ ranges_in_several_files_make_the_table(void **state)
 	split(&a, 40, 37);
 	assert_int_equal(load_parts(&b), RS_EDATA);
 	assert_non_null(strstr(rs_failure()->text, "rows 37 to 40 are in two files"));
-	table_close(&a);
-	table_close(&b);
+	drop_table(&a);
+	drop_table(&b);
 }
 
 static void
@@ -208,8 +217,8 @@ another_optimizer_starts_from_its_initial_state(void **state)
 	assert_int_equal(load(&b, "t"), RS_OK);
 	assert_memory_equal(table_row(&a, 2), table_row(&b, 2), 12);
 	assert_true(table_row(&b, 2)[b.D] == 0.1f);
-	table_close(&a);
-	table_close(&b);
+	drop_table(&a);
+	drop_table(&b);
 }
 
 static void
@@ -233,7 +242,7 @@ L058_a_truncated_or_foreign_file_is_refused(void **state)
 	a.settings.rows = 39;
 	assert_int_equal(load(&a, "t"), RS_EDATA);
 	a.settings.rows = 40;
-	table_close(&a);
+	drop_table(&a);
 }
 
 int

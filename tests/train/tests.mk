@@ -3,3 +3,7 @@ check_PROGRAMS += tests/train/metric_test
 check_PROGRAMS += tests/train/monitor_test
 check_PROGRAMS += tests/train/schedule_test
 check_PROGRAMS += tests/train/manifest_test
+check_PROGRAMS += tests/train/step_test
+tests_train_step_test_SOURCES = tests/train/step_test.c tests/train/step_case.c tests/train/step_case.h
+check_PROGRAMS += tests/train/step_quiet_test
+tests_train_step_quiet_test_SOURCES = tests/train/step_quiet_test.c tests/train/step_case.c tests/train/step_case.h

@@ -1,0 +1,235 @@
+/*
+ * The steady state of a step: no allocation, no system call.
+ *
+ * malloc and its kin are replaced by counting ones; system calls are trapped by a
+ * seccomp filter, counted in the handler and carried out there with a mark in the
+ * sixth argument that the filter lets pass.
+ */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "base/thread.h"
+#include "step_case.h"
+
+#define MARK      0x5eccbeefu
+#define STEPS     200
+#define FLAG_SKIP 77
+
+static atomic_size_t n_allocations, n_calls, n_futex;
+
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define CAN_COUNT 1
+
+extern void *__libc_malloc(size_t n);
+extern void *__libc_calloc(size_t n, size_t size);
+extern void *__libc_realloc(void *p, size_t n);
+extern void *__libc_memalign(size_t alignment, size_t n);
+
+void *
+malloc(size_t n)
+{
+	atomic_fetch_add(&n_allocations, 1);
+	return __libc_malloc(n);
+}
+
+void *
+calloc(size_t n, size_t size)
+{
+	atomic_fetch_add(&n_allocations, 1);
+	return __libc_calloc(n, size);
+}
+
+void *
+realloc(void *p, size_t n)
+{
+	atomic_fetch_add(&n_allocations, 1);
+	return __libc_realloc(p, n);
+}
+
+void *
+aligned_alloc(size_t alignment, size_t n)
+{
+	atomic_fetch_add(&n_allocations, 1);
+	return __libc_memalign(alignment, n);
+}
+
+int
+posix_memalign(void **out, size_t alignment, size_t n)
+{
+	atomic_fetch_add(&n_allocations, 1);
+	*out = __libc_memalign(alignment, n);
+	return *out != NULL ? 0 : ENOMEM;
+}
+
+static void
+on_call(int number, siginfo_t *info, void *context)
+{
+	greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+	register long r10 __asm__("r10") = r[REG_R10];
+	register long r8 __asm__("r8") = r[REG_R8];
+	register long r9 __asm__("r9") = MARK;
+	long result;
+
+	(void)number;
+	atomic_fetch_add(info->si_syscall == SYS_futex ? &n_futex : &n_calls, 1);
+	__asm__ volatile("syscall" : "=a"(result)
+	    : "a"((long)info->si_syscall), "D"(r[REG_RDI]), "S"(r[REG_RSI]), "d"(r[REG_RDX]),
+	      "r"(r10), "r"(r8), "r"(r9) : "rcx", "r11", "memory");
+	r[REG_RAX] = result;
+}
+
+/* 0 when every thread of the process is watched from here on. */
+static int
+watch_calls(void)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_rt_sigreturn, 4, 0),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_exit_group, 3, 0),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[5])),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, MARK, 1, 0),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_TRAP),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { .len = sizeof(filter) / sizeof(filter[0]), .filter = filter };
+	struct sigaction action = { .sa_sigaction = on_call, .sa_flags = SA_SIGINFO | SA_NODEFER };
+
+	if (sigaction(SIGSYS, &action, NULL) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+		return -1;
+	return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
+}
+#else
+#define CAN_COUNT 0
+
+static int
+watch_calls(void)
+{
+	return -1;
+}
+#endif
+
+struct counts { size_t allocations, calls, quiet_steps; };
+
+/* Runs in a process of its own, as a filter cannot be taken off; disturb: allocate
+ * and call the system in every step, to see that both are noticed. */
+static int
+count_steps(size_t n_threads, int disturb, struct counts *out)
+{
+	struct model *m = step_case_model(NULL, 0, n_threads, 1);
+	struct step_result r;
+	struct workers *w;
+	struct batch batch[2];
+
+	assert_int_equal(workers_create(m, n_threads, &w), RS_OK);
+	step_case_batch(&batch[0], m, 256, 1);
+	step_case_batch(&batch[1], m, 256, 2);
+	for (size_t i = 0; i < 6; i++)
+		assert_int_equal(workers_step(w, &batch[i % 2], 0.01, 1, &r), RS_OK);
+	if (watch_calls() != 0)
+		return FLAG_SKIP;
+	atomic_store(&n_calls, 0);
+	atomic_store(&n_futex, 0);
+	atomic_store(&n_allocations, 0);
+	*out = (struct counts){ .allocations = 0 };
+	for (size_t i = 0; i < STEPS; i++) {
+		const size_t futex = atomic_load(&n_futex);
+
+		if (workers_step(w, &batch[i % 2], 0.01, 1, &r) != RS_OK)
+			return 1;
+		if (disturb) {
+			char *volatile block = malloc(100);
+
+			free(block);
+			(void)syscall(SYS_getppid);
+		}
+		out->quiet_steps += futex == atomic_load(&n_futex);
+	}
+	out->allocations = atomic_load(&n_allocations);
+	out->calls = atomic_load(&n_calls);
+	return 0;
+}
+
+static int
+count_in_child(size_t n_threads, int disturb, struct counts *out)
+{
+	int ends[2], status;
+	pid_t child;
+
+	assert_int_equal(pipe(ends), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		struct counts counts;
+		const int code = count_steps(n_threads, disturb, &counts);
+
+		if (code == 0 && write(ends[1], &counts, sizeof(counts)) != sizeof(counts))
+			_exit(1);
+		_exit(code);
+	}
+	close(ends[1]);
+	const ssize_t got = read(ends[0], out, sizeof(*out));
+	close(ends[0]);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == FLAG_SKIP)
+		return FLAG_SKIP;
+	assert_int_equal(WEXITSTATUS(status), 0);
+	assert_int_equal(got, sizeof(*out));
+	return 0;
+}
+
+static void
+a_steady_step_neither_allocates_nor_calls_the_system(void **state)
+{
+	const char *why;
+	const size_t n_cores = thread_auto_count(&why);
+	struct counts c;
+
+	(void)state;
+	for (size_t n = 1; n <= 2 && n <= n_cores; n++) {
+		if (!CAN_COUNT || count_in_child(n, 0, &c) == FLAG_SKIP)
+			skip();
+		assert_int_equal(c.allocations, 0);
+		assert_int_equal(c.calls, 0);
+		/* A thread that lost its core makes the other sleep; most steps are not hit. */
+		assert_true(n == 1 ? c.quiet_steps == STEPS : c.quiet_steps > 0);
+	}
+}
+
+static void
+the_count_notices_an_allocation_and_a_call(void **state)
+{
+	struct counts c;
+
+	(void)state;
+	if (!CAN_COUNT || count_in_child(1, 1, &c) == FLAG_SKIP)
+		skip();
+	assert_int_equal(c.allocations, STEPS);
+	assert_int_equal(c.calls, STEPS);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_steady_step_neither_allocates_nor_calls_the_system),
+		cmocka_unit_test(the_count_notices_an_allocation_and_a_call),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
