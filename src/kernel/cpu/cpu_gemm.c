@@ -3,6 +3,7 @@
 
 #include <cblas.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -13,12 +14,34 @@ enum { N_BUILDS = 3, BUILD_OPENMP = 2 };
 
 static char description[160];
 
+/* Of builds that hold kernels for many processors; absent in others. */
+extern void gotoblas_dynamic_init(void) __attribute__((weak));
+extern void gotoblas_dynamic_quit(void) __attribute__((weak));
+
+/* A processor younger than the library gets kernels of 2004 ("Prescott"), at a
+ * fifth of the speed: name the newest kind it can run and let the library choose
+ * again.  A choice of the user's (OPENBLAS_CORETYPE) stays. */
+static void
+choose_core(void)
+{
+	const char *const core = __builtin_cpu_supports("avx512vl") ? "SkylakeX"
+	    : __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? "Haswell" : NULL;
+
+	if (core == NULL || gotoblas_dynamic_init == NULL || gotoblas_dynamic_quit == NULL
+	    || strcmp(openblas_get_corename(), "Prescott") != 0
+	    || setenv("OPENBLAS_CORETYPE", core, 0) != 0)
+		return;
+	gotoblas_dynamic_quit();
+	gotoblas_dynamic_init();
+}
+
 void
 gemm_cpu_start(void)
 {
 	const int build = openblas_get_parallel();
 	char version[64] = "OpenBLAS";
 
+	choose_core();
 	openblas_set_num_threads(1);
 	if (build == BUILD_OPENMP)
 		log_warn("this OpenBLAS is an OpenMP build; several training threads will hardly be "
