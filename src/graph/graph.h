@@ -114,7 +114,5 @@ const float *exec_row_scale(const struct exec *e, size_t input);
 const char *exec_culprit(const struct exec *e);
 /* Folds the tree-summed statistics of a step into the running values. */
 void graph_update_statistics(const struct graph *g, const float *summed, float *param);
-/* After a non-finite loss: the first node whose value is not finite, or NULL. */
-const char *exec_find_nonfinite(const struct exec *e);
 
 #endif

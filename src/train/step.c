@@ -182,7 +182,7 @@ find_culprit(struct stepper *s, size_t worker, struct step_result *out)
 	struct worker *w = &s->worker[worker];
 
 	for (size_t slot = w->slot_begin; slot < w->slot_end; slot++)
-		s->culprit[slot] = exec_find_nonfinite(w->exec[slot - w->slot_begin]);
+		s->culprit[slot] = exec_culprit(w->exec[slot - w->slot_begin]);
 	(void)s->reducer->ops->barrier(s->reducer, worker);
 	for (size_t slot = s->n_slots; slot-- > 0;)
 		if (s->culprit[slot] != NULL)
