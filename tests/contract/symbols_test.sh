@@ -19,7 +19,11 @@ nm -gA --defined-only $objects 2>/dev/null | awk -v list="$SRCDIR/tests/contract
 					extra[word[1]] = extra[word[1]] " " word[i]
 		}
 	}
-	function fits(symbol, prefix) {
+	function fits(symbol, prefix,    suffix) {
+		if (prefix ~ /^\*/) {
+			suffix = substr(prefix, 2)
+			return substr(symbol, length(symbol) - length(suffix) + 1) == suffix
+		}
 		return symbol == prefix || index(symbol, prefix "_") == 1
 	}
 	{
