@@ -35,15 +35,28 @@ struct session {
 /* --- overrides from options ------------------------------------------------------ */
 
 /* Options that are another way to write a spec key. */
-static const struct { const char *option, *key; } key_option[] = {
-	{ "--data", "data.train" },
-	{ "--valid", "data.valid" },
-	{ "--data-command", "data.command" },
-	{ "--epochs", "train.epochs" },
-	{ "--seed", "train.seed" },
-	{ "--time-limit", "train.time_limit" },
+static const struct { const char *option, *key; int is_text; } key_option[] = {
+	{ "--data", "data.train", 1 },
+	{ "--valid", "data.valid", 1 },
+	{ "--data-command", "data.command", 1 },
+	{ "--epochs", "train.epochs", 0 },
+	{ "--seed", "train.seed", 0 },
+	{ "--time-limit", "train.time_limit", 0 },
 };
 enum { N_KEY_OPTIONS = sizeof key_option / sizeof *key_option };
+
+/* In double quotes, so that a comma or a # in a file name stays what it is. */
+static enum rs_status
+append_quoted(const char *value, struct buffer *out)
+{
+	RS_TRY(buffer_append(out, "\"", 1));
+	for (; *value != '\0'; value++) {
+		if (*value == '"' || *value == '\\')
+			RS_TRY(buffer_append(out, "\\", 1));
+		RS_TRY(buffer_append(out, value, 1));
+	}
+	return buffer_printf(out, "\"");
+}
 
 /* "key=value,value" of every time the option was given. */
 static enum rs_status
@@ -52,8 +65,12 @@ make_override(const struct arguments *a, size_t k, struct buffer *out)
 	const char *value;
 
 	RS_TRY(buffer_printf(out, "%s=", key_option[k].key));
-	for (size_t i = 0; (value = argument_nth(a, key_option[k].option, i)) != NULL; i++)
-		RS_TRY(buffer_printf(out, "%s%s", i > 0 ? "," : "", value));
+	if (!key_option[k].is_text)
+		return buffer_printf(out, "%s", argument(a, key_option[k].option));
+	for (size_t i = 0; (value = argument_nth(a, key_option[k].option, i)) != NULL; i++) {
+		RS_TRY(buffer_printf(out, "%s", i > 0 ? "," : ""));
+		RS_TRY(append_quoted(value, out));
+	}
 	return RS_OK;
 }
 

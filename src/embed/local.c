@@ -176,6 +176,15 @@ local_load(struct lookup *base, size_t table, const char *const *path, size_t n_
 	return table_file_read(&local_of(base)->table[table], path, n_paths);
 }
 
+static void
+local_reset_state(struct lookup *base, size_t table)
+{
+	struct table *t = &local_of(base)->table[table];
+
+	for (uint64_t id = 0; t->n_slot > 0 && id < t->settings.rows; id++)
+		row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, table_row(t, id) + t->D);
+}
+
 static int
 local_touched(const struct lookup *base, size_t table, uint64_t id)
 {
@@ -220,8 +229,8 @@ local_close(struct lookup *base)
 
 static const struct lookup_ops local_ops = {
 	.name = "local", .pull = local_pull, .push = local_push, .commit = local_commit,
-	.save = local_save, .load = local_load, .touched = local_touched, .bytes = local_bytes,
-	.close = local_close,
+	.save = local_save, .load = local_load, .reset_state = local_reset_state,
+	.touched = local_touched, .bytes = local_bytes, .close = local_close,
 };
 
 /* Takes pieces of INIT_ROWS rows of all tables until none is left. */

@@ -64,6 +64,8 @@ struct lookup_ops {
 	/* One table's file, complete and in a fixed order (embed/table_file.h). */
 	enum rs_status (*save)(struct lookup *l, size_t table, struct file_writer *w);
 	enum rs_status (*load)(struct lookup *l, size_t table, const char *const *path, size_t n_paths);
+	/* The optimizer slots of every row go back to their start; weights stay. */
+	void (*reset_state)(struct lookup *l, size_t table);
 	/* 1 when the row was touched by training (eval's unseen count). */
 	int  (*touched)(const struct lookup *l, size_t table, uint64_t id);
 	uint64_t (*bytes)(const struct lookup *l);

@@ -301,7 +301,7 @@ checkpoint_save(const char *directory, const struct model *m,
 /* --- loading ------------------------------------------------------------- */
 
 static enum rs_status
-fill_tables(struct model *m, const char *path, const struct manifest *manifest)
+fill_tables(struct model *m, const char *path, const struct manifest *manifest, int with_state)
 {
 	for (size_t t = 0; t < m->n_tables; t++) {
 		char name[NAME_SIZE], *file;
@@ -316,6 +316,8 @@ fill_tables(struct model *m, const char *path, const struct manifest *manifest)
 		const enum rs_status status = m->lookup->ops->load(m->lookup, t, (const char *const *)&file, 1);
 		free(file);
 		RS_TRY(status);
+		if (!with_state)
+			m->lookup->ops->reset_state(m->lookup, t);
 	}
 	return RS_OK;
 }
@@ -333,7 +335,7 @@ fill_model(struct model *m, const char *path, const struct manifest *manifest, i
 	if (with_state && !had_state && m->slot_m != NULL)
 		log_warn("'%s' has no optimizer state: the optimizers start anew", path);
 	m->rate_factor = manifest->progress.rate_factor;
-	return fill_tables(m, path, manifest);
+	return fill_tables(m, path, manifest, with_state);
 }
 
 /* Opens a version: MANIFEST read, every file verified. */
@@ -441,7 +443,7 @@ checkpoint_load(const char *directory, uint64_t version, const struct model_opti
 	if (status == RS_OK)
 		status = model_create(spec, options, out);
 	if (status == RS_OK)
-		status = fill_model(*out, path, &manifest, options->for_training);
+		status = fill_model(*out, path, &manifest, 1);
 	if (status != RS_OK) {
 		model_free(*out);
 		*out = NULL;

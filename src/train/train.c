@@ -356,6 +356,12 @@ finish(struct training *t, enum ending ending)
 
 /* --- set-up ------------------------------------------------------------------------ */
 
+static int
+can_stop_early(const struct train_settings *s)
+{
+	return s->early_stop > 0 && s->early_stop < s->epochs;
+}
+
 static enum rs_status
 check_classes(const struct training *t)
 {
@@ -367,7 +373,7 @@ check_classes(const struct training *t)
 	RS_TRY(evaluate_classes(&t->m->schema, &data->valid, &n_negative, &n_positive));
 	if (t->settings->model.loss != LOSS_LOGLOSS || (n_negative > 0 && n_positive > 0))
 		return RS_OK;
-	if (t->settings->train.early_stop > 0 && monitor_needs_classes(t->monitor)) {
+	if (can_stop_early(&t->settings->train) && monitor_needs_classes(t->monitor)) {
 		rs_fail(RS_EDATA, "early stop on %s is impossible: the validation rows have one class "
 			"(%" PRIu64 " negative, %" PRIu64 " positive)", t->monitor->name, n_negative, n_positive);
 		return rs_hint("set train.monitor = logloss or train.early_stop = 0");

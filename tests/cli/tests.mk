@@ -1,1 +1,2 @@
 # tests of cli
+EXTRA_DIST += tests/cli/train_data.sh

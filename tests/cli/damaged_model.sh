@@ -1,0 +1,54 @@
+#!/bin/sh
+# L058, B032: damage in any file of a version is noticed by name; a full disk
+# leaves the old model.
+set -u
+. "$SRCDIR/tests/cli/train_data.sh"
+T=$RECSYS_TRAIN
+make_rows 500 1 >train.tsv
+make_spec s.ini
+expect 0 "$T" train s.ini -f m
+expect 0 "$T" train s.ini -f m -i m
+[ "$(cat m/CURRENT)" = v000002 ] || exit 1
+cp -r m good
+
+flip() { # FILE: one bit in its middle
+	size=$(wc -c <"$1")
+	at=$((size / 2))
+	byte=$(od -An -tu1 -j $at -N 1 "$1" | tr -d ' ')
+	printf "\\$(printf %03o $((byte ^ 16)))" | dd of="$1" bs=1 seek=$at conv=notrunc 2>/dev/null
+}
+
+for file in good/v000002/*; do
+	name=${file##*/}
+	for damage in flip cut gone; do
+		rm -rf m; cp -r good m
+		case $damage in
+		flip) flip "m/v000002/$name" ;;
+		cut) size=$(wc -c <"m/v000002/$name"); truncate -s $((size - 1)) "m/v000002/$name" ;;
+		gone) rm "m/v000002/$name" ;;
+		esac
+		# MANIFEST gone: the version was never complete, CURRENT names nothing.
+		expect 0 "$T" eval m train.tsv
+		says "v000002"
+		[ "$damage:$name" = gone:MANIFEST ] || says "$name"
+		rm -rf m/v000001
+		case $damage:$name in
+		*:MANIFEST) ;;
+		gone:*) expect 66 "$T" eval m train.tsv ;;
+		*) expect 65 "$T" eval m train.tsv; says "$name" ;;
+		esac
+	done
+done
+
+# A limit on the size of files stands for a full disk.
+rm -rf m; cp -r good m
+( ulimit -f 8; expect 74 "$T" train s.ini -f m --fresh -o dnn.hidden=200,200 ) || exit 1
+cmp m/CURRENT good/CURRENT || exit 1
+expect 0 "$T" eval m train.tsv
+ls -A m | grep -q '^\.tmp-' && { echo 'B032: temporary files stay' >&2; exit 1; }
+
+# What a killed writer leaves is gone after the next run.
+mkdir m/.tmp-v000009-99999; echo x >m/.tmp-v000009-99999/dense.bin; echo x >m/.tmp-1-0-CURRENT
+expect 0 "$T" train s.ini -f m --fresh
+ls -A m | grep -q '^\.tmp-' && exit 1
+exit 0
