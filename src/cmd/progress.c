@@ -22,7 +22,8 @@ parse_step(struct progress *p, const char *text)
 	double value;
 
 	if (!number_double(text, strlen(text), &value) || value <= 0)
-		return rs_fail(RS_EUSAGE, "-P '%s': wanted rows, a factor such as 2.0, none, kv or json", text);
+		return rs_fail(RS_EUSAGE,
+			"-P '%s': wanted rows, a factor such as 2.0, none, kv or json", text);
 	p->multiplies = strchr(text, '.') != NULL;
 	if (p->multiplies && value <= 1)
 		return rs_fail(RS_EUSAGE, "-P '%s': a factor must be above 1", text);
@@ -41,7 +42,8 @@ progress_init(struct progress *p, const struct arguments *a)
 	RS_TRY(argument_int(a, "--progress-fd", 0, 1 << 20, &fd));
 	p->fd = (int)fd;
 	if (text == NULL) {
-		p->form = isatty(2) && !argument_given(a, "--quiet") ? PROGRESS_TABLE : PROGRESS_NONE;
+		p->form = isatty(2) && !argument_given(a, "--quiet") ? PROGRESS_TABLE
+			: PROGRESS_NONE;
 		return RS_OK;
 	}
 	if (strcmp(text, "kv") == 0)
@@ -206,8 +208,10 @@ kv_row(const struct progress *p, const struct train_progress *r)
 
 	buffer_init(&text, LINE_LIMIT);
 	const enum rs_status status = buffer_printf(&text, "run=%s\nepoch=%" PRIu64 "\nrow=%" PRIu64
-		"\ntotal_rows=%" PRIu64 "\nstep=%" PRIu64 "\nloss=%s\nloss_since_last=%s\nlearning_rate=%s\n"
-		"rows_per_s=%s\nprogress=continue\n", p->run, r->epoch, r->rows, r->total_rows, r->step,
+		"\ntotal_rows=%" PRIu64 "\nstep=%" PRIu64
+			"\nloss=%s\nloss_since_last=%s\nlearning_rate=%s\n"
+		"rows_per_s=%s\nprogress=continue\n", p->run, r->epoch, r->rows, r->total_rows,
+			r->step,
 		number_print_double(a, r->loss), number_print_double(b, r->loss_since_last),
 		number_print_double(c, r->learning_rate), number_print_double(d, r->rows_per_s));
 	if (status == RS_OK)
@@ -223,9 +227,12 @@ progress_start(struct progress *p, const struct progress_start *start)
 	struct json j;
 
 	if (p->form == PROGRESS_TABLE)
-		fprintf(stderr, "recsys-train %s  run %s  %s  seed %" PRId64 "  threads %" PRId64 "%s%s%s\n",
+		fprintf(stderr,
+			"recsys-train %s  run %s  %s  seed %" PRId64 "  threads %" PRId64
+				"%s%s%s\n",
 			PACKAGE_VERSION, p->run, start->model, start->seed, start->threads,
-			start->why_threads ? " (" : "", start->why_threads ? start->why_threads : "",
+			start->why_threads ? " (" : "", start->why_threads ? start->why_threads
+				: "",
 			start->why_threads ? ")" : "");
 	if (!wants_lines(p))
 		return;
@@ -240,15 +247,18 @@ progress_start(struct progress *p, const struct progress_start *start)
 static void
 table_row(struct progress *p, const struct train_progress *r)
 {
-	char loss[CELL], last[CELL], row[CELL], label[CELL], mean[CELL], rate[CELL], speed[CELL], eta[CELL];
+	char loss[CELL], last[CELL], row[CELL], label[CELL], mean[CELL], rate[CELL], speed[CELL],
+		eta[CELL];
 
 	if (!p->header_done) {
-		fprintf(stderr, " average     since         row   label    mean   learning   rows/s  wait   eta\n"
+		fprintf(stderr,
+			" average     since         row   label    mean   learning   rows/s  wait   eta\n"
 			" loss        last      counter    mean    pred       rate              %%\n");
 		p->header_done = 1;
 	}
 	fprintf(stderr, "%s  %s%12s%8s%8s%11s%9s%6.0f%6s\n", fixed(loss, 6, r->loss),
-		fixed(last, 6, r->loss_since_last), grouped(row, r->rows), fixed(label, 4, r->label_mean),
+		fixed(last, 6, r->loss_since_last), grouped(row, r->rows),
+			fixed(label, 4, r->label_mean),
 		fixed(mean, 4, r->prediction_mean), rate_text(rate, r->learning_rate),
 		speed_text(speed, r->rows_per_s), 100 * r->wait_share, eta_text(eta, r->eta_s));
 }
@@ -270,7 +280,8 @@ table_epoch(struct progress *p, const struct train_epoch *e)
 	char a[CELL], b[CELL], c[CELL];
 	char best[CELL + 16] = "";
 
-	fprintf(stderr, "epoch %" PRIu64 "/%" PRIu64 "   %s rows, %s skipped   loss %s\n", e->epoch, e->epochs,
+	fprintf(stderr, "epoch %" PRIu64 "/%" PRIu64 "   %s rows, %s skipped   loss %s\n",
+		e->epoch, e->epochs,
 		grouped(a, e->rows), grouped(b, e->skipped), fixed(c, 4, e->loss));
 	p->header_done = 0;
 	if (!e->has_valid)
@@ -282,9 +293,11 @@ table_epoch(struct progress *p, const struct train_epoch *e)
 	else
 		snprintf(best, sizeof best, "   (best is %s)", fixed(a, 4, e->best));
 	char auc[CELL];
-	fprintf(stderr, "            valid %s rows   logloss %s   auc %s%s\n", grouped(b, e->valid.rows),
+	fprintf(stderr, "            valid %s rows   logloss %s   auc %s%s\n",
+		grouped(b, e->valid.rows),
 		fixed(c, 4, e->valid.logloss), fixed(auc, 4, e->valid.auc), best);
-	fprintf(stderr, "            best constant %s, its loss %s\n", fixed(a, 4, e->valid.best_constant),
+	fprintf(stderr, "            best constant %s, its loss %s\n",
+		fixed(a, 4, e->valid.best_constant),
 		fixed(b, 4, e->valid.best_constant_loss));
 }
 
@@ -332,7 +345,8 @@ progress_saved(struct progress *p, const char *directory, uint64_t version, uint
 	char size[CELL];
 
 	if (p->form == PROGRESS_TABLE)
-		fprintf(stderr, "saved       %s/v%06" PRIu64 "   %s\n", directory, version, bytes_text(size, bytes));
+		fprintf(stderr, "saved       %s/v%06" PRIu64 "   %s\n", directory, version,
+			bytes_text(size, bytes));
 }
 
 void
@@ -355,7 +369,8 @@ table_end(const struct progress *p, const struct progress_end *end)
 	const struct train_summary *const s = end->summary;
 	char rows[CELL];
 
-	fprintf(stderr, "run %s   %s in %.1f s, %s rows skipped%s%s\n", p->run, end->status, s->seconds,
+	fprintf(stderr, "run %s   %s in %.1f s, %s rows skipped%s%s\n", p->run, end->status,
+		s->seconds,
 		grouped(rows, s->rows_skipped), s->stopped_early ? ", stopped early" : "",
 		s->out_of_time ? ", out of time" : "");
 }

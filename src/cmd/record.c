@@ -79,19 +79,24 @@ record_warning(struct record *r, const char *text)
 struct figure { const char *key; double value; };
 
 static void
-write_figures(struct record *r, const struct figure *figure, size_t n, int64_t epoch, int64_t step, int64_t rows)
+write_figures(struct record *r, const struct figure *figure, size_t n, int64_t epoch,
+	int64_t step, int64_t rows)
 {
 	for (size_t i = 0; i < n; i++)
-		note(r, store_metric(r->store, r->run, figure[i].key, epoch, step, rows, figure[i].value));
+		note(r,
+			store_metric(r->store, r->run, figure[i].key, epoch, step, rows,
+				figure[i].value));
 }
 
 static void
-write_valid(struct record *r, const struct metric_result *m, int64_t epoch, int64_t step, int64_t rows)
+write_valid(struct record *r, const struct metric_result *m, int64_t epoch, int64_t step,
+	int64_t rows)
 {
 	const struct figure figure[] = {
 		{ "valid.auc", m->auc }, { "valid.logloss", m->logloss }, { "valid.mse", m->mse },
 		{ "valid.rows", (double)m->rows }, { "valid.positives", m->positives },
-		{ "valid.calibration", m->calibration }, { "valid.best_constant", m->best_constant },
+		{ "valid.calibration", m->calibration },
+			{ "valid.best_constant", m->best_constant },
 		{ "valid.best_constant_loss", m->best_constant_loss },
 	};
 
@@ -108,7 +113,8 @@ record_epoch(struct record *r, const struct train_epoch *e)
 
 	if (!is_open(r))
 		return;
-	write_figures(r, figure, sizeof figure / sizeof *figure, (int64_t)e->epoch, (int64_t)e->step, (int64_t)e->rows);
+	write_figures(r, figure, sizeof figure / sizeof *figure, (int64_t)e->epoch,
+		(int64_t)e->step, (int64_t)e->rows);
 	if (e->has_valid)
 		write_valid(r, &e->valid, (int64_t)e->epoch, (int64_t)e->step, (int64_t)e->rows);
 }
@@ -122,7 +128,8 @@ write_ledger(struct record *r, const struct train_summary *s)
 		const struct parser_tally *const t = &f->tally;
 		const uint64_t left_out = t->skipped + t->zero_weight;
 		const struct store_ledger row = {
-			.file = f->path, .content_hash = f->content_hash, .begin = 0, .end = f->size,
+			.file = f->path, .content_hash = f->content_hash, .begin = 0,
+				.end = f->size,
 			.rows_read = (int64_t)t->read, .rows_skipped = (int64_t)left_out,
 			.rows_trained = (int64_t)(t->read - left_out), .attempt = 1,
 		};
@@ -149,14 +156,17 @@ record_end(struct record *r, const char *status, const char *directory,
 {
 	const struct figure figure[] = {
 		{ "train.loss", s->loss }, { "train.best_epoch", (double)s->best_epoch },
-		{ "train.epochs", (double)s->epochs_done }, { "train.skipped_steps", (double)s->skipped_steps },
-		{ "data.rows_read", (double)s->rows_read }, { "data.rows_skipped", (double)s->rows_skipped },
+		{ "train.epochs", (double)s->epochs_done },
+			{ "train.skipped_steps", (double)s->skipped_steps },
+		{ "data.rows_read", (double)s->rows_read },
+			{ "data.rows_skipped", (double)s->rows_skipped },
 		{ "data.rows_zero_weight", (double)s->rows_zero_weight },
 	};
 
 	if (!is_open(r))
 		return;
-	write_figures(r, figure, sizeof figure / sizeof *figure, 0, (int64_t)s->step, (int64_t)s->rows_trained);
+	write_figures(r, figure, sizeof figure / sizeof *figure, 0, (int64_t)s->step,
+		(int64_t)s->rows_trained);
 	if (s->has_valid)
 		write_valid(r, &s->valid, 0, (int64_t)s->step, (int64_t)s->rows_trained);
 	write_ledger(r, s);

@@ -12,7 +12,8 @@
 struct record;
 
 /* Begins a run; *out is never NULL on RS_OK, also when the database failed. */
-enum rs_status record_open(const char *path, const struct store_run_start *start, struct record **out);
+enum rs_status record_open(const char *path, const struct store_run_start *start,
+	struct record **out);
 void record_close(struct record *r);
 /* 0: there is no record. */
 int64_t record_run(const struct record *r);

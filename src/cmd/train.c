@@ -136,7 +136,8 @@ check_directory(const struct session *s)
 		return RS_OK;
 	if (checkpoint_peek(s->directory, newest, &progress, NULL) == RS_OK
 	    && progress.state == CHECKPOINT_TRAINING) {
-		rs_fail(RS_ECREATE, "'%s' holds an unfinished run (v%06" PRIu64 ")", s->directory, newest);
+		rs_fail(RS_ECREATE, "'%s' holds an unfinished run (v%06" PRIu64 ")", s->directory,
+			newest);
 		return rs_hint("go on with --resume, or start anew with --fresh");
 	}
 	rs_fail(RS_ECREATE, "'%s' holds a trained model (v%06" PRIu64 ")", s->directory, newest);
@@ -229,7 +230,8 @@ begin_record(struct session *s, const struct spec *spec, const char *database)
 		const struct store_run_start start = {
 			.model = settings->model.type, .directory = s->directory,
 			.spec_path = s->a->n_positional > 0 ? s->a->positional[0] : "",
-			.spec_text = text.data, .command_line = line.data, .version = PACKAGE_VERSION,
+			.spec_text = text.data, .command_line = line.data,
+				.version = PACKAGE_VERSION,
 			.tag = argument(s->a, "--tag"), .note = argument(s->a, "--note"),
 			.seed = settings->train.seed, .threads = s->threads,
 		};
@@ -299,7 +301,8 @@ train_and_record(struct session *s, struct spec *spec, const struct train_option
 		rs_failure_take(&failure);
 	const char *const word = status_word(status);
 	record_end(s->record, word, s->directory, &summary, status != RS_OK ? failure.text : NULL);
-	const struct progress_end end = { .status = word, .directory = s->directory, .summary = &summary };
+	const struct progress_end end =
+		{ .status = word, .directory = s->directory, .summary = &summary };
 	const enum rs_status told = progress_end(&s->progress, &end);
 	train_summary_free(&summary);
 	if (status == RS_EPARTIAL && argument_given(s->a, "--ok-partial"))
@@ -312,7 +315,8 @@ dry_run(const struct session *s, const struct spec *spec)
 {
 	const struct settings *const settings = spec_settings(spec);
 
-	RS_TRY(output_printf("would train %s with seed %" PRId64 " on %" PRId64 " threads into %s\n",
+	RS_TRY(output_printf("would train %s with seed %" PRId64 " on %" PRId64
+		" threads into %s\n",
 		settings->model.type, settings->train.seed, s->threads, s->directory));
 	return output_flush();
 }
@@ -375,7 +379,8 @@ static const struct command_option option[] = {
 	{ .name = "--valid", .argument = "DATA", .repeats = 1,
 	  .text = "Validation file or pattern instead of data.valid." },
 	{ .name = "--data-command", .argument = "COMMAND",
-	  .text = "Read the training rows from the output of a shell command and check its exit status." },
+	  .text =
+		"Read the training rows from the output of a shell command and check its exit status." },
 	{ .name = "--initial", .letter = 'i', .argument = "MODEL",
 	  .text = "Start from the weights, optimizer state and step count of a model." },
 	{ .name = "--final", .letter = 'f', .argument = "MODEL",
@@ -383,9 +388,12 @@ static const struct command_option option[] = {
 	{ .name = "--reset-optimizer", .text = "With -i, start the optimizers anew." },
 	{ .name = "--reset-steps", .text = "With -i, start the learning rate schedule anew." },
 	{ .name = "--resume", .text = "Go on with the unfinished run in the model directory." },
-	{ .name = "--fresh", .text = "Train from scratch and add the result to the model directory." },
-	{ .name = "--epochs", .argument = "N", .text = "Passes over the data instead of train.epochs." },
-	{ .name = "--seed", .argument = "N", .text = "Seed of every random stream instead of train.seed." },
+	{ .name = "--fresh",
+		.text = "Train from scratch and add the result to the model directory." },
+	{ .name = "--epochs", .argument = "N",
+		.text = "Passes over the data instead of train.epochs." },
+	{ .name = "--seed", .argument = "N",
+		.text = "Seed of every random stream instead of train.seed." },
 	{ .name = "--time-limit", .argument = "TIME",
 	  .text = "Stop after this time, for instance 50m, and keep what was learned." },
 	{ .name = "--expect-rows", .argument = "N",

@@ -38,7 +38,8 @@ version_of_name(const char *name)
 	char again[VERSION_NAME_SIZE];
 	uint64_t version;
 
-	if (name[0] != 'v' || !number_u64(name + 1, strlen(name + 1), &version) || version > VERSION_LIMIT)
+	if (name[0] != 'v' || !number_u64(name + 1, strlen(name + 1), &version)
+		|| version > VERSION_LIMIT)
 		return 0;
 	version_name(again, version);
 	return strcmp(again, name) == 0 ? version : 0;
@@ -62,7 +63,8 @@ table_file_name(char out[NAME_SIZE], const char *table)
 	for (const char *c = table; *c != '\0' && n + 20 < NAME_SIZE; c++) {
 		const int plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z')
 			|| (*c >= 'a' && *c <= 'z') || strchr("._-", *c) != NULL;
-		n += (size_t)snprintf(out + n, NAME_SIZE - n, plain ? "%c" : "%%%02X", (unsigned char)*c);
+		n += (size_t)snprintf(out + n, NAME_SIZE - n, plain ? "%c" : "%%%02X",
+			(unsigned char)*c);
 	}
 	snprintf(out + n, NAME_SIZE - n, ".0-of-1.bin");
 }
@@ -106,7 +108,8 @@ checkpoint_list(const char *directory, uint64_t **version, size_t *n)
 	*n = 0;
 	if (dir == NULL)
 		return errno == ENOENT ? RS_OK
-			: rs_fail(RS_ENOINPUT, "cannot read the model directory '%s': %s", directory, strerror(errno));
+			: rs_fail(RS_ENOINPUT, "cannot read the model directory '%s': %s",
+				directory, strerror(errno));
 	for (const struct dirent *e; status == RS_OK && (e = readdir(dir)) != NULL; ) {
 		const uint64_t v = version_of_name(e->d_name);
 		if (v == 0 || !has_manifest(directory, v))
@@ -115,7 +118,8 @@ checkpoint_list(const char *directory, uint64_t **version, size_t *n)
 			capacity = capacity ? 2 * capacity : 16;
 			uint64_t *const grown = realloc(*version, capacity * sizeof *grown);
 			if (grown == NULL) {
-				status = rs_fail(RS_ERESOURCE, "no memory for a list of %zu versions", capacity);
+				status = rs_fail(RS_ERESOURCE,
+					"no memory for a list of %zu versions", capacity);
 				break;
 			}
 			*version = grown;
@@ -237,7 +241,8 @@ static enum rs_status
 publish(const char *directory, const char *temporary, const char *final)
 {
 	if (rename(temporary, final) != 0)
-		return rs_fail(RS_EIO, "cannot rename '%s' to '%s': %s", temporary, final, strerror(errno));
+		return rs_fail(RS_EIO, "cannot rename '%s' to '%s': %s", temporary, final,
+			strerror(errno));
 	return file_sync_directory(directory);
 }
 
@@ -272,7 +277,8 @@ save_version(struct saving *s, const char *directory)
 
 enum rs_status
 checkpoint_save(const char *directory, const struct model *m,
-	const struct checkpoint_progress *progress, int make_current, uint64_t *version, uint64_t *bytes)
+	const struct checkpoint_progress *progress, int make_current, uint64_t *version,
+		uint64_t *bytes)
 {
 	uint64_t *list;
 	size_t n;
@@ -311,9 +317,11 @@ fill_tables(struct model *m, const char *path, const struct manifest *manifest, 
 		while (i < manifest->n_files && strcmp(manifest->file[i].name, name) != 0)
 			i++;
 		if (i == manifest->n_files)
-			return rs_fail_at(RS_ESPEC, path, 0, 0, "the model saved has no table '%s'", m->table[t].name);
+			return rs_fail_at(RS_ESPEC, path, 0, 0,
+				"the model saved has no table '%s'", m->table[t].name);
 		RS_TRY(file_join(path, name, &file));
-		const enum rs_status status = m->lookup->ops->load(m->lookup, t, (const char *const *)&file, 1);
+		const enum rs_status status =
+			m->lookup->ops->load(m->lookup, t, (const char *const *)&file, 1);
 		free(file);
 		RS_TRY(status);
 		if (!with_state)
@@ -365,7 +373,8 @@ warn_fallback(uint64_t version)
 
 /* The sound version nearest below `version`, with a warning for each that is not. */
 static enum rs_status
-open_former(const char *directory, const uint64_t *list, size_t n, struct manifest *out, char **path)
+open_former(const char *directory, const uint64_t *list, size_t n, struct manifest *out,
+	char **path)
 {
 	enum rs_status status = RS_OK;
 
@@ -396,7 +405,8 @@ open_newest(const char *directory, struct manifest *out, char **path)
 	while (current != 0 && upto > 0 && list[upto - 1] > current)
 		upto--;
 	if (current != 0 && (upto == 0 || list[upto - 1] != current))
-		log_warn("'%s/CURRENT' names v%06" PRIu64 ", which is not there", directory, current);
+		log_warn("'%s/CURRENT' names v%06" PRIu64 ", which is not there", directory,
+			current);
 	const enum rs_status status = open_former(directory, list, upto > 0 ? upto : n, out, path);
 	free(list);
 	return status;

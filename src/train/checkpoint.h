@@ -47,15 +47,17 @@ void checkpoint_unlock(struct checkpoint_lock *lock);
 
 /* *version and *bytes (may be NULL) describe what was written. */
 enum rs_status checkpoint_save(const char *directory, const struct model *m,
-	const struct checkpoint_progress *progress, int make_current, uint64_t *version, uint64_t *bytes);
+	const struct checkpoint_progress *progress, int make_current, uint64_t *version,
+		uint64_t *bytes);
 /* version 0: the one CURRENT names, else the newest complete one. */
-enum rs_status checkpoint_load(const char *directory, uint64_t version, const struct model_options *options,
-	struct model **out, struct checkpoint_progress *progress, uint64_t *loaded);
+enum rs_status checkpoint_load(const char *directory, uint64_t version,
+	const struct model_options *options, struct model **out,
+	struct checkpoint_progress *progress, uint64_t *loaded);
 /* Fills a model made from another spec: every parameter and table of it must be
  * in the version with the same shape (RS_ESPEC names the first that is not).
  * with_state 0 leaves the optimizers at their start. */
-enum rs_status checkpoint_fill(const char *directory, uint64_t version, int with_state, struct model *m,
-	struct checkpoint_progress *progress);
+enum rs_status checkpoint_fill(const char *directory, uint64_t version, int with_state,
+	struct model *m, struct checkpoint_progress *progress);
 /* Verifies a version and reads its MANIFEST; version 0 as in checkpoint_load(). */
 enum rs_status checkpoint_peek(const char *directory, uint64_t version,
 	struct checkpoint_progress *progress, uint64_t *found);
@@ -64,7 +66,8 @@ enum rs_status checkpoint_spec(const char *directory, uint64_t version, struct s
 enum rs_status checkpoint_set_current(const char *directory, uint64_t version);
 /* Removes all but the newest `keep` complete versions, CURRENT, and the listed ones;
  * and what dead writers left behind. */
-enum rs_status checkpoint_prune(const char *directory, size_t keep, const uint64_t *also, size_t n_also);
+enum rs_status checkpoint_prune(const char *directory, size_t keep, const uint64_t *also,
+	size_t n_also);
 /* Complete versions, ascending; caller frees. */
 enum rs_status checkpoint_list(const char *directory, uint64_t **version, size_t *n);
 

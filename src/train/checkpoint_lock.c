@@ -40,7 +40,8 @@ wait_for_lock(const char *directory, int fd, double wait)
 		if (errno == EINTR)
 			continue;
 		if (errno != EWOULDBLOCK)
-			return rs_fail(RS_EIO, "cannot lock '%s/LOCK': %s", directory, strerror(errno));
+			return rs_fail(RS_EIO, "cannot lock '%s/LOCK': %s", directory,
+				strerror(errno));
 		if (clock_seconds() >= until)
 			return fail_busy(directory, fd);
 		const struct timespec pause = { .tv_nsec = LOCK_POLL_NS };
@@ -71,7 +72,8 @@ checkpoint_lock(const char *directory, double wait, struct checkpoint_lock *out)
 	const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
 	free(path);
 	if (fd < 0)
-		return rs_fail(RS_ECREATE, "cannot create '%s/LOCK': %s", directory, strerror(errno));
+		return rs_fail(RS_ECREATE, "cannot create '%s/LOCK': %s", directory,
+			strerror(errno));
 	enum rs_status status = wait_for_lock(directory, fd, wait);
 	if (status == RS_OK)
 		status = write_pid(directory, fd);

@@ -12,14 +12,16 @@ dense_file_write(const struct model *m, struct file_writer *w)
 {
 	struct dense_head head = {
 		.n_params = graph_n_params(m->graph), .P = m->P, .step = m->step,
-		.skipped_steps = m->skipped_steps, .has_state = m->slot_m != NULL && m->slot_v != NULL,
+		.skipped_steps = m->skipped_steps, .has_state = m->slot_m != NULL
+			&& m->slot_v != NULL,
 	};
 
 	memcpy(head.magic, dense_magic, sizeof head.magic);
 	RS_TRY(file_writer_write(w, &head, sizeof head));
 	for (size_t i = 0; i < head.n_params; i++) {
 		const struct graph_param *const p = graph_param(m->graph, i);
-		struct dense_param row = { .offset = p->offset, .rows = p->rows, .columns = p->columns };
+		struct dense_param row =
+			{ .offset = p->offset, .rows = p->rows, .columns = p->columns };
 
 		memcpy(row.name, p->name, strnlen(p->name, sizeof row.name));
 		RS_TRY(file_writer_write(w, &row, sizeof row));
@@ -81,10 +83,12 @@ load_param(struct model *m, const struct graph_param *p, const struct dense_view
 	const size_t n = p->rows * p->columns;
 
 	if (!view_find(v, p->name, &row))
-		return rs_fail_at(RS_ESPEC, path, 0, 0, "the model saved has no parameter '%s'", p->name);
+		return rs_fail_at(RS_ESPEC, path, 0, 0, "the model saved has no parameter '%s'",
+			p->name);
 	if (row.rows != p->rows || row.columns != p->columns)
 		return rs_fail_at(RS_ESPEC, path, 0, 0, "parameter '%s' is %" PRIu64 " x %" PRIu64
-			" in the model saved, the spec wants %zu x %zu", p->name, row.rows, row.columns,
+			" in the model saved, the spec wants %zu x %zu", p->name, row.rows,
+				row.columns,
 			p->rows, p->columns);
 	if (row.offset > v->head.P || n > v->head.P - row.offset)
 		return rs_fail_at(RS_EDATA, path, 0, 0, "damaged: '%s' lies outside", p->name);
@@ -105,7 +109,8 @@ dense_file_load(struct model *m, const char *path, int with_state, int *had_stat
 
 	RS_TRY(file_map_open(&map, path));
 	enum rs_status status = dense_file_view(&map, path, &view);
-	const int state = with_state && view.head.has_state && m->slot_m != NULL && m->slot_v != NULL;
+	const int state = with_state && view.head.has_state && m->slot_m != NULL
+		&& m->slot_v != NULL;
 	for (size_t i = 0; status == RS_OK && i < graph_n_params(m->graph); i++)
 		status = load_param(m, graph_param(m->graph, i), &view, state, path);
 	if (status == RS_OK) {

@@ -32,9 +32,11 @@ struct dense_view {
 };
 
 /* Checks a mapped file; the view is valid as long as the map. */
-enum rs_status dense_file_view(const struct file_map *map, const char *path, struct dense_view *out);
+enum rs_status dense_file_view(const struct file_map *map, const char *path,
+	struct dense_view *out);
 /* Parameter i < n_params; RS_EDATA when it lies outside of the file. */
-enum rs_status dense_file_param(const struct dense_view *v, size_t i, const char *path, struct dense_param *out);
+enum rs_status dense_file_param(const struct dense_view *v, size_t i, const char *path,
+	struct dense_param *out);
 
 enum rs_status dense_file_write(const struct model *m, struct file_writer *w);
 /* Parameters are matched by name; RS_ESPEC names the first of m that the file

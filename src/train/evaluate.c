@@ -32,7 +32,8 @@ add_batch(struct workers *w, const struct batch *batch, float *logit, struct met
 }
 
 static enum rs_status
-score_all(struct workers *w, struct loader *loader, struct metric *metric, struct evaluate_counts *counts)
+score_all(struct workers *w, struct loader *loader, struct metric *metric,
+	struct evaluate_counts *counts)
 {
 	const struct batch *batch;
 	float *logit;

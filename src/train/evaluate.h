@@ -15,8 +15,8 @@ struct evaluate_counts {
 };
 
 /* One pass over files in order.  counts may be NULL. */
-enum rs_status evaluate_files(struct workers *w, const struct model *m, const struct text_list *files,
-	struct metric_result *out, struct evaluate_counts *counts);
+enum rs_status evaluate_files(struct workers *w, const struct model *m,
+	const struct text_list *files, struct metric_result *out, struct evaluate_counts *counts);
 
 /* Reads labels until both classes were seen: *n_negative and *n_positive rows.
  * No row at all is RS_EDATA. */

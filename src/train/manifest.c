@@ -101,7 +101,8 @@ print_key(const struct manifest *m, const struct manifest_key *key, struct buffe
 
 	switch (key->type) {
 	case KEY_U64:
-		return buffer_printf(out, "%s = %" PRIu64 "\n", key->name, *(const uint64_t *)value);
+		return buffer_printf(out, "%s = %" PRIu64 "\n", key->name,
+			*(const uint64_t *)value);
 	case KEY_STATE:
 		return buffer_printf(out, "%s = %s\n", key->name,
 			state_name[*(const enum checkpoint_state *)value]);
@@ -225,7 +226,8 @@ parse_line(struct manifest *m, const char *line, size_t n, unsigned char seen[N_
 	if (n_name == 4 && memcmp(line, "file", 4) == 0)
 		return add_file(m, &f) == RS_OK && parse_file(f, value, n_value);
 	for (size_t k = 0; k < N_KEYS; k++) {
-		if (strlen(key_table[k].name) != n_name || memcmp(key_table[k].name, line, n_name) != 0)
+		if (strlen(key_table[k].name) != n_name
+			|| memcmp(key_table[k].name, line, n_name) != 0)
 			continue;
 		seen[k] = 1;
 		return parse_value(m, &key_table[k], value, n_value);
@@ -268,7 +270,8 @@ parse_manifest(struct manifest *m, const char *path, const char *text, size_t n_
 	}
 	for (size_t k = 0; k < N_KEYS; k++)
 		if (!seen[k])
-			return rs_fail_at(RS_EDATA, path, 0, 0, "'%s' is missing", key_table[k].name);
+			return rs_fail_at(RS_EDATA, path, 0, 0, "'%s' is missing",
+				key_table[k].name);
 	return RS_OK;
 }
 
@@ -294,15 +297,18 @@ static enum rs_status
 verify_blocks(const struct manifest_file *f, const struct file_map *map, const char *path)
 {
 	if (map->size != f->size)
-		return rs_fail_at(RS_EDATA, path, 0, 0, "damaged: %zu bytes, MANIFEST says %" PRIu64,
+		return rs_fail_at(RS_EDATA, path, 0, 0,
+			"damaged: %zu bytes, MANIFEST says %" PRIu64,
 			map->size, f->size);
 	for (size_t c = 0; c < f->n_crc; c++) {
 		const size_t begin = c * FILE_CRC_BLOCK;
-		const size_t n = map->size - begin < FILE_CRC_BLOCK ? map->size - begin : FILE_CRC_BLOCK;
+		const size_t n = map->size - begin < FILE_CRC_BLOCK ? map->size - begin
+			: FILE_CRC_BLOCK;
 		const uint32_t crc = hash_crc32c(0, map->data + begin, n);
 		if (crc != f->crc[c])
 			return rs_fail_at(RS_EDATA, path, 0, 0,
-				"damaged: CRC of bytes %zu to %zu is %08" PRIx32 ", MANIFEST says %08" PRIx32,
+				"damaged: CRC of bytes %zu to %zu is %08" PRIx32
+					", MANIFEST says %08" PRIx32,
 				begin, begin + n - 1, crc, f->crc[c]);
 	}
 	return RS_OK;

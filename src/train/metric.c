@@ -129,7 +129,8 @@ static enum rs_status
 reserve_rows(struct metric *m, size_t extra)
 {
 	if (extra > METRIC_ROWS_MAX - m->n)
-		return rs_fail(RS_ERESOURCE, "more than %zu rows in one evaluation", METRIC_ROWS_MAX);
+		return rs_fail(RS_ERESOURCE, "more than %zu rows in one evaluation",
+			METRIC_ROWS_MAX);
 	if (m->n + extra <= m->capacity)
 		return RS_OK;
 	size_t capacity = m->capacity ? m->capacity : 4096;

@@ -31,7 +31,8 @@ void metric_free(struct metric *m);
 void metric_reset(struct metric *m);
 /* real: the model predicts the label itself (loss mse): no logloss, no auc. */
 void metric_set_real(struct metric *m, int real);
-enum rs_status metric_add(struct metric *m, size_t n, const float *logit, const float *label, const float *weight);
+enum rs_status metric_add(struct metric *m, size_t n, const float *logit, const float *label,
+	const float *weight);
 enum rs_status metric_result(struct metric *m, struct metric_result *out);
 
 /* Exact AUC of n rows; sorts copies.  weight NULL: 1. */

@@ -89,7 +89,8 @@ call_back(struct report *r, uint64_t epoch, uint64_t step, double rate)
 }
 
 void
-report_step(struct report *r, const struct step_result *result, uint64_t epoch, uint64_t step, double rate)
+report_step(struct report *r, const struct step_result *result, uint64_t epoch, uint64_t step,
+	double rate)
 {
 	add_sums(&r->run, result);
 	add_sums(&r->epoch, result);

@@ -27,7 +27,8 @@ void report_begin(struct report *r, const struct train_options *options, uint64_
 void report_begin_epoch(struct report *r);
 void report_wait(struct report *r, double seconds);
 /* Adds one step's sums and calls back when a table row is due. */
-void report_step(struct report *r, const struct step_result *result, uint64_t epoch, uint64_t step, double rate);
+void report_step(struct report *r, const struct step_result *result, uint64_t epoch,
+	uint64_t step, double rate);
 double report_epoch_label(const struct report *r);
 double report_epoch_loss(const struct report *r);
 double report_run_loss(const struct report *r);

@@ -26,7 +26,8 @@ factor_constant(const struct train_settings *s, uint64_t t, uint64_t total_steps
 
 /* Up to 1 over warmup_steps; then, when decay_steps is given, down to decay_floor. */
 static double
-factor_warmup_linear(const struct train_settings *s, uint64_t t, uint64_t total_steps, double plateau)
+factor_warmup_linear(const struct train_settings *s, uint64_t t, uint64_t total_steps,
+	double plateau)
 {
 	(void)total_steps, (void)plateau;
 	if (t < (uint64_t)s->warmup_steps)
@@ -68,5 +69,6 @@ schedule_factor(const struct train_settings *s, uint64_t t, uint64_t total_steps
 double
 schedule_batch_factor(const struct train_settings *s)
 {
-	return s->lr_scaling && s->lr_base_batch > 0 ? (double)s->batch_size / (double)s->lr_base_batch : 1;
+	return s->lr_scaling && s->lr_base_batch > 0
+		? (double)s->batch_size / (double)s->lr_base_batch : 1;
 }

@@ -33,7 +33,9 @@ set_numbers(struct spec *spec, const char *section, const char *key, const struc
 
 	buffer_init(&text, LIST_LIMIT);
 	for (size_t i = 0; status == RS_OK && i < list->n; i++)
-		status = buffer_printf(&text, "%s%s", i > 0 ? "," : "", number_print_double(number, list->item[i]));
+		status =
+			buffer_printf(&text, "%s%s", i > 0 ? "," : "",
+				number_print_double(number, list->item[i]));
 	if (status == RS_OK)
 		status = spec_set(spec, section, key, text.data);
 	buffer_free(&text);
@@ -77,9 +79,11 @@ adopt_statistics(struct spec *spec, const char *directory, uint64_t version)
 	enum rs_status status = RS_OK;
 	for (size_t f = 0; status == RS_OK && f < spec_settings(spec)->n_fields; f++) {
 		const struct field_settings *const to = &spec_settings(spec)->field[f];
-		const struct field_settings *const from = find_field(spec_settings(saved), to->name);
+		const struct field_settings *const from =
+			find_field(spec_settings(saved), to->name);
 		status = from != NULL ? adopt_field(spec, to, from)
-			: rs_fail(RS_ESPEC, "field '%s' is not in the model '%s'", to->name, directory);
+			: rs_fail(RS_ESPEC, "field '%s' is not in the model '%s'", to->name,
+				directory);
 	}
 	spec_free(saved);
 	return status;
@@ -147,13 +151,17 @@ start_warm(struct spec *spec, const struct train_options *options,
 		spec_free(spec);
 		return status;
 	}
-	RS_TRY(start_from(spec, options->from, version, !options->reset_optimizer, model_options, out));
+	RS_TRY(start_from(spec, options->from, version, !options->reset_optimizer, model_options,
+		out));
 	if (options->reset_steps)
 		out->model->rate_factor = 1;
 	begin_progress(&out->progress, out->model);
-	out->progress.schedule_start = options->reset_steps ? out->model->step : former.schedule_start;
-	log_info("warm start from '%s' v%06" PRIu64 ": step %" PRIu64 ", %zu tables and %zu dense parameters, "
-		"optimizer state %s", options->from, version, out->model->step, out->model->n_tables,
+	out->progress.schedule_start = options->reset_steps ? out->model->step
+		: former.schedule_start;
+	log_info("warm start from '%s' v%06" PRIu64 ": step %" PRIu64
+		", %zu tables and %zu dense parameters, "
+		"optimizer state %s", options->from, version, out->model->step,
+			out->model->n_tables,
 		out->model->P, options->reset_optimizer ? "reset" : "kept");
 	return RS_OK;
 }
@@ -195,12 +203,14 @@ start_resumed(struct spec *spec, const struct train_options *options,
 		return status;
 	}
 	if (version == 0) {
-		log_warn("nothing to resume in '%s': starting from the beginning", options->directory);
+		log_warn("nothing to resume in '%s': starting from the beginning",
+			options->directory);
 		return start_fresh(spec, model_options, out);
 	}
 	RS_TRY(start_from(spec, options->directory, version, 1, model_options, out));
 	out->resumed = 1;
-	log_info("resumed from '%s' v%06" PRIu64 ": step %" PRIu64 ", epoch %" PRIu64 ", row %" PRIu64,
+	log_info("resumed from '%s' v%06" PRIu64 ": step %" PRIu64 ", epoch %" PRIu64 ", row %"
+		PRIu64,
 		options->directory, version, out->model->step, out->progress.position.epoch + 1,
 		out->progress.position.rows);
 	return RS_OK;

@@ -57,7 +57,8 @@ take_position(struct training *t)
 	loader_tally(t->loader, &now);
 	t->progress.tally = (struct parser_tally){
 		.read = t->former.read + now.read, .skipped = t->former.skipped + now.skipped,
-		.zero_weight = t->former.zero_weight + now.zero_weight, .blank = t->former.blank + now.blank,
+		.zero_weight = t->former.zero_weight + now.zero_weight, .blank = t->former.blank
+			+ now.blank,
 	};
 	t->progress.step = t->m->step;
 	t->progress.skipped_steps = t->m->skipped_steps;
@@ -72,13 +73,16 @@ save(struct training *t, enum checkpoint_state state, uint64_t *version)
 	uint64_t bytes;
 
 	t->progress.state = state;
-	RS_TRY(checkpoint_save(directory, t->m, &t->progress, state == CHECKPOINT_FINAL, version, &bytes));
+	RS_TRY(checkpoint_save(directory, t->m, &t->progress, state == CHECKPOINT_FINAL, version,
+		&bytes));
 	if (t->progress.best_version == CHECKPOINT_ITSELF)
 		t->progress.best_version = *version;
 	t->saved_at = clock_seconds();
 	if (t->options->callbacks.saved != NULL)
-		t->options->callbacks.saved(t->options->callbacks.context, directory, *version, bytes);
-	return checkpoint_prune(directory, (size_t)t->settings->train.keep, &t->progress.best_version, 1);
+		t->options->callbacks.saved(t->options->callbacks.context, directory, *version,
+			bytes);
+	return checkpoint_prune(directory, (size_t)t->settings->train.keep,
+		&t->progress.best_version, 1);
 }
 
 static enum rs_status
@@ -95,7 +99,8 @@ save_state(struct training *t)
 static enum rs_status
 fail_diverged(const struct training *t, const struct step_result *result, const struct batch *batch)
 {
-	rs_fail(RS_EDIVERGED, "loss is not finite at row %" PRIu64 " of epoch %" PRIu64 " (batch %" PRIu64
+	rs_fail(RS_EDIVERGED,
+		"loss is not finite at row %" PRIu64 " of epoch %" PRIu64 " (batch %" PRIu64
 		"): %s, learning_rate %g", batch->first_row + 1, batch->epoch + 1,
 		batch->first_row / (uint64_t)t->settings->train.batch_size + 1,
 		result->culprit ? result->culprit : "a gradient or a sum of gradients", t->rate);
@@ -114,7 +119,8 @@ guard(struct training *t, const struct step_result *result, const struct batch *
 	t->summary->rows_skipped += batch->B;
 	if (++t->progress.skipped_in_a_row >= TRAIN_BAD_STEPS)
 		return fail_diverged(t, result, batch);
-	log_warn("step skipped at row %" PRIu64 " of epoch %" PRIu64 ": not finite: %s, learning_rate %g",
+	log_warn("step skipped at row %" PRIu64 " of epoch %" PRIu64
+		": not finite: %s, learning_rate %g",
 		batch->first_row + 1, batch->epoch + 1,
 		result->culprit ? result->culprit : "a gradient or a sum of gradients", t->rate);
 	return RS_OK;
@@ -197,7 +203,8 @@ warn_labels(const struct training *t, const struct train_epoch *e)
 	if (t->settings->model.loss != LOSS_LOGLOSS || e->epoch != 1)
 		return;
 	if (e->label_mean <= 0 || e->label_mean >= 1)
-		log_warn("every training label is %d: the model can learn nothing but that", e->label_mean > 0);
+		log_warn("every training label is %d: the model can learn nothing but that",
+			e->label_mean > 0);
 	if (e->has_valid && e->valid.auc < 0.5)
 		log_warn("validation auc %.4f is below 0.5: check data.label and data.label_values", e->valid.auc);
 }
@@ -211,7 +218,8 @@ check_rows(const struct training *t)
 	loader_tally(t->loader, &tally);
 	if (wanted == 0 || t->summary->epochs_done > 0 || t->start.resumed || tally.read == wanted)
 		return RS_OK;
-	return rs_fail(RS_EDATA, "%" PRIu64 " rows in the training data, --expect-rows wants %" PRIu64,
+	return rs_fail(RS_EDATA,
+		"%" PRIu64 " rows in the training data, --expect-rows wants %" PRIu64,
 		tally.read, wanted);
 }
 
@@ -219,7 +227,9 @@ static enum rs_status
 end_epoch(struct training *t, uint64_t epoch, enum ending *ending)
 {
 	const struct train_settings *const s = &t->settings->train;
-	struct train_epoch e = { .epoch = epoch, .has_valid = t->settings->data.valid.n > 0, .best = t->progress.best };
+	struct train_epoch e =
+		{ .epoch = epoch, .has_valid = t->settings->data.valid.n > 0,
+			.best = t->progress.best };
 
 	if (*ending != ENDING_TIME)
 		RS_TRY(check_rows(t));
@@ -336,7 +346,8 @@ finish(struct training *t, enum ending ending)
 	if (ending == ENDING_SIGNAL) {
 		take_position(t);
 		RS_TRY(save(t, CHECKPOINT_TRAINING, &out->version));
-		rs_fail(RS_ESIGNAL, "stopped by signal %d after %" PRIu64 " rows", *t->options->stop_signal,
+		rs_fail(RS_ESIGNAL, "stopped by signal %d after %" PRIu64 " rows",
+			*t->options->stop_signal,
 			out->rows_trained);
 		return rs_hint("go on with --resume");
 	}
@@ -374,8 +385,10 @@ check_classes(const struct training *t)
 	if (t->settings->model.loss != LOSS_LOGLOSS || (n_negative > 0 && n_positive > 0))
 		return RS_OK;
 	if (can_stop_early(&t->settings->train) && monitor_needs_classes(t->monitor)) {
-		rs_fail(RS_EDATA, "early stop on %s is impossible: the validation rows have one class "
-			"(%" PRIu64 " negative, %" PRIu64 " positive)", t->monitor->name, n_negative, n_positive);
+		rs_fail(RS_EDATA,
+			"early stop on %s is impossible: the validation rows have one class "
+			"(%" PRIu64 " negative, %" PRIu64 " positive)", t->monitor->name,
+				n_negative, n_positive);
 		return rs_hint("set train.monitor = logloss or train.early_stop = 0");
 	}
 	log_warn("auc is not available: the validation rows have one class (%" PRIu64 " negative, %"
@@ -420,12 +433,14 @@ set_up(struct training *t, struct spec *spec)
 
 	const uint64_t rows = loader_rows(t->loader), epochs = (uint64_t)t->settings->train.epochs;
 	const uint64_t batch = (uint64_t)t->settings->train.batch_size;
-	const uint64_t done = t->start.resumed ? t->progress.position.epoch * rows + t->progress.position.rows : 0;
+	const uint64_t done = t->start.resumed ? t->progress.position.epoch * rows
+		+ t->progress.position.rows : 0;
 	t->total_steps = (rows + batch - 1) / batch * epochs;
 	t->started = t->epoch_started = t->saved_at = clock_seconds();
 	report_begin(&t->report, t->options, rows * epochs > done ? rows * epochs - done : 0);
 	if (t->options->callbacks.started != NULL)
-		t->options->callbacks.started(t->options->callbacks.context, t->m, t->report.total_rows);
+		t->options->callbacks.started(t->options->callbacks.context, t->m,
+			t->report.total_rows);
 	return RS_OK;
 }
 

@@ -66,7 +66,8 @@ struct train_summary {
 
 /* Takes the spec.  RS_EDIVERGED, RS_ESIGNAL, RS_EPARTIAL are ends with a filled
  * summary; free it with train_summary_free in every case. */
-enum rs_status train_run(struct spec *spec, const struct train_options *options, struct train_summary *out);
+enum rs_status train_run(struct spec *spec, const struct train_options *options,
+	struct train_summary *out);
 void train_summary_free(struct train_summary *s);
 
 #endif

@@ -42,7 +42,9 @@ obey(struct worker *w)
 	struct workers *const all = w->all;
 
 	if (all->order == ORDER_STEP) {
-		w->status = step_run(all->stepper, w->index, all->batch, all->rate, all->rate_factor, &w->result);
+		w->status =
+			step_run(all->stepper, w->index, all->batch, all->rate, all->rate_factor,
+				&w->result);
 	} else {
 		w->unseen[0] = w->unseen[1] = 0;
 		w->status = step_predict(all->stepper, w->index, all->batch, all->logit, w->unseen);

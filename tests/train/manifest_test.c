@@ -37,8 +37,11 @@ set_up(void **state)
 	struct manifest m = {
 		.version = 7, .parent = 6,
 		.progress = {
-			.state = CHECKPOINT_FINAL, .step = 123, .best = 0.1, .best_epoch = 2, .best_version = 7,
-			.position = { .epoch = 1, .window = 2, .row = 3, .rows = 4, .identity = UINT64_MAX - 1 },
+			.state = CHECKPOINT_FINAL, .step = 123, .best = 0.1, .best_epoch = 2,
+				.best_version = 7,
+			.position =
+				{ .epoch = 1, .window = 2, .row = 3, .rows = 4,
+					.identity = UINT64_MAX - 1 },
 			.rate_factor = 1e-3, .tally = { .read = 10, .skipped = 1 },
 		},
 	};

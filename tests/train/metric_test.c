@@ -28,7 +28,8 @@ auc_by_pairs(size_t n, const float *score, const float *label, const float *weig
 
 	for (size_t i = 0; i < n; i++) {
 		for (size_t j = 0; j < n; j++) {
-			const double w = (double)weight[i] * label[i] * weight[j] * (1 - (double)label[j]);
+			const double w = (double)weight[i] * label[i] * weight[j]
+				* (1 - (double)label[j]);
 			u += w * (score[i] > score[j] ? 1 : score[i] == score[j] ? 0.5 : 0);
 			pairs += w;
 		}
@@ -49,7 +50,8 @@ auc_equals_the_pair_definition_with_ties_and_weights(void **state)
 			label[i] = rng_uniform(seed + 100, i) < 0.3 ? 1 : 0;
 			weight[i] = (float)rng_below(seed + 200, i, 4);
 		}
-		assert_near(metric_auc(N, score, label, weight), auc_by_pairs(N, score, label, weight), 1e-12);
+		assert_near(metric_auc(N, score, label, weight),
+			auc_by_pairs(N, score, label, weight), 1e-12);
 	}
 }
 
@@ -60,7 +62,8 @@ soft_labels_count_as_shares_of_both_classes(void **state)
 	const float weight[] = { 1, 2, 1, 3 };
 
 	(void)state;
-	assert_near(metric_auc(4, score, label, weight), auc_by_pairs(4, score, label, weight), 1e-12);
+	assert_near(metric_auc(4, score, label, weight), auc_by_pairs(4, score, label, weight),
+		1e-12);
 }
 
 static void
@@ -112,7 +115,8 @@ result_of(size_t n, const float *logit, const float *label, const float *weight,
 	assert_int_equal(metric_create(&m), RS_OK);
 	for (size_t at = 0; at < n; at += piece) {
 		const size_t k = n - at < piece ? n - at : piece;
-		assert_int_equal(metric_add(m, k, logit + at, label + at, weight ? weight + at : NULL), RS_OK);
+		assert_int_equal(metric_add(m, k, logit + at, label + at, weight ? weight + at
+			: NULL), RS_OK);
 	}
 	assert_int_equal(metric_result(m, &r), RS_OK);
 	metric_free(m);
@@ -182,7 +186,8 @@ sums_by_hand(void **state)
 static void
 B076_a_weight_of_zero_is_the_same_as_no_row(void **state)
 {
-	const float logit[] = { 1, -1, 3, 0.5f }, label[] = { 1, 0, 0, 1 }, weight[] = { 1, 1, 0, 1 };
+	const float logit[] = { 1, -1, 3, 0.5f }, label[] = { 1, 0, 0, 1 },
+		weight[] = { 1, 1, 0, 1 };
 	const float logit2[] = { 1, -1, 0.5f }, label2[] = { 1, 0, 1 };
 	const struct metric_result a = result_of(4, logit, label, weight, 4);
 	const struct metric_result b = result_of(3, logit2, label2, NULL, 3);
@@ -200,7 +205,8 @@ no_rows_give_nan_everywhere(void **state)
 
 	(void)state;
 	assert_int_equal(r.rows, 0);
-	assert_true(isnan(r.auc) && isnan(r.logloss) && isnan(r.calibration) && isnan(r.best_constant));
+	assert_true(isnan(r.auc) && isnan(r.logloss) && isnan(r.calibration)
+		&& isnan(r.best_constant));
 }
 
 static void

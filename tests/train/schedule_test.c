@@ -30,7 +30,8 @@ static void
 warmup_rises_to_one_and_falls_to_the_floor(void **state)
 {
 	const struct train_settings s = {
-		.schedule = SCHEDULE_WARMUP_LINEAR, .warmup_steps = 4, .decay_steps = 10, .decay_floor = 0.2,
+		.schedule = SCHEDULE_WARMUP_LINEAR, .warmup_steps = 4, .decay_steps = 10,
+			.decay_floor = 0.2,
 	};
 
 	(void)state;
