@@ -367,7 +367,7 @@ static const struct command_option eval_option[] = {
 const struct command command_eval = {
 	.name = "eval",
 	.synopsis = "MODEL DATA|-... [--metrics LIST] [--by FIELD] [--require METRIC>=X]... [--calibration]",
-	.text = "Evaluate a model on labelled rows",
+	.text = "Evaluate a model on labelled rows.",
 	.option = eval_option,
 	.run = eval_run,
 };

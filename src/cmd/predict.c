@@ -250,7 +250,7 @@ static const struct command_option predict_option[] = {
 const struct command command_predict = {
 	.name = "predict",
 	.synopsis = "MODEL DATA|-... [-p FILE|-] [--format F] [--id COLUMN] [--on-bad-row fail|na]",
-	.text = "Predict one value a row",
+	.text = "Predict one value a row.",
 	.option = predict_option,
 	.run = predict_run,
 };

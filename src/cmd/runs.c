@@ -173,7 +173,7 @@ static const struct command_option runs_option[] = {
 const struct command command_runs = {
 	.name = "runs",
 	.synopsis = "list | show RUN | compare RUN RUN... | rm RUN... | tag RUN TAG | path",
-	.text = "List, show, compare, tag and remove recorded runs",
+	.text = "List, show, compare, tag and remove recorded runs.",
 	.option = runs_option,
 	.run = runs_run,
 };
