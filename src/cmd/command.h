@@ -20,7 +20,7 @@
 struct command_option {
 	const char *name;          /* "--valid"; NULL ends the array                  */
 	char        letter;        /* 'd' or 0                                        */
-	const char *argument;      /* "DATA", NULL: a flag                            */
+	const char *argument;      /* "DATA"; NULL: a flag; "[N]": only as --name=N   */
 	int         repeats;
 	const char *dflt;          /* text of the default, or NULL                    */
 	const char *text;          /* one sentence for help and manual                */
@@ -85,5 +85,15 @@ enum rs_status output_text(const char *text, size_t n);
 enum rs_status output_printf(const char *format, ...) __attribute__((format(printf, 1, 2)));
 enum rs_status output_flush(void);
 int command_json(const struct arguments *a);    /* --json given                   */
+
+/* What the environment says; the only place that reads it. */
+struct command_environment {
+	const char *spec, *database;    /* RECSYS_TRAIN_SPEC, RECSYS_TRAIN_DB, or NULL */
+	int no_color;                   /* NO_COLOR                                    */
+};
+struct command_environment command_environment(void);
+const char *command_variable(const char *name);  /* for ${NAME} of paths          */
+/* --color, NO_COLOR and whether fd is a terminal. */
+int command_color(const struct arguments *a, int fd);
 
 #endif

@@ -9,6 +9,8 @@
 	ROW(predict) \
 	ROW(inspect) \
 	ROW(runs) \
-	ROW(synth)
+	ROW(synth) \
+	ROW(completion) \
+	ROW(help)
 
 #endif

@@ -1,4 +1,9 @@
-librs_a_SOURCES += src/cmd/command.h src/cmd/command_list.h
+librs_a_SOURCES += src/cmd/command.h src/cmd/command_list.h \
+	src/cmd/arguments.c src/cmd/arguments.h \
+	src/cmd/command_spec.c src/cmd/command_spec.h src/cmd/command_table.c \
+	src/cmd/completion.c src/cmd/environment.c \
+	src/cmd/help.c src/cmd/help.h src/cmd/help_mdoc.c src/cmd/help_sample.c \
+	src/cmd/output.c src/cmd/process.c src/cmd/process.h
 librs_a_SOURCES += \
 	src/cmd/layout.c src/cmd/layout.h \
 	src/cmd/require.c src/cmd/require.h \

@@ -1,0 +1,207 @@
+/* --help, --version and the command `help`. */
+#include "cmd/help.h"
+
+#include <cblas.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "cmd/arguments.h"
+#include "config.h"
+#include "spec/option.h"
+
+enum { TEXT_COLUMN = 28, LINE_COLUMNS = 79 };
+
+enum rs_status
+help_version(void)
+{
+	char blas[200];
+
+	snprintf(blas, sizeof(blas), "%s", openblas_get_config());
+	blas[strcspn(blas, "\n")] = '\0';
+	for (size_t n = strlen(blas); n > 0 && blas[n - 1] == ' '; n--)
+		blas[n - 1] = '\0';
+	return output_printf("recsys-train %s  features: openblas zlib sqlite%s; sqlite %s; zlib %s; %s\n",
+		PACKAGE_VERSION,
+#ifdef HAVE_X86_LEVELS
+		" avx2 avx512",
+#else
+		"",
+#endif
+		sqlite3_libversion(), zlibVersion(), blas);
+}
+
+/* Words of text from column `column` on, folded; the cursor is at `at` now. */
+static enum rs_status
+print_folded(const char *text, size_t at, size_t column)
+{
+	if (at + 1 > column) {
+		RS_TRY(output_printf("\n"));
+		at = 0;
+	}
+	RS_TRY(output_printf("%*s", (int)(column - at), ""));
+	at = column;
+	while (*text != '\0') {
+		const size_t n = strcspn(text, " ");
+
+		if (at > column && at + 1 + n > LINE_COLUMNS) {
+			RS_TRY(output_printf("\n%*s", (int)column, ""));
+			at = column;
+		}
+		RS_TRY(output_printf("%s%.*s", at > column ? " " : "", (int)n, text));
+		at += n + (at > column);
+		text += n + strspn(text + n, " ");
+	}
+	return output_printf("\n");
+}
+
+static enum rs_status
+print_option(const struct command_option *o)
+{
+	char left[120], text[600];
+	const int optional = o->argument != NULL && o->argument[0] == '[';
+	const char letter[] = { '-', o->letter, ',', ' ', '\0' };
+	int n;
+
+	if (optional)
+		n = snprintf(left, sizeof(left), "  %s%s[=%s", o->letter != 0 ? letter : "    ", o->name,
+			o->argument + 1);
+	else
+		n = snprintf(left, sizeof(left), "  %s%s%s%s", o->letter != 0 ? letter : "    ", o->name,
+			o->argument != NULL ? " " : "", o->argument != NULL ? o->argument : "");
+	snprintf(text, sizeof(text), o->dflt != NULL ? "%s [%s]%s" : "%s%.0s%s", o->text,
+		o->dflt != NULL ? o->dflt : "", o->repeats ? " (repeatable)" : "");
+	RS_TRY(output_printf("%s", left));
+	return print_folded(text, (size_t)n, TEXT_COLUMN);
+}
+
+static enum rs_status
+print_heading(const struct arguments *a, const char *text)
+{
+	return output_printf(command_color(a, STDOUT_FILENO) ? "\n\033[1m%s\033[0m\n" : "\n%s\n", text);
+}
+
+static enum rs_status
+print_options(const struct command_option *option)
+{
+	for (; option != NULL && option->name != NULL; option++)
+		RS_TRY(print_option(option));
+	return RS_OK;
+}
+
+static enum rs_status
+print_commands(void)
+{
+	for (size_t i = 0; command_table[i] != NULL; i++) {
+		const int n = (int)strlen(command_table[i]->name) + 2;
+
+		RS_TRY(output_printf("  %s", command_table[i]->name));
+		RS_TRY(print_folded(command_table[i]->text, (size_t)n, 14));
+	}
+	return RS_OK;
+}
+
+enum rs_status
+help_print(const struct arguments *a, const struct command *command)
+{
+	if (command != NULL) {
+		RS_TRY(output_printf("usage: recsys-train %s %s\n\n", command->name, command->synopsis));
+		RS_TRY(print_folded(command->text, 0, 0));
+		if (command->alias != NULL)
+			RS_TRY(output_printf("Another name of it is '%s'.\n", command->alias));
+		if (command->option != NULL && command->option->name != NULL)
+			RS_TRY(print_heading(a, "options"));
+		RS_TRY(print_options(command->option));
+	} else {
+		RS_TRY(output_printf("usage: recsys-train [global options] COMMAND [options] [SPEC.ini] [arguments]\n\n"
+			"Trains recommender models from click logs.\n"));
+		RS_TRY(print_heading(a, "commands"));
+		RS_TRY(print_commands());
+	}
+	RS_TRY(print_heading(a, "global options"));
+	RS_TRY(print_options(command_global));
+	if (command != NULL)
+		return output_printf("\n'recsys-train help %s' opens the manual page.\n", command->name);
+	return output_printf("\n'recsys-train help COMMAND' opens the manual page of a command.\n");
+}
+
+/* Runs man; quiet: only asks whether the page is there. */
+static int
+run_man(const char *page, int quiet)
+{
+	const pid_t child = fork();
+	int status = -1;
+
+	if (child == 0) {
+		const int null = quiet ? open("/dev/null", O_RDWR) : -1;
+
+		if (null >= 0) {
+			dup2(null, STDOUT_FILENO);
+			dup2(null, STDERR_FILENO);
+		}
+		execlp("man", "man", quiet ? "-w" : "--", page, (char *)NULL);
+		_exit(127);
+	}
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		return 0;
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static enum rs_status
+open_page(const struct arguments *a, const struct command *command)
+{
+	char page[100];
+
+	snprintf(page, sizeof(page), "recsys-train%s%s", command != NULL ? "-" : "",
+		command != NULL ? command->name : "");
+	if (isatty(STDOUT_FILENO) && run_man(page, 1)) {
+		RS_TRY(output_flush());
+		if (run_man(page, 0))
+			return RS_OK;
+	}
+	return help_print(a, command);
+}
+
+static enum rs_status
+run_help(const struct arguments *a)
+{
+	const char *name = a->n_positional > 0 ? a->positional[0] : NULL;
+	const struct command *command = name != NULL ? arguments_command(name) : NULL;
+
+	if (a->n_positional > 1)
+		return rs_fail(RS_EUSAGE, "one name is wanted, '%s' is one too many", a->positional[1]);
+	if (argument_given(a, "--spec"))
+		return help_sample();
+	if (argument_given(a, "--mdoc-exit"))
+		return help_mdoc_exit();
+	if (argument_given(a, "--mdoc-commands"))
+		return help_mdoc_commands();
+	if (argument_given(a, "--mdoc-keys"))
+		return help_mdoc_keys(name);
+	if (name != NULL && command == NULL)
+		return arguments_unknown_command(name);
+	if (argument_given(a, "--mdoc-options"))
+		return help_mdoc_options(command);
+	return open_page(a, command);
+}
+
+static const struct command_option help_option[] = {
+	{ .name = "--spec", .text = "print a spec with every key, its default and what it means" },
+	{ .name = "--mdoc-options", .text = "print the options of a command as mdoc; without one: the global options" },
+	{ .name = "--mdoc-keys", .text = "print the keys of a section of the spec, or of all, as mdoc" },
+	{ .name = "--mdoc-exit", .text = "print the exit codes as mdoc" },
+	{ .name = "--mdoc-commands", .text = "print the commands as mdoc" },
+	{ .name = NULL },
+};
+
+const struct command command_help = {
+	.name = "help",
+	.synopsis = "[COMMAND] [--spec]",
+	.text = "Open the manual page of a command.",
+	.option = help_option,
+	.run = run_help,
+};

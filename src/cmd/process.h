@@ -1,0 +1,16 @@
+/* What every command shares: the global options and the end of the program. */
+#ifndef CMD_PROCESS_H
+#define CMD_PROCESS_H
+
+#include "cmd/command.h"
+
+/* A write to a closed pipe gives an error instead of ending the program. */
+void process_keep_pipe_errors(void);
+/* -C, -q, -v, --log-file, --color and the others are checked and put into effect. */
+enum rs_status process_start(const struct arguments *a);
+/* --help, --version, or the command. */
+enum rs_status process_run(const struct arguments *a);
+/* Prints the failure; returns the exit code. */
+int process_end(const struct arguments *a, enum rs_status status);
+
+#endif
