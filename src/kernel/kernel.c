@@ -35,12 +35,13 @@ static const struct level {
 	const char *name;
 	const struct kernel_set *overrides;
 	int (*has)(void);
+	const char *core_type;      /* OpenBLAS's code for it                         */
 } level_table[] = {
 #ifdef HAVE_X86_LEVELS
-	{ "avx512", &kernel_cpu_avx512, has_avx512 },
-	{ "avx2", &kernel_cpu_avx2, has_avx2 },
+	{ "avx512", &kernel_cpu_avx512, has_avx512, "SkylakeX" },
+	{ "avx2", &kernel_cpu_avx2, has_avx2, "Haswell" },
 #endif
-	{ "baseline", &kernel_cpu_baseline, has_baseline },
+	{ "baseline", &kernel_cpu_baseline, has_baseline, NULL },
 };
 
 enum { N_LEVELS = sizeof(level_table) / sizeof(level_table[0]) };
@@ -62,7 +63,10 @@ complete_levels(void)
 		KERNEL_TABLE(ROW)
 #undef ROW
 	}
-	gemm_cpu_start();
+	size_t best = 0;
+	while (!level_table[best].has())
+		best++;
+	gemm_cpu_start(level_table[best].core_type);
 }
 
 enum rs_status

@@ -9,8 +9,10 @@
 
 kernel_gemm gemm_cpu;
 
-/* Sets the library to one thread; warns when its build cannot run in parallel threads. */
-void gemm_cpu_start(void);
+/* Sets the library to one thread; warns when its build cannot run in parallel
+ * threads.  core_type: the library's name for the best code this processor can
+ * run, used when the library does not know the processor; or NULL. */
+void gemm_cpu_start(const char *core_type);
 /* "OpenBLAS 0.3.21 SkylakeX, 1 thread, pthread build"; static text. */
 const char *gemm_cpu_description(void);
 
