@@ -7,3 +7,4 @@ check_PROGRAMS += tests/train/step_test
 tests_train_step_test_SOURCES = tests/train/step_test.c tests/train/step_case.c tests/train/step_case.h
 check_PROGRAMS += tests/train/step_quiet_test
 tests_train_step_quiet_test_SOURCES = tests/train/step_quiet_test.c tests/train/step_case.c tests/train/step_case.h
+check_PROGRAMS += tests/train/checkpoint_lock_test
