@@ -8,3 +8,4 @@ tests_train_step_test_SOURCES = tests/train/step_test.c tests/train/step_case.c 
 check_PROGRAMS += tests/train/step_quiet_test
 tests_train_step_quiet_test_SOURCES = tests/train/step_quiet_test.c tests/train/step_case.c tests/train/step_case.h
 check_PROGRAMS += tests/train/checkpoint_lock_test
+check_PROGRAMS += tests/train/checkpoint_test
