@@ -11,6 +11,7 @@
 	ROW(runs) \
 	ROW(synth) \
 	ROW(completion) \
-	ROW(help)
+	ROW(help) \
+	ROW(bench)
 
 #endif

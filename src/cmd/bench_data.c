@@ -1,0 +1,237 @@
+/* The file, the spec and the batches of bench. */
+#include "cmd/bench_data.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/rng.h"
+#include "base/thread.h"
+#include "cmd/synth.h"
+#include "data/parser.h"
+#include "data/source.h"
+
+#define PARSE_PASSES 5
+#define SPAN         ((size_t)256 << 10)
+
+const char bench_spec[] =
+	"[model]\ntype = deepfm\n"
+	"[data]\ntrain = rows.tsv\nformat = tsv\nheader = no\nlabel = 1\nshuffle = no\n"
+	"[field I1..I13]\ncolumn = 2..14\ntype = numeric\ntransform = log1p\n"
+	"[field C1..C26]\ncolumn = 15..40\nbuckets = 100000\n"
+	"[embedding]\ndim = 16\noptimizer = adagrad\nlearning_rate = 0.02\n"
+	"[dnn]\nhidden = 400,400,400\nactivation = relu\n"
+	"[train]\nbatch_size = 4096\noptimizer = adam\nlearning_rate = 0.001\n";
+
+static enum rs_status
+write_rows(struct synth_world *w, struct file_writer *file, uint64_t rows)
+{
+	char text[SYNTH_ROW_MAX];
+
+	w->key = rng_key(rng_key(w->seed, RNG_SYNTH), 0);
+	RS_TRY(w->layout->open(w));
+	for (uint64_t i = 0; i < rows; i++) {
+		struct synth_row row = { .text = text };
+
+		w->layout->row(w, i, &row);
+		RS_TRY(file_writer_write(file, text, row.n));
+	}
+	return RS_OK;
+}
+
+static void
+world_close(struct synth_world *w)
+{
+	for (size_t i = 0; i < w->n_zipf; i++)
+		free(w->zipf[i].knot);
+	free(w->zipf);
+	free(w->item);
+}
+
+enum rs_status
+bench_data_write(const char *directory, uint64_t rows)
+{
+	struct synth_world world = { .layout = &synth_layout_criteo, .seed = 1 };
+	struct file_writer file;
+	char *spec = NULL, *path = NULL;
+	enum rs_status status = file_join(directory, "bench.ini", &spec);
+
+	if (status == RS_OK)
+		status = file_replace(spec, bench_spec, strlen(bench_spec));
+	if (status == RS_OK)
+		status = file_join(directory, "rows.tsv", &path);
+	if (status == RS_OK && (status = file_writer_open(&file, path)) == RS_OK) {
+		status = write_rows(&world, &file, rows);
+		if (status == RS_OK)
+			status = file_writer_commit(&file);
+		file_writer_close(&file);
+	}
+	world_close(&world);
+	free(spec);
+	free(path);
+	return status;
+}
+
+enum rs_status
+bench_loader_open(const struct model *m, uint64_t epochs, struct loader **out)
+{
+	const struct settings *s = spec_settings(m->spec);
+	const struct loader_options options = {
+		.schema = &m->schema, .files = &s->data.train,
+		.command = s->data.command[0] != '\0' ? s->data.command : NULL, .purpose = PARSE_TRAIN,
+		.batch_size = (size_t)s->train.batch_size, .shuffle = s->data.shuffle,
+		.seed = (uint64_t)s->train.seed, .epochs = epochs, .n_threads = (size_t)s->data.threads,
+	};
+
+	return loader_open(&options, out);
+}
+
+static enum rs_status
+keep_batch(const struct model *m, const struct batch *from, struct batch *to)
+{
+	enum rs_status status;
+	uint32_t *row;
+
+	RS_TRY(batch_init(to, &m->schema));
+	RS_TRY(memory_alloc(from->B, sizeof(*row), &row));
+	for (size_t i = 0; i < from->B; i++)
+		row[i] = (uint32_t)i;
+	status = batch_gather(to, from, row, from->B);
+	free(row);
+	return status;
+}
+
+static enum rs_status
+read_batches(const struct model *m, struct loader *loader, size_t n_max, struct bench_batches *out)
+{
+	const size_t B = (size_t)spec_settings(m->spec)->train.batch_size;
+	const struct batch *batch;
+
+	RS_TRY(memory_alloc(n_max, sizeof(*out->batch), &out->batch));
+	while (out->n < n_max) {
+		RS_TRY(loader_next(loader, &batch, NULL));
+		if (batch == NULL)
+			break;
+		if (batch->B == B)
+			RS_TRY(keep_batch(m, batch, &out->batch[out->n++]));
+	}
+	if (out->n == 0)
+		return rs_fail(RS_EDATA, "the training data has no full batch of %zu rows", B);
+	return RS_OK;
+}
+
+enum rs_status
+bench_batches_read(const struct model *m, uint64_t rows_max, struct bench_batches *out)
+{
+	const uint64_t n = rows_max / (uint64_t)spec_settings(m->spec)->train.batch_size;
+	struct loader *loader;
+	enum rs_status status;
+
+	*out = (struct bench_batches){ .n = 0 };
+	RS_TRY(bench_loader_open(m, 1, &loader));
+	status = read_batches(m, loader, n > 0 ? (size_t)n : 1, out);
+	loader_close(loader);
+	return status;
+}
+
+void
+bench_batches_free(struct bench_batches *b)
+{
+	for (size_t i = 0; i < b->n; i++)
+		batch_free(&b->batch[i]);
+	free(b->batch);
+	*b = (struct bench_batches){ .n = 0 };
+}
+
+/* The first bytes of a file, whatever it is packed in. */
+static enum rs_status
+read_text(const char *path, size_t limit, struct buffer *text)
+{
+	struct source *source;
+	enum rs_status status;
+	size_t got = 1;
+
+	RS_TRY(source_open(path, &source));
+	status = buffer_reserve(text, limit);
+	while (status == RS_OK && got > 0 && text->n < limit) {
+		status = source_read(source, text->data + text->n, limit - text->n, &got);
+		text->n += got;
+	}
+	source_close(source);
+	return status;
+}
+
+/* The whole text once, span by span, as the loader's parsers do. */
+static enum rs_status
+parse_once(struct parser *parser, const struct model *m, struct parser_span span, struct batch *batch,
+	const char *end, uint64_t *rows)
+{
+	struct parser_tally tally = { .read = 0 };
+
+	for (; span.text < end; span.text += span.n, span.offset += span.n) {
+		const size_t left = (size_t)(end - span.text);
+
+		span.n = parser_split(&m->schema, span.text, left < SPAN ? left : SPAN, 0);
+		if (span.n == 0)
+			break;
+		batch_clear(batch);
+		RS_TRY(parser_parse(parser, &span, batch, &tally));
+	}
+	*rows = tally.read;
+	return RS_OK;
+}
+
+static enum rs_status
+parse_passes(const struct model *m, const char *path, const struct buffer *text, double *seconds,
+	size_t *bytes, uint64_t *rows)
+{
+	struct parser_layout *layout = NULL;
+	struct parser *parser = NULL;
+	struct batch batch;
+	size_t skip = 0, lines = 0;
+	enum rs_status status = batch_init(&batch, &m->schema);
+
+	if (status == RS_OK)
+		status = parser_layout_make(&m->schema, PARSE_TRAIN, path, text->data, text->n, &layout, &skip,
+		    &lines);
+	if (status == RS_OK)
+		status = parser_open(&m->schema, PARSE_TRAIN, &parser);
+	*bytes = text->n - skip;
+	*seconds = INFINITY;
+	for (size_t pass = 0; pass < PARSE_PASSES && status == RS_OK; pass++) {
+		const struct parser_span span = { .file = path, .layout = layout, .text = text->data + skip,
+			.line = lines + 1, .offset = skip };
+		const double start = clock_seconds();
+
+		status = parse_once(parser, m, span, &batch, text->data + text->n, rows);
+		*seconds = fmin(*seconds, clock_seconds() - start);
+	}
+	if (parser != NULL)
+		parser_close(parser);
+	if (layout != NULL)
+		parser_layout_free(layout);
+	batch_free(&batch);
+	return status;
+}
+
+enum rs_status
+bench_parse(const struct model *m, size_t limit, double *seconds, size_t *bytes, uint64_t *rows)
+{
+	struct buffer text;
+	char **path;
+	size_t n;
+	enum rs_status status;
+
+	RS_TRY(source_expand(&spec_settings(m->spec)->data.train, &path, &n));
+	buffer_init(&text, limit + 1);
+	status = read_text(path[0], limit, &text);
+	if (status == RS_OK)
+		status = parse_passes(m, path[0], &text, seconds, bytes, rows);
+	buffer_free(&text);
+	for (size_t i = 0; i < n; i++)
+		free(path[i]);
+	free(path);
+	return status;
+}

@@ -1,0 +1,38 @@
+/*
+ * Rows for bench: a file with the shape of the Criteo data, a spec for it, and
+ * batches kept in memory.
+ */
+#ifndef CMD_BENCH_DATA_H
+#define CMD_BENCH_DATA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "data/batch.h"
+#include "data/loader.h"
+#include "train/model.h"
+
+/* DeepFM of 26 categorical and 13 numeric fields; reads "rows.tsv" beside it. */
+extern const char bench_spec[];
+
+/* Writes bench.ini and rows.tsv into the directory. */
+enum rs_status bench_data_write(const char *directory, uint64_t rows);
+
+struct bench_batches {
+	struct batch *batch;           /* [n] full batches                            */
+	size_t n;
+};
+
+/* Opens the training files of the model's spec for `epochs` passes. */
+enum rs_status bench_loader_open(const struct model *m, uint64_t epochs, struct loader **out);
+/* The first full batches of the training files, rows_max rows at most; RS_EDATA
+ * when there is not one. */
+enum rs_status bench_batches_read(const struct model *m, uint64_t rows_max, struct bench_batches *out);
+void bench_batches_free(struct bench_batches *b);
+
+/* Seconds and bytes of parsing the first file, up to `limit` bytes, on one thread. */
+enum rs_status bench_parse(const struct model *m, size_t limit, double *seconds, size_t *bytes,
+	uint64_t *rows);
+
+#endif

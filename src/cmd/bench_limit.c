@@ -1,0 +1,143 @@
+/* GEMM limit, random rows, memory bandwidth. */
+#include "cmd/bench_limit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "base/thread.h"
+
+#define MEMORY_BYTES ((size_t)256 << 20)
+#define RANDOM_ROWS  ((size_t)1 << 20)
+#define AHEAD        16
+#define PASSES       3
+
+/* Floats that a row-major matrix of op(X) = rows x columns takes. */
+static size_t
+operand_floats(int transposed, size_t rows, size_t columns, size_t ld)
+{
+	return (transposed ? columns : rows) * ld;
+}
+
+/* Every product has operands of its own, as in the model. */
+static size_t
+place(struct gemm_args *p, float *block, size_t used)
+{
+	const size_t a = operand_floats(p->transpose_a, p->m, p->k, p->lda);
+	const size_t b = operand_floats(p->transpose_b, p->k, p->n, p->ldb);
+	const size_t c = p->m * p->ldc;
+
+	if (block != NULL) {
+		p->a = block + used;
+		p->b = block + used + a;
+		p->c = block + used + a + b;
+	}
+	return used + a + b + c;
+}
+
+enum rs_status
+bench_gemm_open(struct bench_gemm *g, const struct kernel_set *kernel, const struct graph *graph,
+	size_t slot_rows, size_t n_slots)
+{
+	size_t floats = 0;
+
+	memset(g, 0, sizeof(*g));
+	g->kernel = kernel;
+	g->n_slots = n_slots;
+	g->n = graph_gemms(graph, slot_rows, NULL, 0);
+	RS_TRY(memory_alloc(g->n + 1, sizeof(*g->product), &g->product));
+	graph_gemms(graph, slot_rows, g->product, g->n);
+	for (size_t i = 0; i < g->n; i++)
+		floats = place(&g->product[i], NULL, floats);
+	RS_TRY(memory_alloc(floats + 1, sizeof(float), &g->block));
+	for (size_t i = 0; i < floats; i++)
+		g->block[i] = (float)(rng_uniform(1, i) - 0.5);
+	floats = 0;
+	for (size_t i = 0; i < g->n; i++) {
+		const struct gemm_args *p = &g->product[i];
+
+		floats = place(&g->product[i], g->block, floats);
+		g->flop += 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)n_slots;
+	}
+	return RS_OK;
+}
+
+void
+bench_gemm_close(struct bench_gemm *g)
+{
+	free(g->product);
+	free(g->block);
+	memset(g, 0, sizeof(*g));
+}
+
+double
+bench_gemm_run(const struct bench_gemm *g)
+{
+	const double start = clock_seconds();
+
+	for (size_t slot = 0; slot < g->n_slots; slot++)
+		for (size_t i = 0; i < g->n; i++)
+			g->kernel->gemm(&g->product[i]);
+	return clock_seconds() - start;
+}
+
+static void
+touch_rows(float *block, const uint32_t *row, size_t n, size_t floats)
+{
+	for (size_t i = 0; i < n; i++) {
+		float *w = block + row[i] * floats;
+
+		if (i + AHEAD < n)
+			for (size_t d = 0; d < floats; d += 16)
+				__builtin_prefetch(block + row[i + AHEAD] * floats + d, 1);
+		for (size_t d = 0; d < floats; d++)
+			w[d] += 1;
+	}
+}
+
+static float
+read_all(const float *block, size_t n)
+{
+	float sum[16] = { 0 };
+
+	for (size_t i = 0; i + 16 <= n; i += 16)
+		for (size_t k = 0; k < 16; k++)
+			sum[k] += block[i + k];
+	for (size_t k = 1; k < 16; k++)
+		sum[0] += sum[k];
+	return sum[0];
+}
+
+enum rs_status
+bench_memory(size_t floats, double *rows_per_s, double *bytes_per_s)
+{
+	const size_t n_rows = MEMORY_BYTES / sizeof(float) / floats;
+	enum rs_status status;
+	volatile float sink;
+	uint32_t *row = NULL;
+	float *block;
+
+	RS_TRY(large_alloc(MEMORY_BYTES, &block));
+	status = memory_alloc(RANDOM_ROWS, sizeof(*row), &row);
+	*rows_per_s = *bytes_per_s = 0;
+	memset(block, 0, MEMORY_BYTES);
+	for (size_t i = 0; status == RS_OK && i < RANDOM_ROWS; i++)
+		row[i] = (uint32_t)rng_below(1, i, n_rows);
+	for (size_t pass = 0; status == RS_OK && pass < PASSES; pass++) {
+		const double begin = clock_seconds();
+		double middle, rows, bytes;
+
+		touch_rows(block, row, RANDOM_ROWS, floats);
+		middle = clock_seconds();
+		sink = read_all(block, MEMORY_BYTES / sizeof(float));
+		(void)sink;
+		rows = (double)RANDOM_ROWS / (middle - begin);
+		bytes = (double)MEMORY_BYTES / (clock_seconds() - middle);
+		*rows_per_s = rows > *rows_per_s ? rows : *rows_per_s;
+		*bytes_per_s = bytes > *bytes_per_s ? bytes : *bytes_per_s;
+	}
+	free(row);
+	large_free(block, MEMORY_BYTES);
+	return status;
+}

@@ -1,0 +1,33 @@
+/*
+ * What the machine can do at most, measured with nothing else in the loop.
+ *
+ * The GEMM limit is the time of the model's own products of one batch (forward,
+ * dX, dW, slot by slot) on one thread; random rows are read and written at random
+ * in a table of the model's row size; bandwidth is a sum over a large block.
+ */
+#ifndef CMD_BENCH_LIMIT_H
+#define CMD_BENCH_LIMIT_H
+
+#include <stddef.h>
+
+#include "base/status.h"
+#include "graph/graph.h"
+
+struct bench_gemm {
+	const struct kernel_set *kernel;
+	struct gemm_args *product;     /* [n] of one slot                             */
+	size_t  n, n_slots;
+	float  *block;                 /* operands and results                        */
+	double  flop;                  /* of one batch                                */
+};
+
+enum rs_status bench_gemm_open(struct bench_gemm *g, const struct kernel_set *kernel,
+	const struct graph *graph, size_t slot_rows, size_t n_slots);
+void bench_gemm_close(struct bench_gemm *g);
+/* Seconds of the products of one batch. */
+double bench_gemm_run(const struct bench_gemm *g);
+
+/* Rows a second of `floats` floats each, and bytes a second read in order. */
+enum rs_status bench_memory(size_t floats, double *rows_per_s, double *bytes_per_s);
+
+#endif
