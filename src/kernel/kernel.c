@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "config.h"
-#include "kernel/cpu/cpu_gemm.h"
+#include "kernel/cpu/cpu_blas.h"
 #include "kernel/cpu/cpu_table.h"
 
 static int
@@ -49,14 +49,13 @@ enum { N_LEVELS = sizeof(level_table) / sizeof(level_table[0]) };
 static struct kernel_set complete[N_LEVELS];
 static pthread_once_t complete_once = PTHREAD_ONCE_INIT;
 
-/* Slots that a level leaves empty are those of ref; gemm is the library's. */
+/* Slots that a level leaves empty are those of ref. */
 static void
 complete_levels(void)
 {
 	for (size_t i = 0; i < N_LEVELS; i++) {
 		complete[i] = kernel_ref;
 		complete[i].name = level_table[i].overrides->name;
-		complete[i].gemm = gemm_cpu;
 #define ROW(slot, arguments) \
 		if (level_table[i].overrides->slot != NULL) \
 			complete[i].slot = level_table[i].overrides->slot;
@@ -66,7 +65,7 @@ complete_levels(void)
 	size_t best = 0;
 	while (!level_table[best].has())
 		best++;
-	gemm_cpu_start(level_table[best].core_type);
+	blas_start(level_table[best].core_type);
 }
 
 enum rs_status
@@ -96,5 +95,5 @@ const char *
 kernel_blas_description(void)
 {
 	pthread_once(&complete_once, complete_levels);
-	return gemm_cpu_description();
+	return blas_description();
 }

@@ -1,67 +1,8 @@
-/* The matrix product through OpenBLAS. */
-#include "kernel/cpu/cpu_gemm.h"
-
+/* The matrix product: OpenBLAS, but for shapes that need no packing. */
 #include <cblas.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stddef.h>
 
-#include "base/log.h"
-
-/* What openblas_get_parallel() returns. */
-static const char *const build_name[] = { "serial", "pthread", "OpenMP" };
-enum { N_BUILDS = 3, BUILD_OPENMP = 2 };
-
-static char description[160];
-
-/* Builds for several processors export these; others lack them. */
-extern void gotoblas_dynamic_init(void) __attribute__((weak));
-extern void gotoblas_dynamic_quit(void) __attribute__((weak));
-
-/*
- * A library older than the processor does not know its model number and falls
- * back to code of 2004, five times slower.  Then it is told what the processor
- * can do and made to choose again; OPENBLAS_CORETYPE of the user stands.
- */
-static int
-correct_core_type(const char *wanted)
-{
-	static const char *const fallback[] = { "Prescott", "Core2", "Nehalem", "Katmai", "Barcelona" };
-	int is_fallback = 0;
-
-	if (wanted == NULL || gotoblas_dynamic_init == NULL || gotoblas_dynamic_quit == NULL)
-		return 0;
-	for (size_t i = 0; i < sizeof(fallback) / sizeof(fallback[0]); i++)
-		is_fallback |= strcasecmp(openblas_get_corename(), fallback[i]) == 0;
-	if (!is_fallback || setenv("OPENBLAS_CORETYPE", wanted, 0) != 0)
-		return 0;
-	gotoblas_dynamic_quit();
-	gotoblas_dynamic_init();
-	return strcasecmp(openblas_get_corename(), wanted) == 0;
-}
-
-void
-gemm_cpu_start(const char *core_type)
-{
-	const int build = openblas_get_parallel();
-	char version[64] = "OpenBLAS";
-
-	const int corrected = correct_core_type(core_type);
-
-	openblas_set_num_threads(1);
-	if (build == BUILD_OPENMP)
-		log_warn("this OpenBLAS is an OpenMP build; several training threads will hardly be "
-			"faster than one (Debian: install libopenblas0-pthread)");
-	sscanf(openblas_get_config(), "%31s %31[^ ]", version, version + 32);
-	snprintf(description, sizeof(description), "%s %s %s%s, 1 thread, %s build", version, version + 32,
-		openblas_get_corename(), corrected ? " (corrected: unknown to the library)" : "", build >= 0 && build < N_BUILDS ? build_name[build] : "unknown");
-}
-
-const char *
-gemm_cpu_description(void)
-{
-	return description;
-}
+#include "kernel/cpu/cpu_table.h"
 
 /* One column of B: the library's matrix-vector product needs no packing. */
 static void
@@ -74,24 +15,29 @@ gemv(const struct gemm_args *a)
 		a->a, (int)a->lda, a->b, step, a->beta, a->c, (int)a->ldc);
 }
 
-/* k = 1: C = alpha a b^T + beta C, one pass over C. */
+/* k = 1, b without gaps: C = alpha a b^T + beta C, one pass over C. */
 static void
 outer(const struct gemm_args *a)
 {
-	const size_t step_a = a->transpose_a ? 1 : a->lda, step_b = a->transpose_b ? a->ldb : 1;
+	const size_t step = a->transpose_a ? 1 : a->lda;
+	const float *restrict y = a->b;
 
 	for (size_t i = 0; i < a->m; i++) {
-		const float x = a->alpha * a->a[i * step_a];
-		float *c = a->c + i * a->ldc;
-		for (size_t j = 0; j < a->n; j++)
-			c[j] = x * a->b[j * step_b] + (a->beta == 0 ? 0 : a->beta * c[j]);
+		const float x = a->alpha * a->a[i * step], beta = a->beta;
+		float *restrict c = a->c + i * a->ldc;
+		if (beta == 0)
+			for (size_t j = 0; j < a->n; j++)
+				c[j] = x * y[j];
+		else
+			for (size_t j = 0; j < a->n; j++)
+				c[j] = x * y[j] + beta * c[j];
 	}
 }
 
 void
-gemm_cpu(const struct gemm_args *a)
+CPU(gemm)(const struct gemm_args *a)
 {
-	if (a->k == 1) {
+	if (a->k == 1 && (!a->transpose_b || a->ldb == 1)) {
 		outer(a);
 		return;
 	}

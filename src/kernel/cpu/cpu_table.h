@@ -10,7 +10,7 @@
 #include "kernel/kernel_table.h"
 
 #define CPU_TABLE(ROW) \
-	ROW(bias_act_forward) ROW(bias_act_backward) ROW(act_forward) ROW(act_backward) \
+	ROW(gemm) ROW(bias_act_forward) ROW(bias_act_backward) ROW(act_forward) ROW(act_backward) \
 	ROW(add) ROW(scale) ROW(sum_into) ROW(finite) \
 	ROW(bag_forward) ROW(bag_linear_forward) ROW(numeric_forward) ROW(numeric_backward) \
 	ROW(numeric_linear_forward) ROW(numeric_linear_backward) ROW(fm2_forward) ROW(fm2_backward) \
