@@ -4,6 +4,7 @@
 #define CMD_COMMAND_LIST_H
 
 #define COMMAND_LIST(ROW) \
+	ROW(check) \
 	ROW(train) \
 	ROW(eval) \
 	ROW(predict) \

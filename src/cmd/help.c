@@ -39,7 +39,7 @@ help_version(void)
 static enum rs_status
 print_folded(const char *text, size_t at, size_t column)
 {
-	if (at + 1 > column) {
+	if (at > 0 && at + 1 > column) {
 		RS_TRY(output_printf("\n"));
 		at = 0;
 	}
@@ -65,6 +65,7 @@ print_option(const struct command_option *o)
 	char left[120], text[600];
 	const int optional = o->argument != NULL && o->argument[0] == '[';
 	const char letter[] = { '-', o->letter, ',', ' ', '\0' };
+	const int words = (int)strlen(o->text) - (o->text[strlen(o->text) - 1] == '.');
 	int n;
 
 	if (optional)
@@ -73,7 +74,7 @@ print_option(const struct command_option *o)
 	else
 		n = snprintf(left, sizeof(left), "  %s%s%s%s", o->letter != 0 ? letter : "    ", o->name,
 			o->argument != NULL ? " " : "", o->argument != NULL ? o->argument : "");
-	snprintf(text, sizeof(text), o->dflt != NULL ? "%s [%s]%s" : "%s%.0s%s", o->text,
+	snprintf(text, sizeof(text), o->dflt != NULL ? "%.*s [%s]%s" : "%.*s%.0s%s", words, o->text,
 		o->dflt != NULL ? o->dflt : "", o->repeats ? " (repeatable)" : "");
 	RS_TRY(output_printf("%s", left));
 	return print_folded(text, (size_t)n, TEXT_COLUMN);

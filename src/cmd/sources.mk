@@ -1,5 +1,7 @@
 librs_a_SOURCES += src/cmd/command.h src/cmd/command_list.h \
 	src/cmd/arguments.c src/cmd/arguments.h \
+	src/cmd/check.c src/cmd/check_data.c src/cmd/check_data.h \
+	src/cmd/distinct.c src/cmd/distinct.h \
 	src/cmd/command_spec.c src/cmd/command_spec.h src/cmd/command_table.c \
 	src/cmd/completion.c src/cmd/environment.c \
 	src/cmd/help.c src/cmd/help.h src/cmd/help_mdoc.c src/cmd/help_sample.c \

@@ -29,8 +29,7 @@ static enum rs_status
 check_model_type(struct spec *spec)
 {
 	const char *type = spec->settings.model.type, *near;
-	const struct spec_place place = spec_place(spec, "model", "type", NONE);
-	struct rs_failure failure;
+	struct spec_place place = spec_place(spec, "model", "type", NONE);
 	size_t n = 0;
 
 	if (*type == '\0')
@@ -44,8 +43,7 @@ check_model_type(struct spec *spec)
 	rs_fail(RS_ESPEC, "'%s': there is no such model", type);
 	if (near != NULL)
 		rs_hint("did you mean '%s'?", near);
-	rs_failure_take(&failure);
-	rs_failure_put(&failure);
+	place.column = place.value_column;
 	return spec_failure_to_problem(spec, &place, "[model] type");
 }
 

@@ -1,0 +1,269 @@
+/* What is in each field of the training rows. */
+#include "cmd/check_data.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "cmd/command.h"
+#include "cmd/distinct.h"
+#include "data/loader.h"
+
+enum { NOTE_BYTES = 120, BATCH_ROWS = 4096 };
+
+/* Ids a bucket above which collisions are worth a word. */
+#define CROWDED 2.0
+
+struct field_report {
+	uint64_t rows, missing, values;
+	struct distinct distinct;
+	double   min, max;
+	/* of the spec, before it was changed for the report */
+	enum transform transform;
+	int64_t  buckets;
+	char     note[NOTE_BYTES];
+};
+
+struct report {
+	struct schema schema;
+	struct field_report *field;     /* [n_fields]                                   */
+	uint64_t rows;
+	double   label_min, label_max;
+	uint64_t label_zero, label_one;
+	struct parser_tally tally;
+};
+
+/* Buckets so many that different ids stay different; numbers untransformed. */
+static enum rs_status
+show_values_as_they_are(struct spec *spec, struct report *r)
+{
+	const struct settings *s = spec_settings(spec);
+
+	RS_TRY(memory_alloc(s->n_fields, sizeof(*r->field), &r->field));
+	for (size_t i = 0; i < s->n_fields; i++) {
+		r->field[i].transform = s->field[i].transform;
+		r->field[i].buckets = s->field[i].buckets;
+		r->field[i].min = INFINITY;
+		r->field[i].max = -INFINITY;
+	}
+	for (size_t i = 0; i < s->n_fields; i++) {
+		char section[160];
+
+		snprintf(section, sizeof(section), "field %s", s->field[i].name);
+		if (s->field[i].boundaries.n > 0)
+			RS_TRY(spec_set(spec, section, "boundaries", ""));
+		if (s->field[i].transform != TRANSFORM_NONE)
+			RS_TRY(spec_set(spec, section, "transform", "none"));
+		if (s->field[i].type != FIELD_NUMERIC && *s->field[i].share == '\0')
+			RS_TRY(spec_set(spec, section, "buckets", "1024G"));
+	}
+	return RS_OK;
+}
+
+static void
+add_number(struct field_report *f, double value)
+{
+	f->min = fmin(f->min, value);
+	f->max = fmax(f->max, value);
+}
+
+static enum rs_status
+add_dense(const struct schema *schema, const struct batch *batch, size_t field, struct field_report *f)
+{
+	const size_t column = schema->field[field].index;
+
+	for (size_t b = 0; b < batch->B; b++) {
+		const float value = batch->dense[b * batch->K + column];
+		uint32_t bits;
+
+		f->rows++;
+		if (batch->missing[b * batch->K + column]) {
+			f->missing++;
+			continue;
+		}
+		memcpy(&bits, &value, sizeof(bits));
+		add_number(f, value);
+		f->values++;
+		RS_TRY(distinct_add(&f->distinct, bits));
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+add_ids(const struct schema *schema, const struct batch *batch, size_t field, struct field_report *f)
+{
+	const struct batch_column *c = &batch->column[schema->field[field].index];
+	const uint64_t none = schema->table[schema->field[field].table].buckets;
+
+	for (size_t b = 0; b < batch->B; b++) {
+		const size_t begin = c->offset != NULL ? c->offset[b] : b;
+		const size_t end = c->offset != NULL ? c->offset[b + 1] : b + 1;
+
+		f->rows++;
+		f->missing += begin == end || (end == begin + 1 && c->ids[begin] == none);
+		for (size_t i = begin; i < end; i++) {
+			if (c->ids[i] == none)
+				continue;
+			f->values++;
+			RS_TRY(distinct_add(&f->distinct, c->ids[i]));
+		}
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+add_batch(struct report *r, const struct batch *batch)
+{
+	for (size_t i = 0; i < r->schema.n_fields; i++)
+		RS_TRY(r->schema.field[i].is_dense ? add_dense(&r->schema, batch, i, &r->field[i]) :
+			add_ids(&r->schema, batch, i, &r->field[i]));
+	for (size_t b = 0; b < batch->B; b++) {
+		r->label_min = fmin(r->label_min, batch->label[b]);
+		r->label_max = fmax(r->label_max, batch->label[b]);
+		r->label_zero += batch->label[b] == 0;
+		r->label_one += batch->label[b] == 1;
+	}
+	r->rows += batch->B;
+	return RS_OK;
+}
+
+static enum rs_status
+read_rows(struct report *r, uint64_t rows)
+{
+	const struct settings *s = r->schema.settings;
+	const struct loader_options options = { .schema = &r->schema, .files = &s->data.train,
+		.command = *s->data.command != '\0' ? s->data.command : NULL, .purpose = PARSE_TRAIN,
+		.batch_size = rows < BATCH_ROWS ? (size_t)rows : BATCH_ROWS, .epochs = 1,
+		.n_threads = (size_t)s->data.threads };
+	const struct batch *batch;
+	struct loader *loader;
+	enum rs_status status;
+
+	RS_TRY(loader_open(&options, &loader));
+	do {
+		status = loader_next(loader, &batch, NULL);
+		if (status == RS_OK && batch != NULL)
+			status = add_batch(r, batch);
+	} while (status == RS_OK && batch != NULL && r->rows < rows);
+	loader_tally(loader, &r->tally);
+	loader_close(loader);
+	return status;
+}
+
+/* One remark a field; the first that holds. */
+static void
+make_note(const struct field_settings *s, struct field_report *f)
+{
+	int exact;
+	const double ids = (double)distinct_count(&f->distinct, &exact);
+
+	if (f->rows > 0 && f->missing == f->rows)
+		snprintf(f->note, NOTE_BYTES, "always missing: contributes nothing");
+	else if (ids <= 1 && f->missing == 0)
+		snprintf(f->note, NOTE_BYTES, "one value only: contributes nothing");
+	else if (s->type == FIELD_NUMERIC && f->transform == TRANSFORM_LOG1P && f->min < 0)
+		snprintf(f->note, NOTE_BYTES, "negative values: log1p is sign-safe");
+	else if (s->type == FIELD_NUMERIC && f->transform == TRANSFORM_NONE && fmax(-f->min, f->max) > 100)
+		snprintf(f->note, NOTE_BYTES, "large numbers: try transform = log1p or standardize");
+	else if (s->type != FIELD_NUMERIC && ids > CROWDED * (double)f->buckets)
+		snprintf(f->note, NOTE_BYTES, "buckets %lld: %.1f ids a bucket", (long long)f->buckets,
+			ids / (double)f->buckets);
+	else if ((s->type == FIELD_MULTI || s->type == FIELD_SEQUENCE) && f->rows > f->missing)
+		snprintf(f->note, NOTE_BYTES, "%.1f items a row", (double)f->values / (double)(f->rows - f->missing));
+	else if (s->type == FIELD_CATEGORICAL && f->values > 1000 && ids > 0.99 * (double)f->values)
+		snprintf(f->note, NOTE_BYTES, "nearly every row has its own value");
+}
+
+static const char *
+number_text(char out[32], double value)
+{
+	return isfinite(value) ? number_print_float(out, (float)value) : "-";
+}
+
+static enum rs_status
+print_table(struct report *r)
+{
+	const struct settings *s = r->schema.settings;
+	char low[32], high[32];
+
+	RS_TRY(output_printf("%-12s %10s %8s %10s %10s %10s  %s\n", "field", "rows", "missing", "distinct", "min",
+		"max", "note"));
+	for (size_t i = 0; i < r->schema.n_fields; i++) {
+		const struct field_report *f = &r->field[i];
+		int exact;
+		const uint64_t ids = distinct_count(&f->distinct, &exact);
+
+		RS_TRY(output_printf("%-12s %10llu %7.1f%% %s%*llu %10s %10s  %s\n", s->field[i].name,
+			(unsigned long long)f->rows, f->rows > 0 ? 100.0 * (double)f->missing / (double)f->rows : 0,
+			exact ? "" : "~", exact ? 10 : 9, (unsigned long long)ids, number_text(low, f->min),
+			number_text(high, f->max), f->note));
+	}
+	RS_TRY(output_printf("%-12s %10llu %8s %10s %10s %10s  0: %.1f%%  1: %.1f%%\n", "label",
+		(unsigned long long)r->rows, "", "", number_text(low, r->label_min), number_text(high, r->label_max),
+		100.0 * (double)r->label_zero / (double)(r->rows > 0 ? r->rows : 1),
+		100.0 * (double)r->label_one / (double)(r->rows > 0 ? r->rows : 1)));
+	if (r->tally.skipped > 0)
+		return output_printf("%llu bad rows\n", (unsigned long long)r->tally.skipped);
+	return RS_OK;
+}
+
+static enum rs_status
+print_json(struct report *r)
+{
+	const struct settings *s = r->schema.settings;
+	struct json j;
+	enum rs_status status;
+
+	json_init(&j);
+	json_open(&j, NULL, '{');
+	json_string(&j, "message_type", "data");
+	json_int(&j, "rows", (int64_t)r->rows);
+	json_int(&j, "bad_rows", (int64_t)r->tally.skipped);
+	json_open(&j, "fields", '[');
+	for (size_t i = 0; i < r->schema.n_fields; i++) {
+		const struct field_report *f = &r->field[i];
+		int exact;
+
+		json_open(&j, NULL, '{');
+		json_string(&j, "field", s->field[i].name);
+		json_int(&j, "rows", (int64_t)f->rows);
+		json_int(&j, "missing", (int64_t)f->missing);
+		json_int(&j, "distinct", (int64_t)distinct_count(&f->distinct, &exact));
+		json_bool(&j, "distinct_exact", exact);
+		json_double(&j, "min", f->min);
+		json_double(&j, "max", f->max);
+		json_string(&j, "note", f->note[0] != '\0' ? f->note : NULL);
+		json_close(&j);
+	}
+	json_close(&j);
+	json_close(&j);
+	status = output_printf("%s\n", json_text(&j));
+	json_free(&j);
+	return status;
+}
+
+enum rs_status
+check_data_report(struct spec *spec, uint64_t rows, int json)
+{
+	struct report r = { .label_min = INFINITY, .label_max = -INFINITY };
+	const struct settings *s = spec_settings(spec);
+	enum rs_status status = show_values_as_they_are(spec, &r);
+
+	if (status == RS_OK)
+		status = schema_build(s, &r.schema);
+	if (status == RS_OK)
+		status = read_rows(&r, rows);
+	for (size_t i = 0; status == RS_OK && i < s->n_fields; i++)
+		make_note(&s->field[i], &r.field[i]);
+	if (status == RS_OK)
+		status = json ? print_json(&r) : print_table(&r);
+	for (size_t i = 0; r.field != NULL && i < s->n_fields; i++)
+		distinct_free(&r.field[i].distinct);
+	schema_free(&r.schema);
+	free(r.field);
+	return status;
+}
