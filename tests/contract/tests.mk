@@ -1,4 +1,5 @@
 dist_check_SCRIPTS += \
+	tests/contract/install_test.sh \
 	tests/contract/layers_test.sh \
 	tests/contract/style_test.sh \
 	tests/contract/symbols_test.sh \
