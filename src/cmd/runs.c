@@ -107,11 +107,12 @@ find_database(const struct arguments *a, char **path)
 	const struct arguments none = {
 		.command = a->command, .given = a->given, .n_given = a->n_given, .argc = a->argc, .argv = a->argv,
 	};
+	const struct command_environment environment = command_environment();
 	struct spec *spec = NULL;
 	size_t n_used;
 
-	if (argument(a, "--db") == NULL && getenv("RECSYS_TRAIN_DB") == NULL
-		&& (getenv("RECSYS_TRAIN_SPEC") != NULL || access("recsys.ini", F_OK) == 0))
+	if (argument(a, "--db") == NULL && environment.database == NULL
+		&& (environment.spec != NULL || access("recsys.ini", F_OK) == 0))
 		RS_TRY(command_spec(&none, NULL, 0, &spec, &n_used));
 	const char *directory = spec != NULL ? spec_settings(spec)->model.path : NULL;
 	const enum rs_status status = command_database(a, spec,
@@ -166,7 +167,6 @@ static const struct command_option runs_option[] = {
 	{ .name = "--metrics", .text = "show: only the metrics, by epoch." },
 	{ .name = "--require", .argument = "METRIC>=X", .repeats = 1,
 		.text = "compare: exit 1 unless this holds for the last run named." },
-	{ .name = "--dry-run", .letter = 'n', .text = "rm, tag: say what would be done." },
 	{ .name = NULL },
 };
 
