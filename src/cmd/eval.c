@@ -354,13 +354,13 @@ eval_run(const struct arguments *a)
 }
 
 static const struct command_option eval_option[] = {
-	{ .name = "--metrics", .argument = "LIST", .dflt = "auc,logloss", .text = "Comma-separated: auc, logloss, "
-		"mse, calibration, mean_label, mean_prediction, best_constant, best_constant_loss." },
-	{ .name = "--by", .argument = "FIELD", .text = "Print the metrics for each value of this field as well." },
+	{ .name = "--metrics", .argument = "LIST", .dflt = "auc,logloss", .text = "comma-separated: auc, logloss, "
+		"mse, calibration, mean_label, mean_prediction, best_constant, best_constant_loss" },
+	{ .name = "--by", .argument = "FIELD", .text = "print the metrics for each value of this field as well" },
 	{ .name = "--require", .argument = "METRIC>=X", .repeats = 1,
-		.text = "Exit 1 unless this holds; >=, <=, > and < are known." },
-	{ .name = "--calibration", .text = "Print the mean prediction beside the mean label." },
-	{ .name = "--ok-partial", .text = "Exit 0 although rows were skipped." },
+		.text = "exit 1 unless this holds; >=, <=, > and < are known" },
+	{ .name = "--calibration", .text = "print the mean prediction beside the mean label" },
+	{ .name = "--ok-partial", .text = "exit 0 although rows were skipped" },
 	{ .name = NULL },
 };
 

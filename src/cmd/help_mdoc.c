@@ -26,7 +26,9 @@ print_text(const char *text, int sentence)
 		else
 			RS_TRY(output_printf("%c", upper ? text[i] - ('a' - 'A') : text[i]));
 	}
-	return output_printf(sentence && n > 0 && text[n - 1] != '.' ? ".\n" : "");
+	if (!sentence)
+		return RS_OK;
+	return output_printf(n > 0 && text[n - 1] == '.' ? "\n" : ".\n");
 }
 
 /* An argument of a macro: quoted where a blank or a macro's name could break it. */
@@ -133,7 +135,7 @@ help_mdoc_keys(const char *section)
 			continue;
 		found = 1;
 		if (section == NULL) {
-			RS_TRY(output_printf(".Ss [%s%s]\n", s->name, strcmp(s->name, "field") == 0 ? " NAME" : ""));
+			RS_TRY(output_printf(".Ss Section %s%s\n", s->name, strcmp(s->name, "field") == 0 ? " NAME" : ""));
 			RS_TRY(print_text(s->text, 1));
 		}
 		RS_TRY(output_printf(".Bl -tag -width Ds\n"));

@@ -298,13 +298,13 @@ inspect_run(const struct arguments *a)
 }
 
 static const struct command_option inspect_option[] = {
-	{ .name = "--spec", .text = "Print the resolved spec the model was trained with." },
-	{ .name = "--tables", .text = "Print only the table of embedding tables." },
-	{ .name = "--params", .text = "Print only the dense parameters, with their norm and range." },
-	{ .name = "--dump", .argument = "FORMAT", .text = "Print every weight and optimizer value exactly, in a "
-		"fixed order: text, json or hexfloat." },
-	{ .name = "--field", .argument = "F", .text = "Only the tables of this field." },
-	{ .name = "--diff", .argument = "MODEL2", .text = "Print what differs from another model." },
+	{ .name = "--spec", .text = "print the resolved spec the model was trained with" },
+	{ .name = "--tables", .text = "print only the table of embedding tables" },
+	{ .name = "--params", .text = "print only the dense parameters, with their norm and range" },
+	{ .name = "--dump", .argument = "FORMAT", .text = "print every weight and optimizer value exactly, in a "
+		"fixed order: text, json or hexfloat" },
+	{ .name = "--field", .argument = "F", .text = "only the tables of this field" },
+	{ .name = "--diff", .argument = "MODEL2", .text = "print what differs from another model" },
 	{ .name = NULL },
 };
 

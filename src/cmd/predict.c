@@ -237,13 +237,13 @@ predict_run(const struct arguments *a)
 
 static const struct command_option predict_option[] = {
 	{ .name = "--predictions", .letter = 'p', .argument = "FILE", .dflt = "-",
-		.text = "Write the predictions to this file, which is complete or absent." },
-	{ .name = "--format", .argument = "F", .dflt = "prob", .text = "prob, logit, tsv (id or row number, tab, "
-		"probability) or json (one object a line)." },
-	{ .name = "--id", .argument = "COLUMN", .text = "Print this column, by name or number, before the "
-		"prediction; implies --format tsv." },
-	{ .name = "--on-bad-row", .argument = "P", .dflt = "fail", .text = "fail, or na: print NA for rows that "
-		"cannot be read and exit 3." },
+		.text = "write the predictions to this file, which is complete or absent" },
+	{ .name = "--format", .argument = "F", .dflt = "prob", .text = "form of a line: prob, logit, tsv "
+		"(id or row number, tab, probability) or json (one object a line)" },
+	{ .name = "--id", .argument = "COLUMN", .text = "print this column, by name or number, before the "
+		"prediction; implies --format tsv" },
+	{ .name = "--on-bad-row", .argument = "P", .dflt = "fail", .text = "what a row that cannot be read "
+		"does: fail, or na: print NA for it and exit 3" },
 	{ .name = NULL },
 };
 

@@ -155,18 +155,18 @@ runs_run(const struct arguments *a)
 }
 
 static const struct command_option runs_option[] = {
-	{ .name = "--last", .argument = "N", .text = "list: only the newest N runs." },
+	{ .name = "--last", .argument = "N", .text = "list: only the newest N runs" },
 	{ .name = "--status", .argument = "S", .text = "list: only runs with this status: running, ok, partial, "
-		"diverged, failed, interrupted, lost or rejected." },
-	{ .name = "--tag", .argument = "T", .text = "list: only runs with this tag." },
-	{ .name = "--model", .argument = "NAME", .text = "list: only runs of this type of model." },
-	{ .name = "--sort", .argument = "KEY", .text = "list: best first by auc, logloss, rows, took or run." },
-	{ .name = "--csv", .text = "list: comma-separated values." },
-	{ .name = "--log", .text = "show: only the warnings." },
-	{ .name = "--spec", .text = "show: only the resolved spec." },
-	{ .name = "--metrics", .text = "show: only the metrics, by epoch." },
+		"diverged, failed, interrupted, lost or rejected" },
+	{ .name = "--tag", .argument = "T", .text = "list: only runs with this tag" },
+	{ .name = "--model", .argument = "NAME", .text = "list: only runs of this type of model" },
+	{ .name = "--sort", .argument = "KEY", .text = "list: best first by auc, logloss, rows, took or run" },
+	{ .name = "--csv", .text = "list: comma-separated values" },
+	{ .name = "--log", .text = "show: only the warnings" },
+	{ .name = "--spec", .text = "show: only the resolved spec" },
+	{ .name = "--metrics", .text = "show: only the metrics, by epoch" },
 	{ .name = "--require", .argument = "METRIC>=X", .repeats = 1,
-		.text = "compare: exit 1 unless this holds for the last run named." },
+		.text = "compare: exit 1 unless this holds for the last run named" },
 	{ .name = NULL },
 };
 

@@ -1,6 +1,7 @@
 dist_check_SCRIPTS += \
 	tests/contract/install_test.sh \
 	tests/contract/layers_test.sh \
+	tests/contract/man_test.sh \
 	tests/contract/style_test.sh \
 	tests/contract/symbols_test.sh \
 	tests/contract/tarball_test.sh

@@ -1,0 +1,45 @@
+#!/bin/sh
+# The manual: generated parts are those of the program, lint is clean, every page
+# referred to exists, every command has a page, and the examples of
+# recsys-train(1) run.
+set -eu
+command -v mandoc > /dev/null || { echo "mandoc is missing"; exit 77; }
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failed=0
+fail() { echo "FAIL: $*"; failed=1; }
+
+mkdir "$work/man"
+cp "$SRCDIR"/man/*.[157] "$work/man"
+chmod u+w "$work"/man/*
+sh "$SRCDIR/man/generate" "$RECSYS_TRAIN" "$work/man" || fail "man/generate"
+for page in "$work"/man/*; do
+	cmp -s "$page" "$SRCDIR/man/${page##*/}" \
+		|| fail "man/${page##*/} is stale: run man/generate build/recsys-train"
+done
+
+# Pages of ours are looked up below; mandoc would want them installed.
+mandoc -T lint "$SRCDIR"/man/*.[157] | grep -v 'referenced manual not found' > "$work/lint" || true
+[ ! -s "$work/lint" ] || { cat "$work/lint"; fail "mandoc -T lint"; }
+
+sed -n 's/^\.Xr \(recsys-train[^ ]*\) \([157]\).*/\1.\2/p' "$SRCDIR"/man/*.[157] | sort -u |
+while read -r page; do
+	[ -f "$SRCDIR/man/$page" ] || echo "$page"
+done > "$work/missing"
+[ ! -s "$work/missing" ] || fail "pages referred to that are missing: $(tr '\n' ' ' < "$work/missing")"
+
+"$RECSYS_TRAIN" help --mdoc-commands | sed -n 's/^\.It Cm //p' > "$work/commands"
+[ -s "$work/commands" ] || fail "no commands listed"
+while read -r command; do
+	[ -f "$SRCDIR/man/recsys-train-$command.1" ] || fail "no page for the command $command"
+done < "$work/commands"
+
+# The literal block of EXAMPLES.
+sed -n '/^\.Sh EXAMPLES/,/^\.Ed/p' "$SRCDIR/man/recsys-train.1" | grep '^recsys-train ' > "$work/example.sh"
+[ "$(wc -l < "$work/example.sh")" -ge 4 ] || fail "recsys-train(1) has no examples"
+mkdir "$work/bin" "$work/run"
+ln -s "$RECSYS_TRAIN" "$work/bin/recsys-train"
+(cd "$work/run" && PATH=$work/bin:$PATH sh -eu ../example.sh > ../example.out 2>&1) \
+	|| { tail -5 "$work/example.out"; fail "the examples of recsys-train(1)"; }
+[ "$(wc -l < "$work/run/predictions.txt")" -eq 5000 ] || fail "the examples predict 5000 rows"
+exit $failed
