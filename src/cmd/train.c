@@ -34,14 +34,14 @@ struct session {
 
 /* --- overrides from options ------------------------------------------------------ */
 
-/* Options that are another way to write a spec key. */
-static const struct { const char *option, *key; int is_text; } key_option[] = {
-	{ "--data", "data.train", 1 },
-	{ "--valid", "data.valid", 1 },
-	{ "--data-command", "data.command", 1 },
-	{ "--epochs", "train.epochs", 0 },
-	{ "--seed", "train.seed", 0 },
-	{ "--time-limit", "train.time_limit", 0 },
+/* Options that are another way to write a spec key, and what each takes the place of. */
+static const struct { const char *option, *key; int is_text; const char *instead; } key_option[] = {
+	{ "--data", "data.train", 1, "data.command=" },
+	{ "--valid", "data.valid", 1, NULL },
+	{ "--data-command", "data.command", 1, "data.train=" },
+	{ "--epochs", "train.epochs", 0, NULL },
+	{ "--seed", "train.seed", 0, NULL },
+	{ "--time-limit", "train.time_limit", 0, NULL },
 };
 enum { N_KEY_OPTIONS = sizeof key_option / sizeof *key_option };
 
@@ -78,7 +78,7 @@ static enum rs_status
 load_spec(const struct arguments *a, struct spec **out)
 {
 	struct buffer text[N_KEY_OPTIONS];
-	const char *extra[N_KEY_OPTIONS];
+	const char *extra[2 * N_KEY_OPTIONS];
 	size_t n = 0, n_used = 0;
 	enum rs_status status = RS_OK;
 
@@ -89,6 +89,8 @@ load_spec(const struct arguments *a, struct spec **out)
 			continue;
 		status = make_override(a, k, &text[k]);
 		extra[n++] = text[k].data;
+		if (key_option[k].instead != NULL)
+			extra[n++] = key_option[k].instead;
 	}
 	if (status == RS_OK)
 		status = command_spec(a, extra, n, out, &n_used);
