@@ -41,7 +41,8 @@ enum rs_status
 command_spec_read(const struct arguments *a, const char *const *extra, size_t n_extra, struct spec **out,
 	size_t *n_used, const char **path)
 {
-	const char *layer[LAYERS_MAX], *set[SETS_MAX], *models[MODELS_MAX], *more;
+	static const char *models[MODELS_MAX];         /* the spec keeps a pointer to it */
+	const char *layer[LAYERS_MAX], *set[SETS_MAX], *more;
 	struct spec_input input = { .layer = layer, .n_layers = 1, .set = set, .model_type = models,
 		.environment = command_variable };
 	char threads[64];
