@@ -21,7 +21,9 @@
 #define SYNTH_BINS     ((size_t)1 << 18)    /* of the logit, for the AUC              */
 #define SYNTH_LOGIT    16.0                 /* bins cover [-16,16)                    */
 
-static const struct synth_layout *const synth_layouts[] = { &synth_layout_log, &synth_layout_criteo };
+static const struct synth_layout *const synth_layouts[] = {
+	&synth_layout_log, &synth_layout_criteo,
+};
 #define N_LAYOUTS (sizeof synth_layouts / sizeof *synth_layouts)
 
 struct synth_score {
@@ -156,7 +158,8 @@ job_take(struct synth_job *job)
 	struct synth_block *block = NULL;
 
 	(void)pthread_mutex_lock(&job->lock);
-	while (!job->stop && job->given < job->n_blocks && job->given - job->written >= job->n_slots)
+	while (!job->stop && job->given < job->n_blocks &&
+		job->given - job->written >= job->n_slots)
 		(void)pthread_cond_wait(&job->changed, &job->lock);
 	if (!job->stop && job->given < job->n_blocks) {
 		block = &job->block[job->given % job->n_slots];
@@ -333,7 +336,8 @@ synth_range(const struct arguments *a, const struct synth_world *w, struct synth
 	RS_TRY(argument_int(a, "--rows", 1, most, &rows));
 	RS_TRY(argument_int(a, "--hours", 1, most / (int64_t)w->hour_rows, &hours));
 	if (hours > 0 && argument_given(a, "--rows"))
-		return rs_fail(RS_EUSAGE, "--hours and --rows both say how much to write; give one");
+		return rs_fail(RS_EUSAGE,
+			"--hours and --rows both say how much to write; give one");
 	job->start = (uint64_t)start;
 	job->rows = hours > 0 ? (uint64_t)hours * w->hour_rows : (uint64_t)rows;
 	return RS_OK;
@@ -401,9 +405,11 @@ synth_report(const struct arguments *a, const struct synth_output *o, const stru
 
 	if (!command_json(a) || o->path == NULL) {
 		if (log_level() >= LOG_WARN)
-			(void)dprintf(STDERR_FILENO, "recsys-train: %ju rows, %ju positive, %ju bytes\n"
+			(void)dprintf(STDERR_FILENO,
+				"recsys-train: %ju rows, %ju positive, %ju bytes\n"
 				"recsys-train: the true probabilities reach auc %.6f, logloss %.6f "
-				"(best constant %.6f)\n", (uintmax_t)s->rows, (uintmax_t)s->positives,
+				"(best constant %.6f)\n",
+				(uintmax_t)s->rows, (uintmax_t)s->positives,
 				(uintmax_t)s->bytes, auc, loss, constant);
 		return RS_OK;
 	}
@@ -428,7 +434,8 @@ synth_write(const struct arguments *a, struct synth_job *job, struct synth_outpu
 	struct synth_score *total)
 {
 	char header[SYNTH_ROW_MAX];
-	const size_t n_header = job->start == 0 ? job->world->layout->header(job->world, header) : 0;
+	const size_t n_header = argument_given(a, "--no-header") ? 0
+		: job->world->layout->header(job->world, header);
 	int64_t threads = 0;
 	const char *why;
 
@@ -453,12 +460,14 @@ synth_run(const struct arguments *a)
 	const char *path = argument(a, "--output");
 	struct synth_world world = { .layout = NULL };
 	struct synth_job job;
-	struct synth_output output = { .path = path != NULL && strcmp(path, "-") != 0 ? path : NULL };
+	struct synth_output output = { .path = path };
 	struct synth_score total = { .rows = 0 };
 	enum rs_status status;
 
 	if (a->n_positional > 0)
 		return rs_fail(RS_EUSAGE, "synth takes no argument '%s'", a->positional[0]);
+	if (path != NULL && strcmp(path, "-") == 0)
+		output.path = NULL;
 	job_init(&job, &world);
 	status = synth_world_read(a, &world);
 	if (status == RS_OK)
@@ -486,14 +495,14 @@ static const struct command_option synth_options[] = {
 	{ "--rows", 0, "N", 0, "100000", "Number of rows." },
 	{ "--hours", 0, "N", 0, NULL, "Write the rows of N hours instead of a number of rows." },
 	{ "--hour-rows", 0, "N", 0, "10000", "Rows in an hour of the log." },
-	{ "--start", 0, "ROW", 0, "0",
-		"Begin at this row; ranges put together are the whole, and only row 0 has the header." },
+	{ "--start", 0, "ROW", 0, "0", "Begin at this row." },
+	{ "--no-header", 0, NULL, 0, NULL, "Leave the names of the columns out." },
 	{ "--seed", 0, "N", 0, "1", "Seed of everything that is drawn." },
 	{ "--users", 0, "N", 0, "5000", "Number of users." },
 	{ "--items", 0, "N", 0, "1000", "Number of items." },
 	{ "--format", 0, "tsv|csv", 0, "tsv", "Separator of the columns." },
 	{ "--layout", 0, "log|criteo", 0, "log",
-		"Columns: a click log with users, items and histories, or 40 columns as Criteo's." },
+		"A click log with users, items and histories, or 40 columns as Criteo's." },
 	{ "--spec-out", 0, "FILE", 0, NULL, "Write a commented spec that fits the rows." },
 	{ "--force", 0, NULL, 0, NULL, "Replace files that exist." },
 	{ .name = NULL },

@@ -18,14 +18,16 @@ struct criteo_count { uint32_t n; float missing; float effect; };
 
 static const struct criteo_id criteo_id[] = {
 	{ 1460, 0 }, { 583, 0 }, { 10131227, .034f }, { 2202608, .034f }, { 305, 0 }, { 24, .12f },
-	{ 12517, 0 }, { 633, 0 }, { 3, 0 }, { 93145, 0 }, { 5683, 0 }, { 8351593, .034f }, { 3194, 0 },
-	{ 27, 0 }, { 14992, 0 }, { 5461306, .034f }, { 10, 0 }, { 5652, 0 }, { 2173, .44f }, { 4, .44f },
-	{ 7046547, .034f }, { 18, .76f }, { 15, 0 }, { 286181, .034f }, { 105, .44f }, { 142572, .44f },
+	{ 12517, 0 }, { 633, 0 }, { 3, 0 }, { 93145, 0 }, { 5683, 0 }, { 8351593, .034f },
+	{ 3194, 0 }, { 27, 0 }, { 14992, 0 }, { 5461306, .034f }, { 10, 0 }, { 5652, 0 },
+	{ 2173, .44f }, { 4, .44f }, { 7046547, .034f }, { 18, .76f }, { 15, 0 },
+	{ 286181, .034f }, { 105, .44f }, { 142572, .44f },
 };
 static const struct criteo_count criteo_count[] = {
 	{ 5000, .45f, .15f }, { 20000, 0, .05f }, { 60000, .21f, -.05f }, { 900, .22f, -.08f },
-	{ 1000000, .03f, -.04f }, { 200000, .22f, -.05f }, { 20000, .04f, .08f }, { 5000, .0005f, .02f },
-	{ 20000, .04f, .02f }, { 10, .45f, .2f }, { 200, .04f, .1f }, { 3000, .77f, .05f }, { 7000, .22f, -.06f },
+	{ 1000000, .03f, -.04f }, { 200000, .22f, -.05f }, { 20000, .04f, .08f },
+	{ 5000, .0005f, .02f }, { 20000, .04f, .02f }, { 10, .45f, .2f }, { 200, .04f, .1f },
+	{ 3000, .77f, .05f }, { 7000, .22f, -.06f },
 };
 #define N_IDS    (sizeof criteo_id / sizeof *criteo_id)
 #define N_COUNTS (sizeof criteo_count / sizeof *criteo_count)
@@ -40,9 +42,11 @@ criteo_open(struct synth_world *w)
 {
 	RS_TRY(memory_alloc(N_IDS + N_COUNTS, sizeof *w->zipf, &w->zipf));
 	for (; w->n_zipf < N_IDS; w->n_zipf++)
-		RS_TRY(synth_zipf_open(&w->zipf[w->n_zipf], criteo_id[w->n_zipf].n, CRITEO_EXPONENT));
+		RS_TRY(synth_zipf_open(&w->zipf[w->n_zipf], criteo_id[w->n_zipf].n,
+			CRITEO_EXPONENT));
 	for (; w->n_zipf < N_IDS + N_COUNTS; w->n_zipf++)
-		RS_TRY(synth_zipf_open(&w->zipf[w->n_zipf], criteo_count[w->n_zipf - N_IDS].n, 1.2));
+		RS_TRY(synth_zipf_open(&w->zipf[w->n_zipf], criteo_count[w->n_zipf - N_IDS].n,
+			1.2));
 	w->separator = '\t';
 	return RS_OK;
 }
@@ -122,7 +126,8 @@ criteo_counts(const struct synth_world *w, uint64_t key, char *out, double *effe
 			continue;
 		x = synth_zipf_draw(&w->zipf[N_IDS + i], random);
 		/* the position of its highest bit is logarithm enough for a truth */
-		*effect += (double)criteo_count[i].effect * (double)(64 - __builtin_clzll(x + 1)) * 0.7;
+		*effect += (double)criteo_count[i].effect * 0.7 *
+			(double)(64 - __builtin_clzll(x + 1));
 		out = synth_digits(out, x);
 	}
 	return out;
@@ -165,7 +170,8 @@ static enum rs_status
 criteo_spec(const struct synth_world *w, const char *file, struct buffer *out)
 {
 	RS_TRY(buffer_printf(out,
-		"# A spec for the Criteo-shaped log that 'recsys-train synth --layout criteo --seed %ju' wrote.\n"
+		"# A spec for the log that 'recsys-train synth --layout criteo --seed %ju'\n"
+		"# wrote.\n"
 		"[model]\n"
 		"type = deepfm\n\n"
 		"[data]\n"
@@ -178,7 +184,8 @@ criteo_spec(const struct synth_world *w, const char *file, struct buffer *out)
 		"[field C1..C26]\ncolumn = 15..40\ntype = categorical\nbuckets = 100000\n\n"
 		"[embedding]\ndim = 16\noptimizer = adagrad\nlearning_rate = 0.02\n\n"
 		"[dnn]\nhidden = 400,400,400\n\n"
-		"[train]\nepochs = 1\nbatch_size = 4096\noptimizer = adam\nlearning_rate = 0.001\n");
+		"[train]\nepochs = 1\nbatch_size = 4096\noptimizer = adam\n"
+		"learning_rate = 0.001\n");
 }
 
 const struct synth_layout synth_layout_criteo = {

@@ -60,7 +60,8 @@ log_open(struct synth_world *w)
 static size_t
 log_header(const struct synth_world *w, char *out)
 {
-	static const char *const name[] = { "click", "time", "user", "item", "hour", "device", "position",
+	static const char *const name[] = {
+		"click", "time", "user", "item", "hour", "device", "position",
 		"price", "age", "history" };
 	size_t n = 0;
 
@@ -105,8 +106,9 @@ log_draw_history(const struct synth_world *w, struct log_draw *d)
 	d->n_history = (size_t)rng_below(d->key, DRAW_LENGTH, LOG_HISTORY + 1);
 	for (size_t i = 0; i < d->n_history; i++) {
 		const uint64_t counter = DRAW_HISTORY + 2 * i;
-		const uint64_t a = synth_zipf_draw(&w->zipf[ZIPF_ITEM], rng_u64(d->key, counter));
-		const uint64_t b = synth_zipf_draw(&w->zipf[ZIPF_ITEM], rng_u64(d->key, counter + 1));
+		const struct synth_zipf *z = &w->zipf[ZIPF_ITEM];
+		const uint64_t a = synth_zipf_draw(z, rng_u64(d->key, counter));
+		const uint64_t b = synth_zipf_draw(z, rng_u64(d->key, counter + 1));
 		const uint64_t x = log_item_at(w, a, 0), y = log_item_at(w, b, 0);
 
 		d->history[i] = factors_dot(d->taste + 1, w->item + x * LOG_WIDTH + 1) >=
@@ -269,7 +271,8 @@ log_spec(const struct synth_world *w, const char *file, struct buffer *out)
 		"share = item\nbuckets = %ju\ncombiner = mean\n\n"
 		"[embedding]\ndim = 8\noptimizer = adagrad\nlearning_rate = 0.05\n\n"
 		"[dnn]\nhidden = 64,32\n\n"
-		"[train]\nepochs = 3\nbatch_size = 1024\nlearning_rate = 0.001\n", (uintmax_t)items);
+		"[train]\nepochs = 3\nbatch_size = 1024\nlearning_rate = 0.001\n",
+		(uintmax_t)items);
 }
 
 const struct synth_layout synth_layout_log = {

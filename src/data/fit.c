@@ -108,11 +108,13 @@ column_grow(struct fit_column *c)
 	uint64_t *row;
 
 	if (value == NULL)
-		return rs_fail(RS_ERESOURCE, "out of memory for %zu values of field '%s'", capacity, c->field.name);
+		return rs_fail(RS_ERESOURCE, "out of memory for %zu values of field '%s'", capacity,
+			c->field.name);
 	c->value = value;
 	row = realloc(c->row, capacity * sizeof *row);
 	if (row == NULL)
-		return rs_fail(RS_ERESOURCE, "out of memory for %zu values of field '%s'", capacity, c->field.name);
+		return rs_fail(RS_ERESOURCE, "out of memory for %zu values of field '%s'", capacity,
+			c->field.name);
 	c->row = row;
 	c->capacity = capacity;
 	return RS_OK;
@@ -155,7 +157,8 @@ fit_read(struct fit *fit)
 {
 	struct schema schema;
 	struct loader_options options = { .schema = &schema, .files = &fit->settings.data.train,
-		.command = fit->settings.data.command, .purpose = PARSE_TRAIN, .batch_size = FIT_BATCH,
+		.command = fit->settings.data.command, .purpose = PARSE_TRAIN,
+		.batch_size = FIT_BATCH,
 		.epochs = 1, .n_threads = (size_t)fit->settings.data.threads };
 	struct loader *loader = NULL;
 	const struct batch *batch;
@@ -192,7 +195,8 @@ fit_set_moments(struct spec *spec, const struct fit_column *c)
 	char text[32];
 
 	RS_TRY(fit_set(spec, &c->field, "mean", number_print_double(text, c->mean)));
-	return fit_set(spec, &c->field, "stddev", number_print_double(text, deviation > 0 ? deviation : 1));
+	return fit_set(spec, &c->field, "stddev",
+		number_print_double(text, deviation > 0 ? deviation : 1));
 }
 
 static int
@@ -217,7 +221,8 @@ fit_set_boundaries(struct spec *spec, struct fit_column *c)
 		qsort(c->value, c->n_values, sizeof *c->value, value_order);
 	buffer_init(&list, (size_t)1 << 24);
 	for (size_t i = 1; i < q && c->n_values > 0 && status == RS_OK; i++) {
-		const float *value = &c->value[(size_t)((double)i * (double)c->n_values / (double)q)];
+		const size_t rank = (size_t)((double)i * (double)c->n_values / (double)q);
+		const float *value = &c->value[rank];
 
 		if (last == NULL || *value > *last)
 			status = buffer_printf(&list, "%s%s", last == NULL ? "" : ",",
@@ -248,7 +253,8 @@ fit_check_input(const struct settings *s)
 		return RS_OK;
 	for (size_t i = 0; i < s->data.train.n; i++)
 		if (strcmp(s->data.train.item[i], "-") == 0) {
-			(void)rs_fail(RS_ESPEC, "standard input can be read once, but fields need statistics first");
+			(void)rs_fail(RS_ESPEC,
+				"standard input can be read once, but fields need statistics");
 			return rs_hint("give mean and stddev, or boundaries, in the spec");
 		}
 	return RS_OK;

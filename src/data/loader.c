@@ -19,7 +19,7 @@
 static enum rs_status
 worker_source(struct loader_worker *worker, size_t file, struct source **out)
 {
-	const size_t i = file % (sizeof worker->source / sizeof *worker->source);
+	const size_t i = file % LOADER_OPEN_FILES;
 	struct loader *l = worker->loader;
 
 	if (worker->source[i] == NULL || worker->source_file[i] != file) {
@@ -47,9 +47,11 @@ worker_read(struct loader_worker *worker, struct loader_slot *slot)
 	slot->text.n = 0;
 	RS_TRY(buffer_reserve(&slot->text, g->size));
 	while (slot->text.n < g->size) {
-		RS_TRY(source_read(source, slot->text.data + slot->text.n, g->size - slot->text.n, &got));
+		RS_TRY(source_read(source, slot->text.data + slot->text.n, g->size - slot->text.n,
+			&got));
 		if (got == 0)
-			return rs_fail(RS_EDATA, "'%s' changed while it was being read: it ends early",
+			return rs_fail(RS_EDATA,
+				"'%s' changed while it was being read: it ends early",
 				input->file.path);
 		slot->text.n += got;
 	}
@@ -204,7 +206,8 @@ loader_make_threads(struct loader *l)
 	RS_TRY(memory_alloc(n, sizeof *l->worker, &l->worker));
 	for (; l->n_workers < n; l->n_workers++) {
 		l->worker[l->n_workers].loader = l;
-		RS_TRY(parser_open(l->options.schema, l->options.purpose, &l->worker[l->n_workers].parser));
+		RS_TRY(parser_open(l->options.schema, l->options.purpose,
+			&l->worker[l->n_workers].parser));
 	}
 	RS_TRY(memory_alloc(n + 2, sizeof *l->slot, &l->slot));
 	for (; l->n_slots < n + 2; l->n_slots++) {
@@ -276,7 +279,8 @@ loader_open(const struct loader_options *options, struct loader **out)
 	assert(options->batch_size > 0);
 	RS_TRY(memory_alloc(1, sizeof *l, &l));
 	l->options = *options;
-	l->options.command = options->command != NULL && *options->command != '\0' ? options->command : NULL;
+	l->options.command = options->command != NULL && *options->command != '\0'
+		? options->command : NULL;
 	l->group_bytes = data->row_group > 0 ? (size_t)data->row_group : (size_t)1 << 20;
 	l->window_bytes = data->shuffle_window > 0 ? (size_t)data->shuffle_window : l->group_bytes;
 	loader_init_locks(l);
@@ -320,7 +324,7 @@ loader_free_workers(struct loader *l)
 {
 	for (size_t i = 0; i < l->n_workers; i++) {
 		parser_close(l->worker[i].parser);
-		for (size_t k = 0; k < sizeof l->worker[i].source / sizeof *l->worker[i].source; k++)
+		for (size_t k = 0; k < LOADER_OPEN_FILES; k++)
 			source_close(l->worker[i].source[k]);
 	}
 	free(l->worker);

@@ -41,7 +41,8 @@ index_add(struct loader_index *index, const struct loader_group *g)
 		struct loader_group *grown = realloc(index->group, capacity * sizeof *grown);
 
 		if (grown == NULL)
-			return rs_fail(RS_ERESOURCE, "out of memory for an index of %zu row groups", capacity);
+			return rs_fail(RS_ERESOURCE, "out of memory for an index of %zu row groups",
+				capacity);
 		index->group = grown;
 		index->capacity = capacity;
 	}
@@ -112,8 +113,10 @@ loader_index_check(const struct loader_input *input)
 	struct stat st;
 
 	if (stat(input->file.path, &st) != 0)
-		return rs_fail(RS_ENOINPUT, "cannot examine '%s': %s", input->file.path, strerror(errno));
-	if ((uint64_t)st.st_size == input->stored_size && st.st_mtim.tv_sec == input->modified.tv_sec &&
+		return rs_fail(RS_ENOINPUT, "cannot examine '%s': %s", input->file.path,
+			strerror(errno));
+	if ((uint64_t)st.st_size == input->stored_size &&
+	    st.st_mtim.tv_sec == input->modified.tv_sec &&
 	    st.st_mtim.tv_nsec == input->modified.tv_nsec)
 		return RS_OK;
 	(void)rs_fail(RS_EDATA, "'%s' changed while it was being read", input->file.path);

@@ -151,7 +151,8 @@ plan_changed(const struct loader *l)
 		if (l->input[i].modified.tv_sec > l->input[newest].modified.tv_sec)
 			newest = i;
 	(void)rs_fail(RS_EDATA, "the input is not the one this run began with: '%s' changed%s",
-		l->input[newest].file.path, l->n_inputs > 1 ? " last, or the list of files did" : "");
+		l->input[newest].file.path,
+		l->n_inputs > 1 ? " last, or the list of files did" : "");
 	return rs_hint("start a new run, or restore the file");
 }
 
@@ -196,7 +197,8 @@ plan_resume_stream(struct loader *l, const struct loader_position *position)
 	struct loader_plan *p = &l->plan;
 	const int whole = position->rows == 0;
 
-	if (whole && (position->epoch == 0 || position->epoch >= l->options.epochs || l->options.command != NULL))
+	if (whole && (position->epoch == 0 || position->epoch >= l->options.epochs ||
+	    l->options.command != NULL))
 		return RS_OK;
 	if (whole)
 		p->epoch--;

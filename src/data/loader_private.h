@@ -36,6 +36,7 @@ struct loader_reader {
 };
 
 #define LOADER_HASH_BLOCK ((size_t)64 << 10)
+#define LOADER_OPEN_FILES 8            /* of one thread                               */
 
 struct loader_group {
 	uint64_t offset, line;
@@ -126,8 +127,8 @@ struct loader_worker {
 	struct loader *loader;
 	pthread_t thread;
 	struct parser *parser;
-	struct source *source[8];  /* open files by number modulo 8                   */
-	size_t source_file[8];
+	struct source *source[LOADER_OPEN_FILES];  /* file i at i mod LOADER_OPEN_FILES */
+	size_t source_file[LOADER_OPEN_FILES];
 };
 
 struct loader {
@@ -169,11 +170,12 @@ struct loader {
 	int      ended;
 };
 
-enum rs_status loader_reader_open(struct loader_reader *r, struct loader *l, struct loader_input *input,
-	size_t span);
+enum rs_status loader_reader_open(struct loader_reader *r, struct loader *l,
+	struct loader_input *input, size_t span);
 void loader_reader_close(struct loader_reader *r);
 /* The next span: *text of g->size bytes inside the reader; g->size == 0: the end. */
-enum rs_status loader_reader_next(struct loader_reader *r, const char **text, struct loader_group *g);
+enum rs_status loader_reader_next(struct loader_reader *r, const char **text,
+	struct loader_group *g);
 uint64_t loader_reader_hash(const struct loader_reader *r);
 
 enum rs_status loader_index_build(struct loader *l);

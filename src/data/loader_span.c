@@ -7,6 +7,12 @@
 
 #define SPAN_PEEK ((size_t)1 << 20)
 
+uint64_t
+loader_reader_hash(const struct loader_reader *r)
+{
+	return hash_cat(r->hash, hash_fingerprint64(r->block, r->block_used));
+}
+
 static void
 reader_hash(struct loader_reader *r, const char *bytes, size_t n)
 {
@@ -21,19 +27,13 @@ reader_hash(struct loader_reader *r, const char *bytes, size_t n)
 			memcpy(r->block + r->block_used, bytes, take);
 			r->block_used += take;
 			if (r->block_used == LOADER_HASH_BLOCK) {
-				r->hash = hash_cat(r->hash, hash_fingerprint64(r->block, LOADER_HASH_BLOCK));
+				r->hash = loader_reader_hash(r);
 				r->block_used = 0;
 			}
 		}
 		bytes += take;
 		n -= take;
 	}
-}
-
-uint64_t
-loader_reader_hash(const struct loader_reader *r)
-{
-	return hash_cat(r->hash, hash_fingerprint64(r->block, r->block_used));
 }
 
 /* Has at least n bytes ready, or all there are. */
@@ -67,10 +67,12 @@ reader_begin(struct loader_reader *r, struct loader *l, struct loader_input *inp
 	RS_TRY(reader_fill(r, SPAN_PEEK));
 	n = r->text.n;
 	if (n > 0 && input->layout == NULL)
-		RS_TRY(parser_layout_make(r->schema, l->options.purpose, input->file.path, r->text.data,
-			n < SPAN_PEEK ? n : SPAN_PEEK, &input->layout, &input->skip, &input->skip_lines));
+		RS_TRY(parser_layout_make(r->schema, l->options.purpose, input->file.path,
+			r->text.data, n < SPAN_PEEK ? n : SPAN_PEEK, &input->layout, &input->skip,
+			&input->skip_lines));
 	if (input->skip > n)
-		return rs_fail(RS_EDATA, "'%s' is shorter than it was: the file changed", input->file.path);
+		return rs_fail(RS_EDATA, "'%s' is shorter than it was: the file changed",
+			input->file.path);
 	r->begin = input->skip;
 	r->offset = input->skip;
 	r->line = 1 + input->skip_lines;
@@ -79,7 +81,8 @@ reader_begin(struct loader_reader *r, struct loader *l, struct loader_input *inp
 
 /* span: distance of the access points to collect in input->index, 0 = none. */
 enum rs_status
-loader_reader_open(struct loader_reader *r, struct loader *l, struct loader_input *input, size_t span)
+loader_reader_open(struct loader_reader *r, struct loader *l, struct loader_input *input,
+	size_t span)
 {
 	const int64_t max_line = l->options.schema->settings->data.max_line;
 
@@ -143,15 +146,17 @@ static enum rs_status
 reader_cut(struct loader_reader *r, size_t *cut)
 {
 	for (size_t want = r->group_bytes;; want += r->group_bytes) {
+		const char *text;
 		size_t have;
 		int whole;
 
 		RS_TRY(reader_fill(r, want + 1));
+		text = r->text.data + r->begin;
 		have = r->text.n - r->begin;
 		whole = r->at_end && have <= want;
 		if (have > want)
 			have = want;
-		*cut = have == 0 ? 0 : parser_split(r->schema, r->text.data + r->begin, have, whole);
+		*cut = have > 0 ? parser_split(r->schema, text, have, whole) : 0;
 		if (whole)
 			*cut = have;
 		if (*cut > 0 || whole)

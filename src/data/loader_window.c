@@ -17,7 +17,8 @@ deltas_add(struct loader_deltas *d, const struct loader_delta *one)
 		struct loader_delta *grown = realloc(d->item, capacity * sizeof *grown);
 
 		if (grown == NULL)
-			return rs_fail(RS_ERESOURCE, "out of memory for the counts of %zu row groups", capacity);
+			return rs_fail(RS_ERESOURCE,
+				"out of memory for the counts of %zu row groups", capacity);
 		d->item = grown;
 		d->capacity = capacity;
 	}
@@ -66,7 +67,8 @@ window_join(struct loader *l, struct loader_window *w, struct loader_slot *slot)
 {
 	const struct loader_delta part = {
 		.file = slot->group.file, .first_row = w->rows.B, .tally = slot->tally,
-		.has_size = slot->mark == LOADER_FILE_END, .size = slot->file_size, .hash = slot->file_hash,
+		.has_size = slot->mark == LOADER_FILE_END, .size = slot->file_size,
+		.hash = slot->file_hash,
 	};
 
 	if (slot->status != RS_OK)
@@ -174,10 +176,11 @@ output_publish_batch(struct loader *l, const struct loader_window *w, int last)
 	o->batch.epoch = w->epoch;
 	o->batch.last = last;
 	l->epoch_rows += o->batch.B;
-	o->position = (struct loader_position){ .epoch = w->epoch, .window = w->number, .row = w->row,
-		.rows = l->epoch_rows, .identity = w->identity };
+	o->position = (struct loader_position){ .epoch = w->epoch, .window = w->number,
+		.row = w->row, .rows = l->epoch_rows, .identity = w->identity };
 	if (last) {
-		o->position = (struct loader_position){ .epoch = w->epoch + 1, .identity = w->identity };
+		o->position = (struct loader_position){ .epoch = w->epoch + 1,
+			.identity = w->identity };
 		l->epoch_rows = l->epoch_skipped = 0;
 	}
 	output_publish(l);
@@ -188,7 +191,8 @@ static enum rs_status
 window_start(struct loader *l, struct loader_window *w)
 {
 	const struct data_settings *data = &l->options.schema->settings->data;
-	const int counted = l->start.rows > 0 && w->epoch == l->start.epoch && w->number == l->start.window;
+	const int counted = l->start.rows > 0 && w->epoch == l->start.epoch &&
+		w->number == l->start.window;
 
 	w->started = 1;
 	for (size_t i = 0; i < w->part.n; i++) {
@@ -200,7 +204,8 @@ window_start(struct loader *l, struct loader_window *w)
 		l->epoch_skipped += d.tally.skipped;
 		if (l->epoch_skipped > 0 && data->max_bad_rows >= 0 &&
 		    l->epoch_skipped > (uint64_t)data->max_bad_rows) {
-			(void)rs_fail(RS_EDATA, "'%s': %ju bad rows so far, data.max_bad_rows is %jd",
+			(void)rs_fail(RS_EDATA,
+				"'%s': %ju bad rows so far, data.max_bad_rows is %jd",
 				l->input[d.file].file.path, (uintmax_t)l->epoch_skipped,
 				(intmax_t)data->max_bad_rows);
 			return rs_hint("look at the warnings above, or raise data.max_bad_rows");
@@ -210,7 +215,8 @@ window_start(struct loader *l, struct loader_window *w)
 	if (w->epoch == l->start.epoch && w->number == l->start.window && w->row == 0) {
 		w->row = (size_t)l->start.row;
 		if (w->row > w->rows.B)
-			return rs_fail(RS_EDATA, "the input has fewer rows than when this run was interrupted");
+			return rs_fail(RS_EDATA,
+				"the input has fewer rows than when this run was interrupted");
 	}
 	return RS_OK;
 }
@@ -258,14 +264,16 @@ window_count(struct loader *l, const struct loader_window *w, size_t n)
 static enum rs_status
 window_deal_rows(struct loader *l, struct loader_window *w)
 {
-	const uint64_t key = rng_key(rng_key(rng_key(l->options.seed, RNG_SHUFFLE_ROW), w->epoch), w->number);
+	const uint64_t key = rng_key(rng_key(rng_key(l->options.seed, RNG_SHUFFLE_ROW), w->epoch),
+		w->number);
 	struct batch *batch = &l->filling->batch;
 	const size_t left = w->rows.B - w->row, room = l->options.batch_size - batch->B;
 	const size_t n = left < room ? left : room;
 
 	RS_TRY(window_picks(l, n));
 	for (size_t i = 0; i < n; i++)
-		l->pick[i] = (uint32_t)(l->indexed ? rng_permute(key, w->rows.B, w->row + i) : w->row + i);
+		l->pick[i] = (uint32_t)(l->indexed ? rng_permute(key, w->rows.B, w->row + i)
+			: w->row + i);
 	RS_TRY(batch_gather(batch, &w->rows, l->pick, n));
 	w->row += n;
 	return window_count(l, w, n);
@@ -350,7 +358,8 @@ window_has_work(struct loader *l)
 	const struct loader_slot *slot = &l->slot[l->joined % l->n_slots];
 	const uint64_t in_ring = atomic_load(&l->published) - atomic_load(&l->released);
 
-	return atomic_load(&l->stop) || (!l->joining->complete && l->joined < l->fed && slot->done) ||
+	return atomic_load(&l->stop) ||
+		(!l->joining->complete && l->joined < l->fed && slot->done) ||
 		(l->dealing->complete && in_ring < l->n_outputs);
 }
 

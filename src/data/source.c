@@ -57,7 +57,8 @@ source_open(const char *path, struct source **out)
 	struct source *s;
 	const int is_stdin = strcmp(path, "-") == 0;
 
-	RS_TRY(source_make(is_stdin ? "standard input" : path, is_stdin ? SOURCE_PIPE : SOURCE_FILE, &s));
+	RS_TRY(source_make(is_stdin ? "standard input" : path,
+		is_stdin ? SOURCE_PIPE : SOURCE_FILE, &s));
 	if (is_stdin) {
 		s->fd = STDIN_FILENO;
 	} else if (source_open_file(s) != RS_OK) {
@@ -213,11 +214,13 @@ source_skip_to(struct source *s, uint64_t offset)
 
 	while (s->offset < offset) {
 		const uint64_t left = offset - s->offset;
+		const size_t n = left < sizeof scratch ? (size_t)left : sizeof scratch;
 		size_t got;
 
-		RS_TRY(source_read(s, scratch, left < sizeof scratch ? (size_t)left : sizeof scratch, &got));
+		RS_TRY(source_read(s, scratch, n, &got));
 		if (got == 0)
-			return rs_fail(RS_EDATA, "'%s' ends at byte %ju, wanted byte %ju: the file changed",
+			return rs_fail(RS_EDATA,
+				"'%s' ends at byte %ju, wanted byte %ju: the file changed",
 				s->name, (uintmax_t)s->offset, (uintmax_t)offset);
 	}
 	return RS_OK;

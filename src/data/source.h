@@ -37,7 +37,8 @@ void source_set_stop(struct source *source, const atomic_int *stop);
 enum rs_status source_collect(struct source *source, size_t span, struct source_index **out);
 void source_index_free(struct source_index *index);
 /* Moves to a decompressed offset; index may be NULL for a plain file. */
-enum rs_status source_seek(struct source *source, const struct source_index *index, uint64_t offset);
+enum rs_status source_seek(struct source *source, const struct source_index *index,
+	uint64_t offset);
 
 /* Sorted, duplicate-free (by inode) list of files for the patterns; "-" stays.
  * A pattern without a match is RS_ENOINPUT.  Caller frees items and array. */

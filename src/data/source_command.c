@@ -47,7 +47,8 @@ source_command_start(struct source *s, const char *command)
 	int pipe_fd[2], error;
 
 	if (pipe2(pipe_fd, O_CLOEXEC) != 0)
-		return rs_fail(RS_ERESOURCE, "cannot make a pipe for '%s': %s", command, strerror(errno));
+		return rs_fail(RS_ERESOURCE, "cannot make a pipe for '%s': %s", command,
+			strerror(errno));
 	error = command_spawn(&s->pid, command, pipe_fd[1]);
 	(void)close(pipe_fd[1]);
 	s->fd = pipe_fd[0];
@@ -69,12 +70,14 @@ source_command_finish(struct source *s)
 	while (r < 0 && errno == EINTR);
 	s->pid = 0;
 	if (r < 0)
-		return rs_fail(RS_EDATA, "the end of command '%s' is not known: %s", s->name, strerror(errno));
+		return rs_fail(RS_EDATA, "the end of command '%s' is not known: %s", s->name,
+			strerror(errno));
 	if (WIFSIGNALED(status))
-		return rs_fail(RS_EDATA, "command '%s' was killed by signal %d", s->name, WTERMSIG(status));
+		return rs_fail(RS_EDATA, "command '%s' was killed by signal %d", s->name,
+			WTERMSIG(status));
 	if (WEXITSTATUS(status) != 0)
-		return rs_fail(RS_EDATA, "command '%s' ended with exit status %d, wanted 0", s->name,
-			WEXITSTATUS(status));
+		return rs_fail(RS_EDATA, "command '%s' ended with exit status %d, wanted 0",
+			s->name, WEXITSTATUS(status));
 	return RS_OK;
 }
 
@@ -86,7 +89,8 @@ source_command_kill(struct source *s)
 
 	(void)kill(-s->pid, SIGTERM);
 	for (int waited = 0; waited < COMMAND_PATIENCE_MS; waited += 5) {
-		if (waitid(P_PID, (id_t)s->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid != 0)
+		if (waitid(P_PID, (id_t)s->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+			info.si_pid != 0)
 			break;
 		(void)nanosleep(&pause, NULL);
 	}

@@ -58,7 +58,8 @@ expand_pattern(struct expansion *e, const char *pattern)
 	if (r != 0) {
 		const int is_pattern = strpbrk(pattern, "*?[") != NULL;
 
-		return rs_fail(RS_ENOINPUT, is_pattern ? "no file matches '%s'" : "no such file: '%s'", pattern);
+		return rs_fail(RS_ENOINPUT, is_pattern ? "no file matches '%s'"
+			: "no such file: '%s'", pattern);
 	}
 	for (size_t i = 0; i < found.gl_pathc && status == RS_OK; i++)
 		status = expansion_add(e, found.gl_pathv[i]);

@@ -108,7 +108,8 @@ gzip_member(struct source *s)
 		return RS_OK;
 	}
 	if (next != 0x1f)
-		return rs_fail(RS_EDATA, "'%s': bytes that are not gzip after the gzip data, at byte %ju",
+		return rs_fail(RS_EDATA,
+			"'%s': bytes that are not gzip after the gzip data, at byte %ju",
 			s->name, (uintmax_t)gzip_place(s));
 	(void)inflateReset2(&s->z, GZIP_WRAP);
 	s->raw = 0;
@@ -121,7 +122,8 @@ gzip_padding(struct source *s)
 {
 	for (; s->in_at < s->in_n; s->in_at++)
 		if (s->in[s->in_at] != 0)
-			return rs_fail(RS_EDATA, "'%s': bytes that are not zero in the padding after the "
+			return rs_fail(RS_EDATA,
+				"'%s': bytes that are not zero in the padding after the "
 				"gzip data, at byte %ju", s->name, (uintmax_t)gzip_place(s));
 	return RS_OK;
 }
@@ -160,7 +162,8 @@ gzip_body(struct source *s, unsigned char *out, size_t n, size_t *got)
 	if (r == Z_STREAM_END) {
 		s->gzip_state = s->raw ? GZIP_TRAILER : GZIP_MEMBER;
 		s->trailer_left = 8;
-	} else if (s->collect != NULL && (s->z.data_type & 128) != 0 && (s->z.data_type & 64) == 0) {
+	} else if (s->collect != NULL && (s->z.data_type & (64 | 128)) == 128) {
+		/* between two blocks, and not after the last of the member */
 		return gzip_collect(s);
 	}
 	return RS_OK;
@@ -231,7 +234,8 @@ gzip_enter(struct source *s, const struct source_point *p)
 	if (p->bits != 0) {
 		RS_TRY(source_fill(s));
 		if (s->in_n == 0)
-			return rs_fail(RS_EDATA, "'%s' is shorter than it was: the file changed", s->name);
+			return rs_fail(RS_EDATA, "'%s' is shorter than it was: the file changed",
+				s->name);
 		(void)inflatePrime(&s->z, (int)p->bits, s->in[s->in_at++] >> (8 - p->bits));
 	}
 	(void)inflateSetDictionary(&s->z, p->window, p->n_window);

@@ -55,7 +55,8 @@ enum rs_status source_seek_fd(struct source *s, uint64_t offset);
 enum rs_status source_gzip_begin(struct source *s);
 enum rs_status source_gzip_read(struct source *s, unsigned char *out, size_t n, size_t *got);
 /* Enters at the best access point, or at the first byte. */
-enum rs_status source_gzip_seek(struct source *s, const struct source_index *index, uint64_t offset);
+enum rs_status source_gzip_seek(struct source *s, const struct source_index *index,
+	uint64_t offset);
 void source_gzip_end(struct source *s);
 
 enum rs_status source_command_start(struct source *s, const char *command);

@@ -33,8 +33,9 @@ setup(void **state)
 	if (mkdtemp(directory) == NULL || (text = malloc(TEXT_SIZE + 64)) == NULL)
 		return -1;
 	for (uint64_t i = 0; n < TEXT_SIZE; i++)
-		n += (size_t)sprintf(text + n, "%u\t%llx\titem%u\n", (unsigned)(i % 3),
-			(unsigned long long)rng_below(1, i, 1 << 20), (unsigned)rng_below(2, i, 500));
+		n += (size_t)snprintf(text + n, 64, "%u\t%llx\titem%u\n", (unsigned)(i % 3),
+			(unsigned long long)rng_below(1, i, 1 << 20),
+			(unsigned)rng_below(2, i, 500));
 	return 0;
 }
 
