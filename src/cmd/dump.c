@@ -42,7 +42,9 @@ static const struct dump_format {
 	int is_json;
 	char *(*number)(char out[32], float value);
 } format_table[] = {
-	{ "text", 0, number_print_float }, { "hexfloat", 0, print_hexfloat }, { "json", 1, print_json },
+	{ "text", 0, number_print_float },
+	{ "hexfloat", 0, print_hexfloat },
+	{ "json", 1, print_json },
 };
 
 static enum rs_status
@@ -109,9 +111,11 @@ text_params(struct dump *d)
 	for (size_t i = 0; i < v->head.n_params; i++) {
 		struct dense_param p;
 		RS_TRY(dense_file_param(v, i, d->files->dense_path, &p));
-		RS_TRY(buffer_printf(&d->text, "param %s %" PRIu64 " %" PRIu64 "\n", p.name, p.rows, p.columns));
+		RS_TRY(buffer_printf(&d->text, "param %s %" PRIu64 " %" PRIu64 "\n", p.name, p.rows,
+			p.columns));
 		for (size_t k = 0; k < (v->head.has_state ? 3 : 1); k++)
-			RS_TRY(text_param(d, &p, suffix[k], v->weight + (k * v->head.P + p.offset) * sizeof(float)));
+			RS_TRY(text_param(d, &p, suffix[k], v->weight + (k * v->head.P + p.offset)
+				* sizeof(float)));
 	}
 	return RS_OK;
 }
@@ -153,8 +157,9 @@ text_table(struct dump *d, const struct model_table *t)
 	const struct table_file_header *h = t->header;
 	uint64_t n_untouched = 0, hash = 0;
 
-	RS_TRY(buffer_printf(&d->text, "table %s rows %" PRIu64 " dim %" PRIu32 " optimizer %s slots %" PRIu32
-		" touched %" PRIu64 "\n", h->name, h->rows, h->dim, h->optimizer, h->n_slot, count_touched(t)));
+	RS_TRY(buffer_printf(&d->text, "table %s rows %" PRIu64 " dim %" PRIu32 " optimizer %s "
+		"slots %" PRIu32 " touched %" PRIu64 "\n", h->name, h->rows, h->dim, h->optimizer, h->n_slot,
+		count_touched(t)));
 	for (uint64_t id = h->begin; id < h->end; id++) {
 		if (model_table_touched(t, id)) {
 			RS_TRY(text_row(d, t, id));
@@ -163,7 +168,8 @@ text_table(struct dump *d, const struct model_table *t)
 		hash = hash_cat(hash, hash_row(t, id));
 		n_untouched++;
 	}
-	return buffer_printf(&d->text, "untouched %s %" PRIu64 " %016" PRIx64 "\n", h->name, n_untouched, hash);
+	return buffer_printf(&d->text, "untouched %s %" PRIu64 " %016" PRIx64 "\n", h->name,
+		n_untouched, hash);
 }
 
 static enum rs_status
@@ -174,7 +180,8 @@ text_all(struct dump *d)
 
 	RS_TRY(buffer_printf(&d->text, "recsys-train dump 1\n"));
 	if (d->field == NULL) {
-		RS_TRY(buffer_printf(&d->text, "step %" PRIu64 "\nskipped_steps %" PRIu64 "\nrate_factor %s\n",
+		RS_TRY(buffer_printf(&d->text, "step %" PRIu64 "\nskipped_steps "
+			"%" PRIu64 "\nrate_factor %s\n",
 			h->step, h->skipped_steps,
 			number_print_double(number, d->files->manifest.progress.rate_factor)));
 		RS_TRY(text_params(d));
@@ -195,7 +202,8 @@ json_param(struct dump *d, const struct dense_param *p)
 
 	RS_TRY(buffer_printf(&d->text, "{\"name\":\""));
 	RS_TRY(put_name(d, p->name));
-	RS_TRY(buffer_printf(&d->text, "\",\"rows\":%" PRIu64 ",\"columns\":%" PRIu64, p->rows, p->columns));
+	RS_TRY(buffer_printf(&d->text, "\",\"rows\":%" PRIu64 ",\"columns\":%" PRIu64, p->rows,
+		p->columns));
 	for (size_t k = 0; k < (v->head.has_state ? 3 : 1); k++) {
 		RS_TRY(buffer_printf(&d->text, ",\"%s\":[", key[k]));
 		RS_TRY(put_numbers(d, v->weight + (k * v->head.P + p->offset) * sizeof(float),
@@ -209,7 +217,8 @@ json_param(struct dump *d, const struct dense_param *p)
 static enum rs_status
 json_row(struct dump *d, const struct model_table *t, uint64_t id, int is_first)
 {
-	RS_TRY(buffer_printf(&d->text, "%s{\"row\":%" PRIu64 ",\"weight\":[", is_first ? "" : ",", id));
+	RS_TRY(buffer_printf(&d->text, "%s{\"row\":%" PRIu64 ",\"weight\":[", is_first ? "" : ",",
+		id));
 	RS_TRY(put_numbers(d, (const char *)model_table_weights(t, id), t->header->dim, ','));
 	RS_TRY(buffer_append(&d->text, "],\"slots\":[", 11));
 	RS_TRY(put_numbers(d, (const char *)model_table_slots(t, id), t->header->n_slot, ','));
@@ -225,7 +234,8 @@ json_table(struct dump *d, const struct model_table *t)
 
 	RS_TRY(buffer_printf(&d->text, "{\"name\":\""));
 	RS_TRY(put_name(d, h->name));
-	RS_TRY(buffer_printf(&d->text, "\",\"rows\":%" PRIu64 ",\"dim\":%" PRIu32 ",\"optimizer\":\"%s\","
+	RS_TRY(buffer_printf(&d->text,
+		"\",\"rows\":%" PRIu64 ",\"dim\":%" PRIu32 ",\"optimizer\":\"%s\","
 		"\"touched\":[", h->rows, h->dim, h->optimizer));
 	for (uint64_t id = h->begin; id < h->end; id++) {
 		if (model_table_touched(t, id)) {
@@ -235,7 +245,8 @@ json_table(struct dump *d, const struct model_table *t)
 		hash = hash_cat(hash, hash_row(t, id));
 		n_untouched++;
 	}
-	return buffer_printf(&d->text, "],\"untouched\":%" PRIu64 ",\"untouched_hash\":\"%016" PRIx64 "\"}",
+	return buffer_printf(&d->text,
+		"],\"untouched\":%" PRIu64 ",\"untouched_hash\":\"%016" PRIx64 "\"}",
 		n_untouched, hash);
 }
 
@@ -245,7 +256,8 @@ json_all(struct dump *d)
 	const struct dense_view *v = &d->files->dense;
 	const char *comma = "";
 
-	RS_TRY(buffer_printf(&d->text, "{\"step\":%" PRIu64 ",\"skipped_steps\":%" PRIu64 ",\"params\":[",
+	RS_TRY(buffer_printf(&d->text,
+		"{\"step\":%" PRIu64 ",\"skipped_steps\":%" PRIu64 ",\"params\":[",
 		v->head.step, v->head.skipped_steps));
 	for (size_t i = 0; d->field == NULL && i < v->head.n_params; i++) {
 		struct dense_param p;
@@ -271,7 +283,8 @@ dump_is_of_field(const char *table, const char *field)
 	if (field == NULL)
 		return 1;
 	const size_t n = strlen(field);
-	return strncmp(table, field, n) == 0 && (table[n] == '\0' || strcmp(table + n, ".linear") == 0);
+	return strncmp(table, field, n) == 0
+		&& (table[n] == '\0' || strcmp(table + n, ".linear") == 0);
 }
 
 enum rs_status
@@ -289,5 +302,6 @@ dump_print(const struct model_files *f, const char *format, const char *field)
 		buffer_free(&d.text);
 		return status;
 	}
-	return rs_fail(RS_EUSAGE, "--dump: there is no format '%s', wanted text, json or hexfloat", format);
+	return rs_fail(RS_EUSAGE, "--dump: there is no format '%s', wanted text, json or hexfloat",
+		format);
 }

@@ -91,10 +91,12 @@ add_rows(struct eval *e, struct metric *metric, const struct scorer_rows *rows)
 
 	RS_TRY(metric_add(metric, b->B, rows->logit, b->label, b->weight));
 	if (b->B > 0 && rows->ids == NULL)
-		return rs_fail(RS_EUSAGE, "--by: rows of this format have no column for '%s'", e->by);
+		return rs_fail(RS_EUSAGE, "--by: rows of this format have no column for '%s'",
+			e->by);
 	for (size_t i = 0; i < b->B; i++)
 		RS_TRY(eval_groups_add(&e->groups, rows->ids->text + rows->ids->begin[i],
-			rows->ids->end[i] - rows->ids->begin[i], rows->logit[i], b->label[i], b->weight[i]));
+			rows->ids->end[i] - rows->ids->begin[i], rows->logit[i], b->label[i],
+			b->weight[i]));
 	return RS_OK;
 }
 
@@ -140,7 +142,8 @@ static void
 warn_about(const struct eval *e)
 {
 	if (has_one_class(e))
-		log_warn("one class only: %.0f positive and %.0f negative rows, so auc is not defined",
+		log_warn("one class only: %.0f positive and %.0f negative rows, so auc is not "
+			"defined",
 			e->result.positives, negatives(e));
 	if (e->result.auc < 0.5)
 		log_warn("auc %.4f is below 0.5: worse than chance; are the labels swapped, "
@@ -150,7 +153,8 @@ warn_about(const struct eval *e)
 static double
 unseen_share(const struct eval *e)
 {
-	return e->counts.unseen[1] == 0 ? 0 : (double)e->counts.unseen[0] / (double)e->counts.unseen[1];
+	return e->counts.unseen[1] == 0 ? 0 : (double)e->counts.unseen[0]
+		/ (double)e->counts.unseen[1];
 }
 
 static enum rs_status
@@ -160,7 +164,8 @@ print_metrics(const struct eval *e)
 	char text[32];
 
 	if (e->wanted[1])
-		RS_TRY(output_printf("logloss %s   (best constant %s)", layout_figure(text, e->result.logloss, 6),
+		RS_TRY(output_printf("logloss %s   (best constant %s)",
+			layout_figure(text, e->result.logloss, 6),
 			layout_figure((char[32]){ "" }, e->result.best_constant_loss, 6)));
 	if (e->wanted[1])
 		gap = "   ";
@@ -181,7 +186,8 @@ add_group_row(struct layout *l, const struct eval *e, const struct eval_group *g
 	char text[32], name[72];
 
 	RS_TRY(metric_result(group->metric, &r));
-	RS_TRY(layout_cell(l, "%s", group->n == 0 ? "(blank)" : rs_escape(name, group->text, group->n)));
+	RS_TRY(layout_cell(l, "%s",
+		group->n == 0 ? "(blank)" : rs_escape(name, group->text, group->n)));
 	RS_TRY(layout_cell(l, "%s", layout_count(text, (int64_t)group->rows)));
 	for (size_t i = 0; i < N_METRICS; i++)
 		if (e->wanted[i])
@@ -227,12 +233,14 @@ print_text(const struct eval *e)
 
 	RS_TRY(output_printf("rows %s", layout_count(rows, (int64_t)r->rows)));
 	if (!e->is_mse)
-		RS_TRY(output_printf("   positives %s", layout_count(positives, llround(r->positives))));
+		RS_TRY(output_printf("   positives %s", layout_count(positives,
+			llround(r->positives))));
 	RS_TRY(output_printf("   skipped %s   unseen ids %.1f%%\n",
 		layout_count(skipped, (int64_t)e->counts.tally.skipped), 100 * unseen_share(e)));
 	RS_TRY(print_metrics(e));
 	if (argument_given(e->a, "--calibration"))
-		RS_TRY(output_printf("predicted mean %.4f   observed %.4f   ratio %s\n", r->mean_prediction,
+		RS_TRY(output_printf("predicted mean %.4f   observed %.4f   ratio %s\n",
+			r->mean_prediction,
 			r->mean_label, layout_figure(rows, r->calibration, 3)));
 	return e->by != NULL ? print_groups(e) : RS_OK;
 }
@@ -305,7 +313,8 @@ check_requirements(const struct eval *e)
 	const char *text;
 
 	for (size_t i = 0; i < N_METRICS; i++)
-		figure[i] = (struct require_figure){ metric_table[i].name, metric_value(&e->result, i) };
+		figure[i] = (struct require_figure){ metric_table[i].name, metric_value(&e->result,
+			i) };
 	for (size_t i = 0; (text = argument_nth(e->a, "--require", i)) != NULL; i++)
 		RS_TRY(require_check(text, figure, N_METRICS));
 	return RS_OK;
@@ -321,7 +330,8 @@ eval_with(struct eval *e)
 	if (e->by != NULL)
 		RS_TRY(score_groups(e));
 	else
-		RS_TRY(evaluate_files(scorer_workers(e->scorer), m, scorer_files(e->scorer), &e->result, &e->counts));
+		RS_TRY(evaluate_files(scorer_workers(e->scorer), m, scorer_files(e->scorer),
+			&e->result, &e->counts));
 	warn_about(e);
 	RS_TRY(command_json(e->a) ? print_json(e) : print_text(e));
 	RS_TRY(output_flush());
@@ -339,7 +349,8 @@ eval_run(const struct arguments *a)
 	int64_t n_threads = 0;
 
 	if (a->n_positional < 2)
-		return rs_fail(RS_EUSAGE, "eval: wanted MODEL and DATA, got %zu arguments", a->n_positional);
+		return rs_fail(RS_EUSAGE, "eval: wanted MODEL and DATA, got %zu arguments",
+			a->n_positional);
 	RS_TRY(argument_int(a, "--threads", 0, THREADS_MAX, &n_threads));
 	const struct scorer_options options = {
 		.model = a->positional[0], .data = (const char *const *)a->positional + 1,
@@ -354,9 +365,12 @@ eval_run(const struct arguments *a)
 }
 
 static const struct command_option eval_option[] = {
-	{ .name = "--metrics", .argument = "LIST", .dflt = "auc,logloss", .text = "comma-separated: auc, logloss, "
-		"mse, calibration, mean_label, mean_prediction, best_constant, best_constant_loss" },
-	{ .name = "--by", .argument = "FIELD", .text = "print the metrics for each value of this field as well" },
+	{ .name = "--metrics", .argument = "LIST", .dflt = "auc,logloss", .text =
+		"comma-separated: auc, logloss, "
+		"mse, calibration, mean_label, mean_prediction, best_constant, "
+		"best_constant_loss" },
+	{ .name = "--by", .argument = "FIELD", .text =
+		"print the metrics for each value of this field as well" },
 	{ .name = "--require", .argument = "METRIC>=X", .repeats = 1,
 		.text = "exit 1 unless this holds; >=, <=, > and < are known" },
 	{ .name = "--calibration", .text = "print the mean prediction beside the mean label" },
@@ -366,7 +380,8 @@ static const struct command_option eval_option[] = {
 
 const struct command command_eval = {
 	.name = "eval",
-	.synopsis = "MODEL DATA|-... [--metrics LIST] [--by FIELD] [--require METRIC>=X]... [--calibration]",
+	.synopsis = "MODEL DATA|-... [--metrics LIST] [--by FIELD] [--require METRIC>=X]... "
+		"[--calibration]",
 	.text = "Evaluate a model on labelled rows.",
 	.option = eval_option,
 	.run = eval_run,

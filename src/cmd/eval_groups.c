@@ -43,7 +43,8 @@ grow(struct eval_groups *g)
 	if (g->n_groups < g->capacity)
 		return RS_OK;
 	if (g->n_groups >= EVAL_GROUPS_MAX)
-		return rs_fail(RS_EDATA, "the field has more than %zu values, too many to print by", EVAL_GROUPS_MAX);
+		return rs_fail(RS_EDATA, "the field has more than %zu values, too many to print by",
+			EVAL_GROUPS_MAX);
 	RS_TRY(memory_alloc(4 * capacity, sizeof *slot, &slot));
 	group = realloc(g->group, capacity * sizeof *group);
 	if (group == NULL) {
@@ -80,7 +81,8 @@ add_group(struct eval_groups *g, uint64_t hash, const char *text, size_t n)
 }
 
 enum rs_status
-eval_groups_add(struct eval_groups *g, const char *text, size_t n, float logit, float label, float weight)
+eval_groups_add(struct eval_groups *g, const char *text, size_t n, float logit, float label,
+	float weight)
 {
 	const uint64_t hash = hash_fingerprint64(text, n);
 

@@ -48,7 +48,8 @@ measure_table(const struct model_table *t)
 static enum rs_status
 fill_tables(struct layout *l, const struct model_files *f, const char *field)
 {
-	static const char *const heading[] = { "table", "rows", "dim", "optimizer", "touched", "share", "norm" };
+	static const char *const heading[] = { "table", "rows", "dim", "optimizer", "touched",
+		"share", "norm" };
 	char text[32];
 
 	RS_TRY(layout_cells(l, heading));
@@ -62,7 +63,8 @@ fill_tables(struct layout *l, const struct model_files *f, const char *field)
 		RS_TRY(layout_cell(l, "%" PRIu32, h->dim));
 		RS_TRY(layout_cell(l, "%s", h->optimizer));
 		RS_TRY(layout_cell(l, "%s", layout_count(text, (int64_t)figures.touched)));
-		RS_TRY(layout_cell(l, "%.1f%%", h->rows > 0 ? 100.0 * (double)figures.touched / (double)h->rows : 0.0));
+		RS_TRY(layout_cell(l, "%.1f%%", h->rows > 0 ? 100.0 * (double)figures.touched
+			/ (double)h->rows : 0.0));
 		RS_TRY(layout_cell(l, "%s", layout_figure(text, figures.norm, 4)));
 	}
 	return RS_OK;
@@ -147,7 +149,8 @@ count_values(const struct model_files *f)
 	uint64_t n = f->dense.head.P;
 
 	for (size_t i = 0; i < f->n_tables; i++)
-		n += (f->table[i].header->end - f->table[i].header->begin) * f->table[i].header->dim;
+		n += (f->table[i].header->end - f->table[i].header->begin)
+			* f->table[i].header->dim;
 	return n;
 }
 
@@ -161,15 +164,19 @@ print_summary(const struct model_files *f)
 	RS_TRY(output_printf("format 1   version v%06" PRIu64, f->version));
 	if (f->manifest.parent != 0)
 		RS_TRY(output_printf("   parent v%06" PRIu64, f->manifest.parent));
-	RS_TRY(output_printf("   %s   %s\n", p->state == CHECKPOINT_FINAL ? "finished" : "unfinished",
+	RS_TRY(output_printf("   %s   %s\n",
+		p->state == CHECKPOINT_FINAL ? "finished" : "unfinished",
 		layout_bytes(bytes, manifest_bytes(&f->manifest))));
 	RS_TRY(output_printf("%s   step %s   seed %" PRIu64 "   %s parameters", s->model.type,
 		layout_count(step, (int64_t)f->dense.head.step), p->seed,
 		layout_count(parameters, (int64_t)count_values(f))));
 	if (p->best_epoch != 0)
-		RS_TRY(output_printf("   best epoch %" PRIu64 " (valid %s %.4f)", p->best_epoch, s->train.monitor, p->best));
-	RS_TRY(output_printf("\nrows read %s   skipped %s   skipped steps %" PRIu64 "   optimizer state %s\n\n",
-		layout_count(read, (int64_t)p->tally.read), layout_count(skipped, (int64_t)p->tally.skipped),
+		RS_TRY(output_printf("   best epoch %" PRIu64 " (valid %s %.4f)", p->best_epoch,
+			s->train.monitor, p->best));
+	RS_TRY(output_printf("\nrows read %s   skipped %s   skipped steps %" PRIu64 "   "
+		"optimizer state %s\n\n",
+		layout_count(read, (int64_t)p->tally.read),
+		layout_count(skipped, (int64_t)p->tally.skipped),
 		f->dense.head.skipped_steps, f->dense.head.has_state ? "yes" : "no"));
 	return print_tables(f, NULL);
 }
@@ -260,7 +267,8 @@ check_field(const struct model_files *f, const char *field)
 	if (field == NULL)
 		return RS_OK;
 	rs_fail(RS_EUSAGE, "no table of '%s' belongs to a field '%s'", f->directory, field);
-	return rs_hint("'inspect --tables' lists them; a shared table has the name of its first field");
+	return rs_hint("'inspect --tables' lists them; a shared table has the name of its first "
+		"field");
 }
 
 static enum rs_status
@@ -290,7 +298,8 @@ inspect_run(const struct arguments *a)
 	struct model_files f;
 
 	if (a->n_positional != 1)
-		return rs_fail(RS_EUSAGE, "inspect: wanted one MODEL, got %zu arguments", a->n_positional);
+		return rs_fail(RS_EUSAGE, "inspect: wanted one MODEL, got %zu arguments",
+			a->n_positional);
 	RS_TRY(model_files_open(a->positional[0], &f));
 	const enum rs_status status = print_parts(a, &f);
 	model_files_close(&f);
@@ -300,8 +309,10 @@ inspect_run(const struct arguments *a)
 static const struct command_option inspect_option[] = {
 	{ .name = "--spec", .text = "print the resolved spec the model was trained with" },
 	{ .name = "--tables", .text = "print only the table of embedding tables" },
-	{ .name = "--params", .text = "print only the dense parameters, with their norm and range" },
-	{ .name = "--dump", .argument = "FORMAT", .text = "print every weight and optimizer value exactly, in a "
+	{ .name = "--params", .text = "print only the dense parameters, with their norm and "
+		"range" },
+	{ .name = "--dump", .argument = "FORMAT", .text =
+		"print every weight and optimizer value exactly, in a "
 		"fixed order: text, json or hexfloat" },
 	{ .name = "--field", .argument = "F", .text = "only the tables of this field" },
 	{ .name = "--diff", .argument = "MODEL2", .text = "print what differs from another model" },
@@ -310,7 +321,8 @@ static const struct command_option inspect_option[] = {
 
 const struct command command_inspect = {
 	.name = "inspect",
-	.synopsis = "MODEL [--spec | --tables | --params | --dump FORMAT | --diff MODEL2] [--field F]",
+	.synopsis = "MODEL [--spec | --tables | --params | --dump FORMAT | --diff MODEL2] "
+		"[--field F]",
 	.text = "Show what is in a model.",
 	.option = inspect_option,
 	.run = inspect_run,

@@ -69,7 +69,8 @@ print_cell(const struct layout *l, const char *cell, size_t column, size_t width
 	const int gap = (int)(width - text_width(cell));
 
 	if (l->right >> column & 1)
-		return output_printf("%*s%s%s", gap, "", cell, column + 1 < l->n_columns ? "  " : "\n");
+		return output_printf("%*s%s%s", gap, "", cell,
+			column + 1 < l->n_columns ? "  " : "\n");
 	if (column + 1 == l->n_columns)
 		return output_printf("%s\n", cell);
 	return output_printf("%s%*s", cell, gap + 2, "");
@@ -116,7 +117,8 @@ char *
 layout_count(char out[32], int64_t n)
 {
 	char digits[24];
-	const int length = snprintf(digits, sizeof digits, "%" PRIu64, n < 0 ? -(uint64_t)n : (uint64_t)n);
+	const int length = snprintf(digits, sizeof digits, "%" PRIu64,
+		n < 0 ? -(uint64_t)n : (uint64_t)n);
 	size_t k = 0;
 
 	if (n < 0)
@@ -140,7 +142,8 @@ layout_took(char out[32], double seconds)
 	else if (seconds < 3599.5)
 		snprintf(out, 32, "%dm%02ds", (int)(seconds + 0.5) / 60, (int)(seconds + 0.5) % 60);
 	else
-		snprintf(out, 32, "%.0fh%02dm", floor(seconds / 3600), (int)(fmod(seconds, 3600) / 60));
+		snprintf(out, 32, "%.0fh%02dm", floor(seconds / 3600),
+			(int)(fmod(seconds, 3600) / 60));
 	return out;
 }
 

@@ -89,7 +89,8 @@ diff_table(const struct model_table *t, const struct model_table *u, report *pri
 
 	if (u == NULL)
 		d.missing = "added";
-	else if (u->header->rows != h->rows || u->header->dim != h->dim || u->header->begin != h->begin
+	else if (u->header->rows != h->rows || u->header->dim != h->dim
+		|| u->header->begin != h->begin
 		|| u->header->end != h->end)
 		d.missing = "another shape";
 	for (uint64_t id = h->begin; d.missing == NULL && id < h->end; id++)
@@ -106,12 +107,14 @@ diff_all(const struct model_files *f, const struct model_files *g, const char *f
 		RS_TRY(diff_params(f, g, print, context));
 	for (size_t i = 0; i < f->n_tables; i++)
 		if (dump_is_of_field(f->table[i].header->name, field))
-			RS_TRY(diff_table(&f->table[i], find_table(g, f->table[i].header->name), print, context));
+			RS_TRY(diff_table(&f->table[i], find_table(g, f->table[i].header->name),
+				print, context));
 	for (size_t i = 0; i < g->n_tables; i++)
 		if (dump_is_of_field(g->table[i].header->name, field)
 			&& find_table(f, g->table[i].header->name) == NULL)
 			RS_TRY(print(context, &(struct difference){
-				.kind = "table", .name = g->table[i].header->name, .missing = "removed" }));
+				.kind = "table", .name = g->table[i].header->name,
+				.missing = "removed" }));
 	return RS_OK;
 }
 
@@ -130,7 +133,8 @@ print_text(void *context, const struct difference *d)
 		d->n > 0 ? 100.0 * (double)d->n_changed / (double)d->n : 0.0));
 	if (d->n_changed == 0)
 		return output_printf("\n");
-	return output_printf("   largest step %.4g (%s %" PRIu64 ")\n", d->largest, is_table ? "bucket" : "value", d->at);
+	return output_printf("   largest step %.4g (%s %" PRIu64 ")\n", d->largest,
+		is_table ? "bucket" : "value", d->at);
 }
 
 static enum rs_status
@@ -141,7 +145,8 @@ print_json(void *context, const struct difference *d)
 	json_open(j, NULL, '{');
 	json_string(j, "kind", d->kind);
 	json_string(j, "name", d->name);
-	json_string(j, "difference", d->missing != NULL ? d->missing : d->n_changed > 0 ? "changed" : "none");
+	json_string(j, "difference", d->missing != NULL ? d->missing : d->n_changed > 0 ? "changed"
+		: "none");
 	json_int(j, "n", (int64_t)d->n);
 	json_int(j, "changed", (int64_t)d->n_changed);
 	json_double(j, "largest", d->largest);
@@ -171,7 +176,8 @@ model_diff_print(const struct model_files *f, const char *other, const char *fie
 	struct model_files g;
 
 	RS_TRY(model_files_open(other, &g));
-	const enum rs_status status = json ? diff_json(f, &g, field) : diff_all(f, &g, field, print_text, NULL);
+	const enum rs_status status = json ? diff_json(f, &g, field)
+		: diff_all(f, &g, field, print_text, NULL);
 	model_files_close(&g);
 	return status;
 }

@@ -6,6 +6,7 @@
 #include "cmd/model_files.h"
 
 /* other: MODEL of the former state.  field NULL: everything. */
-enum rs_status model_diff_print(const struct model_files *f, const char *other, const char *field, int json);
+enum rs_status model_diff_print(const struct model_files *f, const char *other, const char *field,
+	int json);
 
 #endif

@@ -39,7 +39,8 @@ put_number(struct predict *p, const struct row *row, float value)
 {
 	char number[32];
 
-	return buffer_printf(&p->text, "%s\n", row->is_bad ? "NA" : number_print_float(number, value));
+	return buffer_printf(&p->text, "%s\n",
+		row->is_bad ? "NA" : number_print_float(number, value));
 }
 
 static enum rs_status
@@ -107,7 +108,10 @@ static const struct predict_format {
 	const char *name;
 	enum rs_status (*print)(struct predict *p, const struct row *row);
 } format_table[] = {
-	{ "prob", print_prob }, { "logit", print_logit }, { "tsv", print_tsv }, { "json", print_json },
+	{ "prob", print_prob },
+	{ "logit", print_logit },
+	{ "tsv", print_tsv },
+	{ "json", print_json },
 };
 
 static enum rs_status
@@ -122,7 +126,8 @@ set_format(struct predict *p, const struct arguments *a)
 			p->print = format_table[i].print;
 			return RS_OK;
 		}
-	return rs_fail(RS_EUSAGE, "--format: there is no '%s', wanted prob, logit, tsv or json", name);
+	return rs_fail(RS_EUSAGE, "--format: there is no '%s', wanted prob, logit, tsv or json",
+		name);
 }
 
 static enum rs_status
@@ -143,7 +148,8 @@ print_rows(struct predict *p, const struct scorer_rows *rows)
 	for (size_t b = 0; b < rows->batch->B; b++) {
 		const float z = rows->logit[b];
 		struct row row = {
-			.number = rows->first + b + 1, .is_bad = isnan(rows->batch->label[b]), .logit = z,
+			.number = rows->first + b + 1, .is_bad = isnan(rows->batch->label[b]),
+			.logit = z,
 			.value = p->is_mse ? z : (float)(1 / (1 + exp(-(double)z))),
 		};
 		if (rows->ids != NULL && b < rows->ids->n) {
@@ -194,7 +200,8 @@ predict_with(struct predict *p, const struct arguments *a)
 	else
 		RS_TRY(predict_all(p));
 	if (p->n_bad > 0)
-		return rs_fail(RS_EPARTIAL, "%" PRIu64 " bad rows have the prediction NA", p->n_bad);
+		return rs_fail(RS_EPARTIAL, "%" PRIu64 " bad rows have the prediction NA",
+			p->n_bad);
 	return RS_OK;
 }
 
@@ -205,7 +212,8 @@ set_policy(const struct arguments *a, int *keep)
 
 	*keep = policy != NULL && strcmp(policy, "na") == 0;
 	if (policy != NULL && !*keep && strcmp(policy, "fail") != 0)
-		return rs_fail(RS_EUSAGE, "--on-bad-row: '%s' is no policy, wanted fail or na", policy);
+		return rs_fail(RS_EUSAGE, "--on-bad-row: '%s' is no policy, wanted fail or na",
+			policy);
 	return RS_OK;
 }
 
@@ -216,7 +224,8 @@ predict_run(const struct arguments *a)
 	int64_t n_threads = 0;
 
 	if (a->n_positional < 2)
-		return rs_fail(RS_EUSAGE, "predict: wanted MODEL and DATA, got %zu arguments", a->n_positional);
+		return rs_fail(RS_EUSAGE, "predict: wanted MODEL and DATA, got %zu arguments",
+			a->n_positional);
 	struct scorer_options options = {
 		.model = a->positional[0], .data = (const char *const *)a->positional + 1,
 		.n_data = a->n_positional - 1, .purpose = PARSE_PREDICT, .id = argument(a, "--id"),
@@ -238,11 +247,14 @@ predict_run(const struct arguments *a)
 static const struct command_option predict_option[] = {
 	{ .name = "--predictions", .letter = 'p', .argument = "FILE", .dflt = "-",
 		.text = "write the predictions to this file, which is complete or absent" },
-	{ .name = "--format", .argument = "F", .dflt = "prob", .text = "form of a line: prob, logit, tsv "
+	{ .name = "--format", .argument = "F", .dflt = "prob", .text =
+		"form of a line: prob, logit, tsv "
 		"(id or row number, tab, probability) or json (one object a line)" },
-	{ .name = "--id", .argument = "COLUMN", .text = "print this column, by name or number, before the "
+	{ .name = "--id", .argument = "COLUMN", .text =
+		"print this column, by name or number, before the "
 		"prediction; implies --format tsv" },
-	{ .name = "--on-bad-row", .argument = "P", .dflt = "fail", .text = "what a row that cannot be read "
+	{ .name = "--on-bad-row", .argument = "P", .dflt = "fail", .text =
+		"what a row that cannot be read "
 		"does: fail, or na: print NA for it and exit 3" },
 	{ .name = NULL },
 };

@@ -62,7 +62,8 @@ require_check(const char *text, const struct require_figure *figure, size_t n)
 	double bound;
 
 	if (op == NULL || n_name == 0)
-		return rs_fail(RS_EUSAGE, "'%s' is no condition, wanted for instance 'auc>=0.75'", text);
+		return rs_fail(RS_EUSAGE, "'%s' is no condition, wanted for instance 'auc>=0.75'",
+			text);
 	const char *number = text + at + strlen(op->text);
 	number += strspn(number, " ");
 	if (!number_double(number, trimmed(number, strlen(number)), &bound))
@@ -71,9 +72,11 @@ require_check(const char *text, const struct require_figure *figure, size_t n)
 		if (strlen(figure[i].name) != n_name || memcmp(figure[i].name, text, n_name) != 0)
 			continue;
 		if (isnan(figure[i].value))
-			return rs_fail(RS_EUNMET, "required %s, but %s is not defined", text, figure[i].name);
+			return rs_fail(RS_EUNMET, "required %s, but %s is not defined", text,
+				figure[i].name);
 		if (!op->holds(figure[i].value, bound))
-			return rs_fail(RS_EUNMET, "required %s, but %s is %.6f", text, figure[i].name, figure[i].value);
+			return rs_fail(RS_EUNMET, "required %s, but %s is %.6f", text,
+				figure[i].name, figure[i].value);
 		return RS_OK;
 	}
 	return no_such_figure(text, n_name, figure, n);

@@ -25,7 +25,8 @@ remove_one(const struct runs_call *call, const char *name)
 	RS_TRY(store_run_find(call->store, name, &run));
 	enum rs_status status = RS_OK;
 	if (strcmp(run.status, "running") == 0) {
-		rs_fail(RS_EBUSY, "run %s is still running (pid %lld)", run.name, (long long)run.pid);
+		rs_fail(RS_EBUSY, "run %s is still running (pid %lld)", run.name,
+			(long long)run.pid);
 		status = rs_hint("stop it first");
 	} else if (argument_given(call->a, "--dry-run")) {
 		status = output_printf("would remove %s\n", run.name);
@@ -90,7 +91,8 @@ find_row(const struct arguments *a, const struct runs_row **out)
 		const size_t n = a->n_positional > 0 ? a->n_positional - 1 : 0;
 		*out = &runs_table[i];
 		if (n < runs_table[i].low || n > runs_table[i].high)
-			return rs_fail(RS_EUSAGE, "runs %s: wanted %s, got %zu", name, runs_table[i].wanted, n);
+			return rs_fail(RS_EUSAGE, "runs %s: wanted %s, got %zu", name,
+				runs_table[i].wanted, n);
 		return RS_OK;
 	}
 	rs_fail(RS_EUSAGE, "runs: there is no subcommand '%s'", name);
@@ -105,7 +107,8 @@ static enum rs_status
 find_database(const struct arguments *a, char **path)
 {
 	const struct arguments none = {
-		.command = a->command, .given = a->given, .n_given = a->n_given, .argc = a->argc, .argv = a->argv,
+		.command = a->command, .given = a->given, .n_given = a->n_given, .argc = a->argc,
+			.argv = a->argv,
 	};
 	const struct command_environment environment = command_environment();
 	struct spec *spec = NULL;
@@ -128,7 +131,8 @@ open_store(const struct runs_row *row, struct runs_call *call)
 		return RS_OK;
 	if (access(call->path, F_OK) != 0) {
 		rs_fail(RS_ENOINPUT, "there is no run database '%s'", call->path);
-		return rs_hint("name it with --db FILE or RECSYS_TRAIN_DB; it lies beside the model directory");
+		return rs_hint("name it with --db FILE or RECSYS_TRAIN_DB; it lies beside the "
+			"model directory");
 	}
 	return store_open(call->path, row->use == READ_STORE, BUSY_MS, &call->store);
 }
@@ -156,11 +160,13 @@ runs_run(const struct arguments *a)
 
 static const struct command_option runs_option[] = {
 	{ .name = "--last", .argument = "N", .text = "list: only the newest N runs" },
-	{ .name = "--status", .argument = "S", .text = "list: only runs with this status: running, ok, partial, "
+	{ .name = "--status", .argument = "S", .text =
+		"list: only runs with this status: running, ok, partial, "
 		"diverged, failed, interrupted, lost or rejected" },
 	{ .name = "--tag", .argument = "T", .text = "list: only runs with this tag" },
 	{ .name = "--model", .argument = "NAME", .text = "list: only runs of this type of model" },
-	{ .name = "--sort", .argument = "KEY", .text = "list: best first by auc, logloss, rows, took or run" },
+	{ .name = "--sort", .argument = "KEY", .text =
+		"list: best first by auc, logloss, rows, took or run" },
 	{ .name = "--csv", .text = "list: comma-separated values" },
 	{ .name = "--log", .text = "show: only the warnings" },
 	{ .name = "--spec", .text = "show: only the resolved spec" },

@@ -28,15 +28,18 @@ auc_variance(double auc, double positives, double negatives)
 
 	if (!(positives >= 1) || !(negatives >= 1))
 		return NAN;
-	return (auc * (1 - auc) + (positives - 1) * (q1 - auc * auc) + (negatives - 1) * (q2 - auc * auc))
+	return (auc * (1 - auc) + (positives - 1) * (q1 - auc * auc) + (negatives - 1) * (q2 - auc
+		* auc))
 		/ (positives * negatives);
 }
 
 double
 runs_auc_range(const struct store_run *a, const struct store_run *b)
 {
-	const double va = auc_variance(a->auc, a->valid_positives, a->valid_rows - a->valid_positives);
-	const double vb = auc_variance(b->auc, b->valid_positives, b->valid_rows - b->valid_positives);
+	const double va = auc_variance(a->auc, a->valid_positives, a->valid_rows
+		- a->valid_positives);
+	const double vb = auc_variance(b->auc, b->valid_positives, b->valid_rows
+		- b->valid_positives);
 
 	return 1.96 * sqrt(va + vb);
 }
@@ -61,7 +64,8 @@ find_metric(const struct store_table *table, const char *key)
 		char **row = table->cell + i * table->n_columns;
 		double value;
 		if (strcmp(row[KEY], key) == 0 && strcmp(row[EPOCH], "0") == 0)
-			return row[VALUE] != NULL && number_double(row[VALUE], strlen(row[VALUE]), &value) ? value : NAN;
+			return row[VALUE] != NULL && number_double(row[VALUE], strlen(row[VALUE]),
+				&value) ? value : NAN;
 	}
 	return NAN;
 }
@@ -119,7 +123,8 @@ add_rows(struct layout *l, const struct compare *c)
 
 	RS_TRY(layout_cell(l, "data.rows"));
 	for (size_t k = 0; k < c->n; k++)
-		RS_TRY(layout_cell(l, "%s", c->run[k].rows < 0 ? "-" : layout_count(text, c->run[k].rows)));
+		RS_TRY(layout_cell(l, "%s", c->run[k].rows < 0 ? "-" : layout_count(text,
+			c->run[k].rows)));
 	if (first->rows <= 0 || last->rows < 0)
 		return layout_cell(l, "%s", "");
 	return layout_cell(l, "%+.1f%%", 100 * ((double)last->rows / (double)first->rows - 1));
@@ -161,7 +166,8 @@ add_metric(struct layout *l, const struct compare *c, const char *key)
 
 	RS_TRY(layout_cell(l, "%s", key));
 	for (size_t k = 0; k < c->n; k++)
-		RS_TRY(layout_cell(l, "%s", layout_figure(text, find_metric(&c->metrics[k], key), 4)));
+		RS_TRY(layout_cell(l, "%s", layout_figure(text, find_metric(&c->metrics[k], key),
+			4)));
 	if (isnan(before) || isnan(after))
 		return layout_cell(l, "%s", "");
 	if (strcmp(key, "valid.auc") == 0)
@@ -170,7 +176,8 @@ add_metric(struct layout *l, const struct compare *c, const char *key)
 }
 
 /* Figures in the order of this list, then done: counts are in the brackets. */
-static const char *const metric_list[] = { "valid.auc", "valid.logloss", "valid.mse", "train.loss" };
+static const char *const metric_list[] = { "valid.auc", "valid.logloss", "valid.mse",
+	"train.loss" };
 #define N_METRICS (sizeof metric_list / sizeof metric_list[0])
 
 static int
@@ -256,7 +263,8 @@ check_requirements(const struct runs_call *call, const struct compare *c)
 {
 	const struct store_table *last = &c->metrics[c->n - 1];
 	const struct require_figure figure[] = {
-		{ "auc", find_metric(last, "valid.auc") }, { "logloss", find_metric(last, "valid.logloss") },
+		{ "auc", find_metric(last, "valid.auc") },
+			{ "logloss", find_metric(last, "valid.logloss") },
 		{ "mse", find_metric(last, "valid.mse") },
 	};
 	const char *text;

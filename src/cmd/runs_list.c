@@ -32,7 +32,8 @@ add_outcome(struct layout *l, const struct store_run *run)
 	RS_TRY(layout_cell(l, "%s", has_ended(run) ? layout_figure(text, run->auc, 4) : "-"));
 	RS_TRY(layout_cell(l, "%s", has_ended(run) ? layout_figure(text, run->logloss, 4) : "-"));
 	if (strcmp(run->status, "lost") == 0)
-		return layout_cell(l, "%s%s(pid %lld is gone)", run->tag, run->tag[0] != '\0' ? " " : "",
+		return layout_cell(l, "%s%s(pid %lld is gone)", run->tag, run->tag[0] != '\0' ? " "
+			: "",
 			(long long)run->pid);
 	return layout_cell(l, "%s", run->tag);
 }

@@ -62,7 +62,8 @@ print_figures(const struct store_run *run)
 	if (isnan(run->valid_rows))
 		return RS_OK;
 	return output_printf("%-10s %s rows   logloss %s   auc %s\n", "valid",
-		layout_count(rows, (int64_t)run->valid_rows), layout_figure(logloss, run->logloss, 6),
+		layout_count(rows, (int64_t)run->valid_rows), layout_figure(logloss, run->logloss,
+		6),
 		layout_figure(auc, run->auc, 6));
 }
 
@@ -71,12 +72,14 @@ print_summary(const struct runs_call *call, const struct store_run *run)
 {
 	char took[32];
 
-	RS_TRY(output_printf("%-10s %s   %s   %s   took %s\n", "run", run->name, run->status, run->started,
+	RS_TRY(output_printf("%-10s %s   %s   %s   took %s\n", "run", run->name, run->status,
+		run->started,
 		layout_took(took, run->seconds)));
 	RS_TRY(output_printf("%-10s %s   %s\n", "model", run->model, run->directory));
 	RS_TRY(print_line("spec", run->spec_path));
 	RS_TRY(print_line("command", run->command_line));
-	RS_TRY(output_printf("%-10s version %s   seed %lld   threads %lld   pid %lld\n", "program", run->version,
+	RS_TRY(output_printf("%-10s version %s   seed %lld   threads %lld   pid %lld\n", "program",
+		run->version,
 		(long long)run->seed, (long long)run->threads, (long long)run->pid));
 	RS_TRY(print_figures(run));
 	RS_TRY(print_line("tag", run->tag));
@@ -123,7 +126,8 @@ json_part(struct json *j, const struct runs_call *call, int64_t run, enum store_
 	for (size_t i = 0; i < table.n_rows; i++) {
 		json_open(j, NULL, '{');
 		for (size_t c = 0; c < table.n_columns; c++)
-			json_cell(j, table.name[c], table.cell[i * table.n_columns + c], table.is_number[c]);
+			json_cell(j, table.name[c], table.cell[i * table.n_columns + c],
+				table.is_number[c]);
 		json_close(j);
 	}
 	json_close(j);

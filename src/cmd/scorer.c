@@ -79,7 +79,8 @@ open_model(struct scorer *s)
 	char *directory;
 
 	RS_TRY(model_files_resolve(s->options.model, &directory, &version));
-	enum rs_status status = checkpoint_load(directory, version, &options, &s->model, NULL, &version);
+	enum rs_status status = checkpoint_load(directory, version, &options, &s->model, NULL,
+		&version);
 	if (status == RS_OK)
 		status = checkpoint_spec(directory, version, &s->spec);
 	free(directory);
@@ -196,7 +197,8 @@ open_file(struct scorer *s)
 	RS_TRY(source_open(name, &s->source));
 	RS_TRY(fill(s, PIECE));
 	if (s->text.n > 0)
-		RS_TRY(parser_layout_make(&s->schema, s->options.purpose, name, s->text.data, s->text.n,
+		RS_TRY(parser_layout_make(&s->schema, s->options.purpose, name, s->text.data,
+			s->text.n,
 			&s->layout, &skip, &lines));
 	s->begin = skip;
 	s->offset = skip;
@@ -262,7 +264,8 @@ check_tally(const struct scorer *s)
 
 	if (limit < 0 || s->tally.skipped <= (uint64_t)limit || s->options.keep_bad_rows)
 		return RS_OK;
-	rs_fail(RS_EDATA, "%ju bad rows so far, data.max_bad_rows is %jd", (uintmax_t)s->tally.skipped,
+	rs_fail(RS_EDATA, "%ju bad rows so far, data.max_bad_rows is %jd",
+		(uintmax_t)s->tally.skipped,
 		(intmax_t)limit);
 	return rs_hint("look at the warnings above");
 }
@@ -271,7 +274,8 @@ static enum rs_status
 parse_piece(struct scorer *s, size_t n)
 {
 	const struct parser_span span = {
-		.file = source_name(s->source), .layout = s->layout, .text = s->text.data + s->begin,
+		.file = source_name(s->source), .layout = s->layout, .text = s->text.data
+			+ s->begin,
 		.n = n, .line = s->line, .offset = s->offset,
 	};
 

@@ -59,7 +59,8 @@ prepare(struct store *s, sqlite3_stmt **out, const char *text, const char *types
 		if (type == 'i')
 			code = sqlite3_bind_int64(*out, i, va_arg(arguments, int64_t));
 		else if (type == 's')
-			code = sqlite3_bind_text(*out, i, va_arg(arguments, const char *), -1, SQLITE_TRANSIENT);
+			code = sqlite3_bind_text(*out, i, va_arg(arguments, const char *), -1,
+				SQLITE_TRANSIENT);
 		else
 			code = bind_double(*out, i, va_arg(arguments, double));
 	}

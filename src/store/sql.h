@@ -26,7 +26,8 @@ extern const char *const sql_schema[];
 enum rs_status sql_fail(const struct store *s, int code);
 enum rs_status sql_script(struct store *s, const char *text);
 enum rs_status sql_run(struct store *s, const char *text, const char *types, ...);
-enum rs_status sql_query(struct store *s, sqlite3_stmt **out, const char *text, const char *types, ...);
+enum rs_status sql_query(struct store *s, sqlite3_stmt **out, const char *text, const char *types,
+	...);
 /* 1 when there is a row. */
 int sql_next(sqlite3_stmt *statement);
 enum rs_status sql_end(struct store *s, sqlite3_stmt *statement);

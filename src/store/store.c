@@ -49,7 +49,8 @@ check_ours(struct store *s, int64_t *version)
 	RS_TRY(sql_int(s, "SELECT count(*) FROM sqlite_master", &n_objects));
 	const int is_empty = id == 0 && *version == 0 && n_objects == 0;
 	if (id != APPLICATION_ID && !is_empty)
-		return rs_fail(RS_EDATA, "'%s' is a database of another program, not a run database", s->path);
+		return rs_fail(RS_EDATA, "'%s' is a database of another program, not a run "
+			"database", s->path);
 	if (*version > newest_version())
 		return rs_fail(RS_EPROTOCOL, "run database '%s' has version %" PRId64
 			", this program knows up to %" PRId64, s->path, *version, newest_version());
@@ -90,10 +91,13 @@ prepare_file(struct store *s)
 	RS_TRY(sql_finish(s, check_ours(s, &version)));
 	if (s->read_only) {
 		if (version == 0)
-			return rs_fail(RS_ENOINPUT, "run database '%s' is empty: no run was recorded yet", s->path);
+			return rs_fail(RS_ENOINPUT,
+				"run database '%s' is empty: no run was recorded yet", s->path);
 		if (version < newest_version())
-			return rs_fail(RS_EPROTOCOL, "run database '%s' has version %" PRId64 ", wanted %" PRId64
-				" (the next training run upgrades it)", s->path, version, newest_version());
+			return rs_fail(RS_EPROTOCOL,
+				"run database '%s' has version %" PRId64 ", wanted %" PRId64
+				" (the next training run upgrades it)", s->path, version,
+				newest_version());
 		return RS_OK;
 	}
 	RS_TRY(use_wal(s));
@@ -141,7 +145,8 @@ open_file(struct store *s, const char *path, int busy_ms)
 		return rs_fail(RS_ENOINPUT, "there is no run database '%s'", path);
 	if (!s->read_only)
 		RS_TRY(make_parent(path));
-	const int flags = s->read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
+	const int flags = s->read_only ? SQLITE_OPEN_READONLY
+		: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
 	const int code = sqlite3_open_v2(path, &s->db, flags | SQLITE_OPEN_FULLMUTEX, NULL);
 	if (code != SQLITE_OK)
 		return sql_fail(s, code);
@@ -188,11 +193,13 @@ add_spec_params(struct store *s, int64_t run, const char *text)
 {
 	char section[256] = "", key[512], value[4096];
 
-	for (const char *line = text; *line != '\0'; line += strcspn(line, "\n"), line += *line == '\n') {
+	for (const char *line = text; *line != '\0'; line += strcspn(line, "\n"),
+		line += *line == '\n') {
 		const int length = (int)strcspn(line, "\n");
 		const char *equals = memchr(line, '=', (size_t)length);
 		if (line[0] == '[') {
-			snprintf(section, sizeof section, "%.*s", (int)strcspn(line + 1, "]\n"), line + 1);
+			snprintf(section, sizeof section, "%.*s", (int)strcspn(line + 1, "]\n"),
+				line + 1);
 		} else if (equals != NULL && line[0] != '#' && line[0] != ';') {
 			const char *v = equals + 1 + strspn(equals + 1, " \t");
 			int n_key = (int)(equals - line);
@@ -212,13 +219,18 @@ insert_run(struct store *s, const struct store_run_start *start, int64_t *run)
 	struct process_identity self;
 
 	process_self(&self);
-	RS_TRY(sql_run(s, "INSERT INTO runs (model, directory, spec_path, spec_text, command_line, version, "
-		"tag, note, seed, threads, started_ms, host, boot, process_space, pid, process_start) "
+	RS_TRY(sql_run(s, "INSERT INTO runs (model, directory, spec_path, spec_text, "
+		"command_line, version, "
+		"tag, note, seed, threads, started_ms, host, boot, process_space, pid, "
+		"process_start) "
 		"VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)", "ssssssssiiisssii",
-		text_or_empty(start->model), text_or_empty(start->directory), text_or_empty(start->spec_path),
+		text_or_empty(start->model), text_or_empty(start->directory),
+		text_or_empty(start->spec_path),
 		text_or_empty(start->spec_text), text_or_empty(start->command_line),
-		text_or_empty(start->version), text_or_empty(start->tag), text_or_empty(start->note),
-		start->seed, start->threads, now_ms(), self.host, self.boot, self.space, self.pid, self.start));
+		text_or_empty(start->version), text_or_empty(start->tag),
+		text_or_empty(start->note),
+		start->seed, start->threads, now_ms(), self.host, self.boot, self.space, self.pid,
+		self.start));
 	*run = sqlite3_last_insert_rowid(s->db);
 	return add_spec_params(s, *run, text_or_empty(start->spec_text));
 }
@@ -233,7 +245,8 @@ store_run_begin(struct store *s, const struct store_run_start *start, int64_t *r
 enum rs_status
 store_run_end(struct store *s, int64_t run, const char *status, int64_t rows, const char *message)
 {
-	return sql_run(s, "UPDATE runs SET status = ?, rows = ?, message = ?, ended_ms = ? WHERE run = ?",
+	return sql_run(s, "UPDATE runs SET status = ?, rows = ?, message = ?, ended_ms = ? WHERE "
+		"run = ?",
 		"sisii", status, rows, text_or_empty(message), now_ms(), run);
 }
 
@@ -253,10 +266,12 @@ value_flag(double value)
 }
 
 enum rs_status
-store_metric(struct store *s, int64_t run, const char *key, int64_t epoch, int64_t step, int64_t rows,
+store_metric(struct store *s, int64_t run, const char *key, int64_t epoch, int64_t step,
+	int64_t rows,
 	double value)
 {
-	return sql_run(s, "INSERT OR REPLACE INTO metrics (run, key, epoch, step, rows, value, text, time_ms) "
+	return sql_run(s, "INSERT OR REPLACE INTO metrics (run, key, epoch, step, rows, value, "
+		"text, time_ms) "
 		"VALUES (?,?,?,?,?,?,?,?)", "isiiidsi",
 		run, key, epoch, step, rows, value, value_flag(value), now_ms());
 }
@@ -272,7 +287,8 @@ enum rs_status
 store_placement(struct store *s, int64_t run, const char *mode, const char *lookup,
 	const char *reducer, const char *kernel, const char *reason)
 {
-	return sql_run(s, "INSERT OR REPLACE INTO placements (run, mode, lookup, reducer, kernel, reason) "
+	return sql_run(s, "INSERT OR REPLACE INTO placements (run, mode, lookup, reducer, "
+		"kernel, reason) "
 		"VALUES (?,?,?,?,?,?)", "isssss", run, text_or_empty(mode), text_or_empty(lookup),
 		text_or_empty(reducer), text_or_empty(kernel), text_or_empty(reason));
 }
@@ -280,7 +296,8 @@ store_placement(struct store *s, int64_t run, const char *mode, const char *look
 enum rs_status
 store_artifact(struct store *s, int64_t run, const char *kind, const char *path, int64_t bytes)
 {
-	return sql_run(s, "INSERT INTO artifacts (run, time_ms, kind, path, bytes) VALUES (?,?,?,?,?)",
+	return sql_run(s, "INSERT INTO artifacts (run, time_ms, kind, path, bytes) VALUES "
+		"(?,?,?,?,?)",
 		"iissi", run, now_ms(), kind, path, bytes);
 }
 
@@ -290,8 +307,10 @@ store_ledger(struct store *s, int64_t run, const struct store_ledger *row)
 	char hash[17];
 
 	snprintf(hash, sizeof hash, "%016" PRIx64, row->content_hash);
-	return sql_run(s, "INSERT OR REPLACE INTO ledger (run, file, content_hash, range_begin, range_end, "
-		"attempt, rows_read, rows_trained, rows_skipped) VALUES (?,?,?,?,?,?,?,?,?)", "issiiiiii",
+	return sql_run(s, "INSERT OR REPLACE INTO ledger (run, file, content_hash, range_begin, "
+		"range_end, "
+		"attempt, rows_read, rows_trained, rows_skipped) VALUES (?,?,?,?,?,?,?,?,?)",
+		"issiiiiii",
 		run, row->file, hash, (int64_t)row->begin, (int64_t)row->end, row->attempt,
 		row->rows_read, row->rows_trained, row->rows_skipped);
 }

@@ -33,16 +33,19 @@ struct store_run_start {
  * (the resolved spec) becomes a parameter "section.key". */
 enum rs_status store_run_begin(struct store *s, const struct store_run_start *start, int64_t *run);
 /* status: ok partial diverged failed interrupted rejected */
-enum rs_status store_run_end(struct store *s, int64_t run, const char *status, int64_t rows, const char *message);
+enum rs_status store_run_end(struct store *s, int64_t run, const char *status, int64_t rows,
+	const char *message);
 enum rs_status store_param(struct store *s, int64_t run, const char *key, const char *value);
 /* epoch 0: not of an epoch.  Keys with a meaning to the commands: at epoch 0 the
  * figures of the weights that were kept: valid.auc, valid.logloss, valid.rows,
  * valid.positives, train.loss; the same keys at epoch 1, 2, ... for its course. */
-enum rs_status store_metric(struct store *s, int64_t run, const char *key, int64_t epoch, int64_t step, int64_t rows, double value);
+enum rs_status store_metric(struct store *s, int64_t run, const char *key, int64_t epoch,
+	int64_t step, int64_t rows, double value);
 enum rs_status store_warning(struct store *s, int64_t run, const char *text);
 enum rs_status store_placement(struct store *s, int64_t run, const char *mode, const char *lookup,
 	const char *reducer, const char *kernel, const char *reason);
-enum rs_status store_artifact(struct store *s, int64_t run, const char *kind, const char *path, int64_t bytes);
+enum rs_status store_artifact(struct store *s, int64_t run, const char *kind, const char *path,
+	int64_t bytes);
 
 struct store_ledger {
 	const char *file;
@@ -72,7 +75,8 @@ struct store_filter {                                  /* NULL or 0: no limit   
 };
 
 /* *out holds the runs, newest first; free with store_runs_free. */
-enum rs_status store_runs(struct store *s, const struct store_filter *filter, struct store_run **out, size_t *n);
+enum rs_status store_runs(struct store *s, const struct store_filter *filter,
+	struct store_run **out, size_t *n);
 void store_runs_free(struct store_run *run, size_t n);
 /* By "r0007", "7", a tag (its newest run) or "last"; RS_EUSAGE with the nearest. */
 enum rs_status store_run_find(struct store *s, const char *name, struct store_run *out);
@@ -88,7 +92,8 @@ struct store_table {
 	char **cell;                                   /* [n_rows, n_columns]         */
 	int   *is_number;                              /* [n_columns]                 */
 };
-enum rs_status store_part(struct store *s, int64_t run, enum store_part part, struct store_table *out);
+enum rs_status store_part(struct store *s, int64_t run, enum store_part part,
+	struct store_table *out);
 void store_table_free(struct store_table *table);
 
 /* Changing: the run and all that belongs to it; the tag ("" takes it away). */

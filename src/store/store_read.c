@@ -30,9 +30,11 @@ static const char run_query[] =
 	"SELECT printf('r%04d', r.run), r.status, r.model, r.directory, r.spec_path, r.spec_text,"
 	" r.command_line, r.version, r.tag, r.note, r.message,"
 	" strftime('%Y-%m-%dT%H:%M:%SZ', r.started_ms / 1000, 'unixepoch'),"
-	" (r.ended_ms - r.started_ms) / 1000.0, " FIGURE("valid.auc") ", " FIGURE("valid.logloss") ", "
+	" (r.ended_ms - r.started_ms) / 1000.0, " FIGURE("valid.auc") ", "
+	"" FIGURE("valid.logloss") ", "
 	FIGURE("valid.rows") ", " FIGURE("valid.positives") ","
-	" r.run, ifnull(r.rows, -1), (SELECT ifnull(sum(l.rows_skipped), 0) FROM ledger l WHERE l.run = r.run),"
+	" r.run, ifnull(r.rows, -1), (SELECT ifnull(sum(l.rows_skipped), 0) FROM ledger l WHERE "
+	"l.run = r.run),"
 	" r.seed, r.threads, r.pid, r.host, r.boot, r.process_space, r.process_start"
 	" FROM runs r WHERE (?1 IS NULL OR r.tag = ?1) AND (?2 IS NULL OR r.model = ?2)"
 	" AND (?3 < 0 OR r.run = ?3) ORDER BY r.run DESC";
@@ -40,7 +42,8 @@ static const char run_query[] =
 static double
 column_figure(sqlite3_stmt *statement, int i)
 {
-	return sqlite3_column_type(statement, i) == SQLITE_NULL ? NAN : sqlite3_column_double(statement, i);
+	return sqlite3_column_type(statement, i) == SQLITE_NULL ? NAN
+		: sqlite3_column_double(statement, i);
 }
 
 static const char *
@@ -117,13 +120,15 @@ compare_figure(double a, double b)
 static int
 by_auc(const void *a, const void *b)
 {
-	return compare_figure(((const struct store_run *)a)->auc, ((const struct store_run *)b)->auc);
+	return compare_figure(((const struct store_run *)a)->auc,
+		((const struct store_run *)b)->auc);
 }
 
 static int
 by_logloss(const void *a, const void *b)
 {
-	return compare_figure(-((const struct store_run *)a)->logloss, -((const struct store_run *)b)->logloss);
+	return compare_figure(-((const struct store_run *)a)->logloss,
+		-((const struct store_run *)b)->logloss);
 }
 
 static int
@@ -136,7 +141,8 @@ by_rows(const void *a, const void *b)
 static int
 by_took(const void *a, const void *b)
 {
-	return compare_figure(((const struct store_run *)a)->seconds, ((const struct store_run *)b)->seconds);
+	return compare_figure(((const struct store_run *)a)->seconds,
+		((const struct store_run *)b)->seconds);
 }
 
 static int
@@ -150,7 +156,8 @@ static const struct sort_row {
 	const char *name;
 	int (*compare)(const void *a, const void *b);
 } sort_table[] = {
-	{ "auc", by_auc }, { "logloss", by_logloss }, { "rows", by_rows }, { "took", by_took }, { "run", by_run },
+	{ "auc", by_auc }, { "logloss", by_logloss }, { "rows", by_rows }, { "took", by_took },
+		{ "run", by_run },
 };
 
 static const char *const status_table[] = {
@@ -165,7 +172,8 @@ find_sort(const char *name, const struct sort_row **out)
 		if (strcmp(sort_table[i].name, name) == 0)
 			*out = &sort_table[i];
 	if (name != NULL && *out == NULL)
-		return rs_fail(RS_EUSAGE, "cannot sort runs by '%s', wanted auc, logloss, rows, took or run", name);
+		return rs_fail(RS_EUSAGE, "cannot sort runs by '%s', wanted auc, logloss, rows, "
+			"took or run", name);
 	return RS_OK;
 }
 
@@ -177,7 +185,8 @@ check_status(const char *name)
 			return RS_OK;
 	if (name == NULL)
 		return RS_OK;
-	return rs_fail(RS_EUSAGE, "no run has the status '%s', wanted running, ok, partial, diverged, failed, "
+	return rs_fail(RS_EUSAGE, "no run has the status '%s', wanted running, ok, partial, "
+		"diverged, failed, "
 		"interrupted, lost or rejected", name);
 }
 
@@ -210,7 +219,8 @@ read_runs(sqlite3_stmt *statement, const struct store_filter *filter, struct run
 		RS_TRY(list_grow(list));
 		list->n++;
 		RS_TRY(read_run(statement, &list->run[list->n - 1]));
-		if (filter->status != NULL && strcmp(list->run[list->n - 1].status, filter->status) != 0)
+		if (filter->status != NULL && strcmp(list->run[list->n - 1].status,
+			filter->status) != 0)
 			store_run_free(&list->run[--list->n]);
 	}
 	return RS_OK;
@@ -290,11 +300,14 @@ static const char *const part_query[] = {
 	[STORE_PARAMS] = "SELECT key, value FROM params WHERE run = ? ORDER BY key",
 	[STORE_METRICS] = "SELECT key, epoch, step, rows, value, text FROM metrics WHERE run = ?"
 		" ORDER BY epoch = 0, epoch, step, key",
-	[STORE_WARNINGS] = "SELECT strftime('%Y-%m-%dT%H:%M:%SZ', time_ms / 1000, 'unixepoch') AS time, text"
+	[STORE_WARNINGS] = "SELECT strftime('%Y-%m-%dT%H:%M:%SZ', time_ms / 1000, 'unixepoch') "
+	"AS time, text"
 		" FROM warnings WHERE run = ? ORDER BY id",
-	[STORE_PLACEMENTS] = "SELECT mode, lookup, reducer, kernel, reason FROM placements WHERE run = ?",
+	[STORE_PLACEMENTS] = "SELECT mode, lookup, reducer, kernel, reason FROM placements WHERE "
+	"run = ?",
 	[STORE_ARTIFACTS] = "SELECT kind, path, bytes FROM artifacts WHERE run = ? ORDER BY id",
-	[STORE_LEDGER] = "SELECT file, content_hash, range_begin, range_end, attempt, rows_read, rows_trained,"
+	[STORE_LEDGER] = "SELECT file, content_hash, range_begin, range_end, attempt, rows_read, "
+	"rows_trained,"
 		" rows_skipped FROM ledger WHERE run = ? ORDER BY file, range_begin, attempt",
 };
 
@@ -310,7 +323,8 @@ copy_cell(sqlite3_stmt *statement, int i, char **out, int *is_number)
 		*is_number = 1;
 	/* SQLite prints 15 digits; ours read back to the same value. */
 	if (type == SQLITE_FLOAT)
-		return memory_strdup(number_print_double(text, sqlite3_column_double(statement, i)), out);
+		return memory_strdup(number_print_double(text, sqlite3_column_double(statement, i)),
+			out);
 	return memory_strdup(column_text(statement, i), out);
 }
 
@@ -332,13 +346,15 @@ read_part(sqlite3_stmt *statement, struct store_table *table)
 			RS_TRY(size_mul(capacity, sizeof *table->cell, &bytes));
 			char **cell = realloc(table->cell, bytes);
 			if (cell == NULL)
-				return rs_fail(RS_ERESOURCE, "out of memory for %zu cells", capacity);
+				return rs_fail(RS_ERESOURCE, "out of memory for %zu cells",
+					capacity);
 			table->cell = cell;
 		}
 		memset(table->cell + used, 0, table->n_columns * sizeof *table->cell);
 		table->n_rows++;
 		for (size_t i = 0; i < table->n_columns; i++)
-			RS_TRY(copy_cell(statement, (int)i, &table->cell[used + i], &table->is_number[i]));
+			RS_TRY(copy_cell(statement, (int)i, &table->cell[used + i],
+				&table->is_number[i]));
 	}
 	return RS_OK;
 }

@@ -61,7 +61,8 @@ the_standard_error_is_that_of_hanley_and_mcneil(void **state)
 	(void)state;
 	const struct store_run run = { .auc = 0.893, .valid_rows = 109, .valid_positives = 51 };
 	const struct store_run exact = { .auc = 1, .valid_rows = 109, .valid_positives = 51 };
-	const struct store_run unknown = { .auc = 0.893, .valid_rows = NAN, .valid_positives = NAN };
+	const struct store_run unknown = { .auc = 0.893, .valid_rows = NAN, .valid_positives =
+		NAN };
 	assert_true(fabs(runs_auc_range(&run, &exact) / 1.96 - 0.032) < 0.001);
 	assert_true(isnan(runs_auc_range(&run, &unknown)));
 }

@@ -41,7 +41,8 @@ teardown(void **state)
 
 static const struct store_run_start start = {
 	.model = "deepfm", .directory = "model/ctr", .spec_path = "ctr.ini",
-	.spec_text = "[model]\ntype = deepfm\n# a comment = no key\n[train]\nlearning_rate=0.01\n[field C1]\n  \nbuckets = 8\n",
+	.spec_text = "[model]\ntype = deepfm\n# a comment = no "
+	"key\n[train]\nlearning_rate=0.01\n[field C1]\n  \nbuckets = 8\n",
 	.command_line = "recsys-train train ctr.ini", .version = "0.1.0", .tag = "prod",
 	.seed = 7, .threads = 2,
 };
@@ -113,7 +114,8 @@ a_run_is_recorded_with_all_its_parts(void **state)
 	assert_int_equal(store_metric(s, run, "valid.auc", 0, 10, 88, 0.7), RS_OK);
 	assert_int_equal(store_metric(s, run, "valid.logloss", 0, 10, 88, NAN), RS_OK);
 	assert_int_equal(store_warning(s, run, "12 rows skipped"), RS_OK);
-	assert_int_equal(store_placement(s, run, "local", "local", "shm", "cpu", "all fits"), RS_OK);
+	assert_int_equal(store_placement(s, run, "local", "local", "shm", "cpu", "all fits"),
+		RS_OK);
 	assert_int_equal(store_artifact(s, run, "model", "model/ctr/v000001", 4096), RS_OK);
 	assert_int_equal(store_ledger(s, run, &ledger), RS_OK);
 	assert_int_equal(store_run_end(s, run, "partial", 88, "12 rows skipped"), RS_OK);
@@ -137,8 +139,10 @@ a_run_is_recorded_with_all_its_parts(void **state)
 	store_table_free(&table);
 	store_close(s);
 	assert_int_equal(query_int("SELECT count(*) FROM v_metrics WHERE run = 'r0001'"), 3);
-	assert_int_equal(query_int("SELECT count(*) FROM v_metrics WHERE value IS NULL AND text = 'NaN'"), 1);
-	assert_int_equal(query_int("SELECT auc = 0.7 AND logloss IS NULL AND skipped = 12 FROM v_runs"), 1);
+	assert_int_equal(query_int("SELECT count(*) FROM v_metrics WHERE value IS NULL AND text "
+		"= 'NaN'"), 1);
+	assert_int_equal(query_int("SELECT auc = 0.7 AND logloss IS NULL AND skipped = 12 FROM "
+		"v_runs"), 1);
 }
 
 static void
@@ -191,7 +195,8 @@ B107_32_first_starts_at_once_all_succeed(void **state)
 		close(gate[1]);
 		if (read(gate[0], &byte, 1) != 0)
 			_exit(9);
-		if (store_open(path, 0, 20000, &s) != RS_OK || store_run_begin(s, &start, &run) != RS_OK
+		if (store_open(path, 0, 20000, &s) != RS_OK || store_run_begin(s, &start,
+			&run) != RS_OK
 			|| store_run_end(s, run, "ok", 1, "") != RS_OK) {
 			fprintf(stderr, "%s\n", rs_failure()->text);
 			_exit(1);
@@ -217,7 +222,8 @@ B109_a_run_whose_process_is_gone_is_lost(void **state)
 	if (child == 0) {
 		struct store *s;
 		int64_t run;
-		_exit(store_open(path, 0, 2000, &s) != RS_OK || store_run_begin(s, &start, &run) != RS_OK);
+		_exit(store_open(path, 0, 2000, &s) != RS_OK || store_run_begin(s, &start,
+			&run) != RS_OK);
 	}
 	int status;
 	assert_int_equal(waitpid(child, &status, 0), child);
@@ -284,7 +290,8 @@ files_that_are_not_ours_are_refused_and_left_alone(void **state)
 	struct store *s;
 	char *text;
 	size_t n;
-	static const char prose[] = "this is no database, it only has a long enough first line of text\n";
+	static const char prose[] = "this is no database, it only has a long enough first line "
+		"of text\n";
 	assert_int_equal(file_replace(path, prose, sizeof prose - 1), RS_OK);
 	assert_int_equal(store_open(path, 0, 100, &s), RS_EDATA);
 	assert_int_equal(file_read(path, 4096, &text, &n), RS_OK);
@@ -370,8 +377,10 @@ runs_are_filtered_sorted_and_cut(void **state)
 	}
 	struct store_run *run;
 	size_t n;
-	assert_int_equal(store_runs(s, &(struct store_filter){ .sort = "beauty" }, &run, &n), RS_EUSAGE);
-	assert_int_equal(store_runs(s, &(struct store_filter){ .status = "done" }, &run, &n), RS_EUSAGE);
+	assert_int_equal(store_runs(s, &(struct store_filter){ .sort = "beauty" }, &run, &n),
+		RS_EUSAGE);
+	assert_int_equal(store_runs(s, &(struct store_filter){ .status = "done" }, &run, &n),
+		RS_EUSAGE);
 	store_close(s);
 }
 
