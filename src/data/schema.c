@@ -1,0 +1,117 @@
+/* The schema of a spec: dense columns, id columns and their tables. */
+#include "data/schema.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+static int
+field_is_dense(const struct field_settings *f)
+{
+	return f->type == FIELD_NUMERIC && f->transform != TRANSFORM_BUCKETIZE;
+}
+
+/* Boundaries that the first pass has not found yet count as the quantiles asked for. */
+static uint64_t
+field_buckets(const struct field_settings *f)
+{
+	if (f->type != FIELD_NUMERIC)
+		return f->buckets > 0 ? (uint64_t)f->buckets : 1;
+	if (f->boundaries.n > 0)
+		return (uint64_t)f->boundaries.n + 1;
+	return f->quantiles > 0 ? (uint64_t)f->quantiles : 1;
+}
+
+static size_t
+field_dim(const struct settings *s, const struct field_settings *f)
+{
+	const int64_t dim = f->dim > 0 ? f->dim : s->embedding.dim;
+
+	return dim > 0 ? (size_t)dim : 1;
+}
+
+static void
+schema_add_table(struct schema *schema, struct schema_field *field)
+{
+	schema->table[schema->n_tables] = (struct schema_table){
+		.name = field->name, .buckets = field_buckets(field->settings), .dim = field->dim,
+		.settings = field->settings,
+	};
+	field->table = schema->n_tables++;
+}
+
+static void
+schema_add_field(struct schema *schema, size_t i)
+{
+	struct schema_field *field = &schema->field[i];
+	const struct field_settings *f = &schema->settings->field[i];
+
+	*field = (struct schema_field){
+		.settings = f, .name = f->name, .is_dense = field_is_dense(f),
+		.dim = field_dim(schema->settings, f),
+		.single = f->type == FIELD_CATEGORICAL || f->type == FIELD_NUMERIC,
+	};
+	if (field->is_dense) {
+		field->index = schema->K;
+		schema->dense_field[schema->K++] = i;
+		return;
+	}
+	field->index = schema->F;
+	schema->column_field[schema->F++] = i;
+	if (f->share == NULL || *f->share == '\0')
+		schema_add_table(schema, field);
+}
+
+static enum rs_status
+schema_share(struct schema *schema, struct schema_field *field)
+{
+	for (size_t i = 0; i < schema->n_fields; i++) {
+		const struct schema_field *owner = &schema->field[i];
+
+		if (owner == field || owner->is_dense || strcmp(owner->name, field->settings->share) != 0 ||
+		    (owner->settings->share != NULL && *owner->settings->share != '\0'))
+			continue;
+		field->table = owner->table;
+		field->dim = owner->dim;
+		return RS_OK;
+	}
+	return rs_fail_at(RS_ESPEC, field->settings->file, field->settings->line, 0,
+		"field '%s' shares the table of '%s', which has none of its own", field->name,
+		field->settings->share);
+}
+
+enum rs_status
+schema_build(const struct settings *settings, struct schema *out)
+{
+	const size_t n = settings->n_fields;
+	enum rs_status status;
+
+	*out = (struct schema){ .settings = settings, .n_fields = n };
+	status = memory_alloc(n + 1, sizeof *out->field, &out->field);
+	if (status == RS_OK)
+		status = memory_alloc(n + 1, sizeof *out->table, &out->table);
+	if (status == RS_OK)
+		status = memory_alloc(n + 1, sizeof *out->column_field, &out->column_field);
+	if (status == RS_OK)
+		status = memory_alloc(n + 1, sizeof *out->dense_field, &out->dense_field);
+	for (size_t i = 0; status == RS_OK && i < n; i++)
+		schema_add_field(out, i);
+	for (size_t i = 0; status == RS_OK && i < n; i++)
+		if (!out->field[i].is_dense && out->field[i].settings->share != NULL &&
+		    *out->field[i].settings->share != '\0')
+			status = schema_share(out, &out->field[i]);
+	if (status != RS_OK)
+		schema_free(out);
+	return status;
+}
+
+void
+schema_free(struct schema *schema)
+{
+	free(schema->field);
+	free(schema->table);
+	free(schema->column_field);
+	free(schema->dense_field);
+	memset(schema, 0, sizeof *schema);
+}
