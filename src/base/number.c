@@ -269,7 +269,8 @@ format_decimal(char out[32], int negative, uint64_t m, int k, int n_digits)
 			memcpy(out, at + 1, (size_t)n - 1);
 			out += n - 1;
 		}
-		snprintf(out, 8, "e%c%02u", exponent < 0 ? '-' : '+', (unsigned)abs(exponent) % 100);
+		snprintf(
+			out, 8, "e%c%02u", exponent < 0 ? '-' : '+', (unsigned)abs(exponent) % 100);
 		return;
 	}
 	for (int place = exponent < 0 ? 0 : exponent; place >= 0 || exponent - place < n; place--) {

@@ -5,6 +5,7 @@ librs_a_SOURCES += \
 	src/base/log.c src/base/log.h \
 	src/base/memory.c src/base/memory.h \
 	src/base/number.c src/base/number.h \
+	src/base/quota.c src/base/quota.h \
 	src/base/rng.c src/base/rng.h \
 	src/base/status.c src/base/status.h \
 	src/base/thread.c src/base/thread.h

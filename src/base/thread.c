@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <sched.h>
@@ -15,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
-#include "base/number.h"
+#include "base/quota.h"
 
 #define BARRIER_SPIN_NS ((int64_t)2000000)
 
@@ -35,131 +34,11 @@ affinity_count(void)
 	return n > 0 ? n : 1;
 }
 
-/* First word of text that is a whole number; 0 on success. */
-static int
-take_number(const char **text, int64_t *out)
-{
-	const size_t n = strcspn(*text, " \n");
-
-	if (!number_i64(*text, n, out))
-		return -1;
-	*text += n + ((*text)[n] != '\0');
-	return 0;
-}
-
-/* Reads up to two numbers of a cgroup file; text that is no number ("max") is -1. */
-static int
-read_numbers(const char *directory, const char *name, int64_t out[2])
-{
-	char        path[PATH_MAX], text[128];
-	const char *at = text;
-	ssize_t     n;
-	int         fd;
-
-	if (snprintf(path, sizeof(path), "%s/%s", directory, name) >= (int)sizeof(path))
-		return -1;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return -1;
-	text[n] = '\0';
-	out[0] = out[1] = -1;
-	if (take_number(&at, &out[0]) == 0)
-		(void)take_number(&at, &out[1]);
-	return 0;
-}
-
-static size_t
-quota_of_directory(const char *directory)
-{
-	int64_t v[2], period[2];
-
-	if (read_numbers(directory, "cpu.max", v) == 0) {
-		if (v[0] > 0 && v[1] > 0)
-			return (size_t)((v[0] + v[1] - 1) / v[1]);
-		return SIZE_MAX;
-	}
-	if (read_numbers(directory, "cpu.cfs_quota_us", v) == 0 && v[0] > 0 &&
-	    read_numbers(directory, "cpu.cfs_period_us", period) == 0 && period[0] > 0)
-		return (size_t)((v[0] + period[0] - 1) / period[0]);
-	return SIZE_MAX;
-}
-
-/* The smallest quota from the group up to the root: an ancestor's binds too. */
-static size_t
-quota_of_path(const char *mount, const char *group)
-{
-	char   path[PATH_MAX];
-	size_t n = SIZE_MAX;
-	char  *slash;
-
-	if (snprintf(path, sizeof(path), "%s%s", mount, group) >= (int)sizeof(path))
-		return SIZE_MAX;
-	for (;;) {
-		const size_t here = quota_of_directory(path);
-
-		n = here < n ? here : n;
-		slash = strrchr(path, '/');
-		if (strlen(path) <= strlen(mount) || slash == NULL || slash < path + strlen(mount))
-			break;
-		*slash = '\0';
-	}
-	return n;
-}
-
-/* Line of /proc/self/cgroup: "0::/group" (v2) or "4:cpu,cpuacct:/group" (v1). */
-static size_t
-quota_of_line(char *line)
-{
-	char *controllers = strchr(line, ':'), *group;
-
-	if (controllers == NULL || (group = strchr(controllers + 1, ':')) == NULL)
-		return SIZE_MAX;
-	*group++ = '\0';
-	controllers++;
-	if (controllers[0] == '\0')
-		return quota_of_path("/sys/fs/cgroup", group);
-	if (strcmp(controllers, "cpu") == 0 || strncmp(controllers, "cpu,", 4) == 0 ||
-	    strstr(controllers, ",cpu,") != NULL)
-		return quota_of_path("/sys/fs/cgroup/cpu", group);
-	return SIZE_MAX;
-}
-
-static size_t
-cgroup_count(void)
-{
-	/* A container sees its own group at the root, whatever its path says. */
-	size_t n = quota_of_directory("/sys/fs/cgroup");
-	size_t v1 = quota_of_directory("/sys/fs/cgroup/cpu");
-	char   text[4096], *line, *next;
-	int    fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
-	ssize_t got;
-
-	n = v1 < n ? v1 : n;
-	if (fd < 0)
-		return n;
-	got = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[got > 0 ? got : 0] = '\0';
-	for (line = text; *line != '\0'; line = next) {
-		size_t here;
-
-		next = line + strcspn(line, "\n");
-		if (*next != '\0')
-			*next++ = '\0';
-		here = quota_of_line(line);
-		n = here < n ? here : n;
-	}
-	return n;
-}
-
 size_t
 thread_auto_count(const char **why)
 {
-	const size_t affinity = affinity_count(), quota = cgroup_count();
+	const size_t affinity = affinity_count(),
+		     quota = quota_count("/proc/self/cgroup", "/sys/fs/cgroup");
 
 	*why = quota < affinity ? "cgroup" : "affinity";
 	if (quota < affinity)

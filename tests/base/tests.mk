@@ -6,6 +6,7 @@ check_PROGRAMS += \
 	tests/base/log_test \
 	tests/base/memory_test \
 	tests/base/number_test \
+	tests/base/quota_test \
 	tests/base/rng_test \
 	tests/base/status_test \
 	tests/base/thread_test
