@@ -4,6 +4,7 @@
 #define CMD_COMMAND_LIST_H
 
 #define COMMAND_LIST(ROW) \
+	ROW(init) \
 	ROW(check) \
 	ROW(train) \
 	ROW(eval) \
@@ -11,8 +12,8 @@
 	ROW(inspect) \
 	ROW(runs) \
 	ROW(synth) \
+	ROW(bench) \
 	ROW(completion) \
-	ROW(help) \
-	ROW(bench)
+	ROW(help)
 
 #endif

@@ -4,6 +4,7 @@ librs_a_SOURCES += src/cmd/command.h src/cmd/command_list.h \
 	src/cmd/distinct.c src/cmd/distinct.h \
 	src/cmd/command_spec.c src/cmd/command_spec.h src/cmd/command_table.c \
 	src/cmd/completion.c src/cmd/environment.c \
+	src/cmd/guess.c src/cmd/guess.h src/cmd/init.c src/cmd/sample.c src/cmd/sample.h \
 	src/cmd/help.c src/cmd/help.h src/cmd/help_mdoc.c src/cmd/help_sample.c \
 	src/cmd/output.c src/cmd/process.c src/cmd/process.h
 librs_a_SOURCES += \

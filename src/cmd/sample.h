@@ -1,0 +1,45 @@
+/*
+ * A sample of delimited text, looked at without a spec: separator, header, and
+ * what each column holds.  Made by sample_read(), freed with sample_free().
+ */
+#ifndef CMD_SAMPLE_H
+#define CMD_SAMPLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "cmd/distinct.h"
+
+enum { SAMPLE_VALUES = 8, SAMPLE_VALUE_BYTES = 32 };
+
+struct sample_column {
+	char    *name;                 /* of the header, or NULL                      */
+	uint64_t rows, missing;        /* missing: empty cells                        */
+	uint64_t numbers, wholes;      /* cells that are numbers, whole numbers       */
+	uint64_t hexadecimal;          /* cells of 8 or more hexadecimal digits       */
+	uint64_t zero_padded;          /* cells like 007                              */
+	double   min, max;             /* of the numbers                              */
+	struct distinct distinct;
+	/* the first few different values with their counts */
+	struct { char text[SAMPLE_VALUE_BYTES]; uint64_t n; } value[SAMPLE_VALUES];
+	size_t   n_values;
+	int      more_values;
+	uint64_t with[128];            /* cells that contain the byte, at most once   */
+};
+
+struct sample {
+	char     separator;
+	int      has_header, quoted;   /* quoted: cells may be in double quotes       */
+	size_t   n_columns;
+	struct sample_column *column;  /* [n_columns]                                 */
+	uint64_t rows;
+	char    *text;                 /* what was read                               */
+	size_t   n;
+};
+
+/* separator 0: found out. */
+enum rs_status sample_read(const char *path, uint64_t rows, char separator, struct sample *out);
+void sample_free(struct sample *s);
+
+#endif
