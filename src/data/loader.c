@@ -339,7 +339,8 @@ static void
 loader_free_inputs(struct loader *l)
 {
 	for (size_t i = 0; i < l->n_inputs; i++) {
-		parser_layout_free(l->input[i].layout);
+		if (!l->input[i].layout_borrowed)
+			parser_layout_free(l->input[i].layout);
 		source_index_free(l->input[i].index);
 		free((char *)(uintptr_t)l->input[i].file.path);
 	}

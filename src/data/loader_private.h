@@ -47,6 +47,7 @@ struct loader_group {
 struct loader_input {
 	struct loader_file file;
 	struct parser_layout *layout;      /* NULL until the file was looked at       */
+	int      layout_borrowed;          /* of input 0                              */
 	size_t   skip, skip_lines;         /* bytes and lines before the first row    */
 	struct source_index *index;
 	struct timespec modified;

@@ -59,6 +59,52 @@ reader_fill(struct loader_reader *r, size_t n)
 	return RS_OK;
 }
 
+/* Does the first row of the text make sense under the layout of another file? */
+static int
+reader_row_fits(const struct loader *l, const struct parser_layout *layout, const char *text,
+	size_t n)
+{
+	const char *end = memchr(text, '\n', n);
+	const struct parser_span span = { .file = "", .layout = layout, .text = text,
+		.n = end == NULL ? n : (size_t)(end + 1 - text), .line = 1 };
+	struct parser_tally tally = { .read = 0 };
+	struct parser *parser = NULL;
+	struct batch batch;
+	int fits;
+
+	if (batch_init(&batch, l->options.schema) != RS_OK)
+		return 0;
+	fits = parser_open(l->options.schema, l->options.purpose, &parser) == RS_OK &&
+		parser_parse(parser, &span, &batch, &tally) == RS_OK &&
+		tally.read == 1 && tally.skipped == 0;
+	parser_close(parser);
+	batch_free(&batch);
+	return fits;
+}
+
+/* A header with the names may be in the first file only: a later file whose first
+ * row is a good row of the first file's layout has none. */
+static enum rs_status
+reader_layout(struct loader_reader *r, struct loader *l, struct loader_input *input, size_t n)
+{
+	const struct loader_input *first = &l->input[0];
+	const size_t bom = n >= 3 && memcmp(r->text.data, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
+	struct rs_failure failure;
+
+	if (parser_layout_make(r->schema, l->options.purpose, input->file.path, r->text.data, n,
+	    &input->layout, &input->skip, &input->skip_lines) == RS_OK)
+		return RS_OK;
+	rs_failure_take(&failure);
+	if (failure.status != RS_EDATA || input == first || first->layout == NULL ||
+	    !reader_row_fits(l, first->layout, r->text.data + bom, n - bom))
+		return rs_failure_put(&failure);
+	input->layout = first->layout;
+	input->layout_borrowed = 1;
+	input->skip = bom;
+	input->skip_lines = 0;
+	return RS_OK;
+}
+
 static enum rs_status
 reader_begin(struct loader_reader *r, struct loader *l, struct loader_input *input)
 {
@@ -67,9 +113,7 @@ reader_begin(struct loader_reader *r, struct loader *l, struct loader_input *inp
 	RS_TRY(reader_fill(r, SPAN_PEEK));
 	n = r->text.n;
 	if (n > 0 && input->layout == NULL)
-		RS_TRY(parser_layout_make(r->schema, l->options.purpose, input->file.path,
-			r->text.data, n < SPAN_PEEK ? n : SPAN_PEEK, &input->layout, &input->skip,
-			&input->skip_lines));
+		RS_TRY(reader_layout(r, l, input, n < SPAN_PEEK ? n : SPAN_PEEK));
 	if (input->skip > n)
 		return rs_fail(RS_EDATA, "'%s' is shorter than it was: the file changed",
 			input->file.path);
@@ -112,10 +156,13 @@ loader_reader_close(struct loader_reader *r)
 static uint64_t
 reader_lines(const char *text, size_t n)
 {
+	const char *const end = text + n;
 	uint64_t lines = 0;
 
-	for (size_t i = 0; i < n; i++)
-		lines += text[i] == '\n';
+	while (text < end && (text = memchr(text, '\n', (size_t)(end - text))) != NULL) {
+		lines++;
+		text++;
+	}
 	return lines;
 }
 

@@ -81,7 +81,8 @@ nothing_is_read_when_nothing_is_needed(void **state)
 static void
 mean_and_deviation_are_exact_far_from_zero(void **state)
 {
-	struct spec *spec = load("[field x]\ncolumn = 2\ntype = numeric\ntransform = standardize\n");
+	struct spec *spec = load("[field x]\ncolumn = 2\ntype = numeric\n"
+		"transform = standardize\n");
 	double sum = 0, square = 0, n = 0;
 
 	(void)state;
@@ -103,7 +104,8 @@ mean_and_deviation_are_exact_far_from_zero(void **state)
 static void
 constant_column_has_deviation_one(void **state)
 {
-	struct spec *spec = load("[field c]\ncolumn = 4\ntype = numeric\ntransform = standardize\n");
+	struct spec *spec = load("[field c]\ncolumn = 4\ntype = numeric\n"
+		"transform = standardize\n");
 
 	(void)state;
 	write_numbers("numbers.tsv");

@@ -32,7 +32,8 @@ bed_make_rows(char *out, uint64_t first, uint64_t n, unsigned bad_every, unsigne
 		const int bad = bad_every > 0 && i % bad_every == bad_every - 1;
 		const int zero = zero_every > 0 && i % zero_every == zero_every - 1;
 
-		at += (size_t)snprintf(out + at, ROW_MAX, "%s\tid%u\t%u\t", bad ? "what" : i % 3 ? "0" : "1",
+		at += (size_t)snprintf(out + at, ROW_MAX, "%s\tid%u\t%u\t", bad ? "what" : i % 3
+			? "0" : "1",
 			(unsigned)rng_below(3, i, 50), (unsigned)i);
 		for (uint64_t k = 0; k < i % 4; k++)
 			at += (size_t)snprintf(out + at, ROW_MAX, "%st%u", k > 0 ? "|" : "",
@@ -58,7 +59,8 @@ bed_write_text(const char *name, const char *text, size_t n)
 }
 
 void
-bed_write_rows(const char *name, uint64_t first, uint64_t n, unsigned bad_every, unsigned zero_every)
+bed_write_rows(const char *name, uint64_t first, uint64_t n, unsigned bad_every,
+	unsigned zero_every)
 {
 	char *text = malloc(((size_t)n + 4) * ROW_MAX);
 
@@ -122,6 +124,13 @@ bed_make(struct bed *bed, const char *train, const char *more)
 		"[field row]\ncolumn = 3\ntype = numeric\n"
 		"[field list]\ncolumn = 4\ntype = multi\nbuckets = 100\n",
 		is_command ? "command" : "train", is_command ? train + 4 : train, more);
+	bed_make_of(bed, text);
+}
+
+/* From the text of a spec. */
+void
+bed_make_of(struct bed *bed, const char *text)
+{
 	load_spec(text, &bed->spec);
 	assert_int_equal(schema_build(spec_settings(bed->spec), &bed->schema), RS_OK);
 	bed->options = (struct loader_options){

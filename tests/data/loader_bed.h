@@ -31,13 +31,17 @@ int bed_setup(void **state);
 int bed_teardown(void **state);
 const char *bed_path(const char *name);
 /* label, id, row number, list, weight */
-size_t bed_make_rows(char *out, uint64_t first, uint64_t n, unsigned bad_every, unsigned zero_every);
+size_t bed_make_rows(char *out, uint64_t first, uint64_t n, unsigned bad_every,
+	unsigned zero_every);
 void bed_write_text(const char *name, const char *text, size_t n);
-void bed_write_rows(const char *name, uint64_t first, uint64_t n, unsigned bad_every, unsigned zero_every);
+void bed_write_rows(const char *name, uint64_t first, uint64_t n, unsigned bad_every,
+	unsigned zero_every);
 void bed_write_gzip(const char *name, uint64_t first, uint64_t n);
 void bed_write_three(void);
 /* train: patterns, or "run COMMAND". */
 void bed_make(struct bed *bed, const char *train, const char *more);
+/* From the text of a spec. */
+void bed_make_of(struct bed *bed, const char *text);
 void bed_free(struct bed *bed);
 void bed_open(struct bed *bed);
 /* Takes up to `most` batches. */

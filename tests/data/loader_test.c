@@ -286,6 +286,42 @@ no_rows_is_an_error(void **state)
 }
 
 static void
+header_may_be_in_the_first_file_only(void **state)
+{
+	static unsigned order[16];
+	const char *first = "row,click,what\n0,1,a\n1,0,b\n", *second = "2,0,c\n3,1,d\n";
+	const char *other = "click,row,what\n1,2,c\n";
+	const char *spec = "[model]\ntype = deepfm\n[data]\ntrain = h1, h2\nformat = csv\n"
+		"label = click\non_bad_row = skip\n[field row]\ntype = numeric\n"
+		"[field what]\nbuckets = 10\n";
+	struct bed bed;
+
+	(void)state;
+	bed_write_text("h1", first, strlen(first));
+	for (int shuffle = 0; shuffle < 2; shuffle++) {
+		bed_write_text("h2", second, strlen(second));
+		bed_make_of(&bed, spec);
+		bed.options.shuffle = shuffle;
+		bed.options.epochs = 1;
+		bed_open(&bed);
+		assert_int_equal(bed_row_order(bed.loader, order, 16), 4);
+		assert_int_equal(order[0] + order[1] + order[2] + order[3], 0 + 1 + 2 + 3);
+		/* a header of its own counts by itself */
+		bed_write_text("h2", other, strlen(other));
+		bed_open(&bed);
+		assert_int_equal(bed_row_order(bed.loader, order, 16), 3);
+		assert_int_equal(order[0] + order[1] + order[2], 0 + 1 + 2);
+		bed_free(&bed);
+	}
+	/* a header that lacks a column is no row */
+	bed_write_text("h2", "row,what\n5,x\n", 13);
+	bed_make_of(&bed, spec);
+	assert_int_equal(loader_open(&bed.options, &bed.loader), RS_EDATA);
+	bed.loader = NULL;
+	bed_free(&bed);
+}
+
+static void
 overlong_row_is_one_bad_row(void **state)
 {
 	static unsigned order[64];
@@ -370,6 +406,7 @@ main(void)
 		cmocka_unit_test(too_many_bad_rows_end_it_at_the_same_place),
 		cmocka_unit_test(bad_row_is_reported_after_the_batches_before_it),
 		cmocka_unit_test(no_rows_is_an_error),
+		cmocka_unit_test(header_may_be_in_the_first_file_only),
 		cmocka_unit_test(overlong_row_is_one_bad_row),
 		cmocka_unit_test(pipe_gives_one_epoch),
 		cmocka_unit_test(closing_at_any_time_is_clean),
