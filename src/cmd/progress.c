@@ -275,7 +275,7 @@ progress_row(struct progress *p, const struct train_progress *row)
 }
 
 static void
-table_epoch(struct progress *p, const struct train_epoch *e)
+table_epoch(const struct train_epoch *e)
 {
 	char a[CELL], b[CELL], c[CELL];
 	char best[CELL + 16] = "";
@@ -283,7 +283,6 @@ table_epoch(struct progress *p, const struct train_epoch *e)
 	fprintf(stderr, "epoch %" PRIu64 "/%" PRIu64 "   %s rows, %s skipped   loss %s\n",
 		e->epoch, e->epochs,
 		grouped(a, e->rows), grouped(b, e->skipped), fixed(c, 4, e->loss));
-	p->header_done = 0;
 	if (!e->has_valid)
 		return;
 	if (e->is_best && !isnan(e->best))
@@ -321,7 +320,7 @@ progress_epoch(struct progress *p, const struct train_epoch *e)
 	struct json j;
 
 	if (p->form == PROGRESS_TABLE)
-		table_epoch(p, e);
+		table_epoch(e);
 	if (!wants_lines(p))
 		return;
 	begin_line(p, &j, "epoch");

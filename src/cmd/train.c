@@ -293,7 +293,6 @@ train_and_record(struct session *s, struct spec *spec, const struct train_option
 	struct train_summary summary;
 
 	command_catch_signals();
-	signal(SIGXFSZ, SIG_IGN);      /* a file size limit is a write error          */
 	log_set_sink(&sink);
 	enum rs_status status = train_run(spec, options, &summary);
 	log_set_sink(NULL);
@@ -360,6 +359,7 @@ train_command(const struct arguments *a)
 	struct spec *spec = NULL;
 	pthread_mutexattr_t recursive;
 
+	signal(SIGXFSZ, SIG_IGN);      /* a file size limit is a write error          */
 	RS_TRY(progress_init(&s.progress, a));
 	RS_TRY(load_spec(a, &spec));
 	s.threads = spec_settings(spec)->train.threads;

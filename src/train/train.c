@@ -237,6 +237,10 @@ end_epoch(struct training *t, uint64_t epoch, enum ending *ending)
 		RS_TRY(evaluate_files(t->workers, t->m, &t->settings->data.valid, &e.valid, NULL));
 		e.is_best = judge(t, epoch, &e.valid);
 		t->best_is_saved = !e.is_best && t->progress.best_epoch > 0;
+		if (t->progress.best_epoch == 0) {     /* no figure yet: the last is as good */
+			t->best_valid = e.valid;
+			t->best_is_known = 1;
+		}
 	}
 	tell_epoch(t, &e);
 	warn_labels(t, &e);

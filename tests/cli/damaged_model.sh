@@ -42,7 +42,7 @@ done
 
 # A limit on the size of files stands for a full disk.
 rm -rf m; cp -r good m
-( ulimit -f 8; expect 74 "$T" train s.ini -f m --fresh -o dnn.hidden=200,200 ) || exit 1
+( ulimit -f 400; expect 74 "$T" train s.ini -f m --fresh -o dnn.hidden=200,200 ) || exit 1
 cmp m/CURRENT good/CURRENT || exit 1
 expect 0 "$T" eval m train.tsv
 ls -A m | grep -q '^\.tmp-' && { echo 'B032: temporary files stay' >&2; exit 1; }

@@ -5,10 +5,10 @@ set -u
 . "$SRCDIR/tests/cli/train_data.sh"
 T=$RECSYS_TRAIN
 KILLS=${KILLS:-${1:-8}}
-make_rows 20000 1 >train.tsv
+make_rows 8000 1 >train.tsv
 make_rows 500 2 >valid.tsv
 make_spec s.ini
-set -- -j 2 --valid valid.tsv --epochs 5 -o train.early_stop=0 -o train.checkpoint_every=0.03 \
+set -- -j 2 --valid valid.tsv --epochs 4 -o train.early_stop=0 -o train.checkpoint_every=0.03 \
 	-o data.row_group=20k -o data.shuffle_window=60k -o dnn.dropout=0.1 -o embedding.optimizer=adam
 
 expect 0 "$T" train s.ini -f whole "$@"
