@@ -23,7 +23,8 @@ nn_over_fields(struct graph *g, const struct schema *schema, const struct settin
 		field[i] = (struct graph_field){
 			.name = from->name, .is_dense = from->is_dense, .column = from->index,
 			.schema_table = from->table, .dim = from->dim,
-			.combiner = (int)from->settings->combiner, .init_stddev = (float)s->embedding.init_stddev,
+			.combiner = (int)from->settings->combiner,
+				.init_stddev = (float)s->embedding.init_stddev,
 		};
 	}
 	struct node *n = operator(g, field, schema->n_fields);

@@ -17,7 +17,8 @@ dense_run_length(const struct graph_field *field, size_t n)
 }
 
 static void
-dense_run_params(struct graph *g, const struct graph_field *field, int linear, struct field_run *run)
+dense_run_params(struct graph *g, const struct graph_field *field, int linear,
+	struct field_run *run)
 {
 	const struct graph_param like = {
 		.rows = 1, .columns = run->dim, .init = linear ? PARAM_ZERO : PARAM_NORMAL,
@@ -91,7 +92,8 @@ field_run_numeric(const struct op_run *r, const struct field_run *run)
 }
 
 void
-field_run_gradients(const struct op_run *r, const struct field_run *run, const float *dy, size_t lddy)
+field_run_gradients(const struct op_run *r, const struct field_run *run, const float *dy,
+	size_t lddy)
 {
 	struct exec_input *in = op_input(r, run->input);
 	const struct bag_args bag = field_run_bag(r, run);

@@ -102,7 +102,8 @@ graph_append(struct graph *g, const struct op *op, size_t width)
 }
 
 size_t
-graph_add_param(struct graph *g, const char *prefix, const char *suffix, const struct graph_param *like)
+graph_add_param(struct graph *g, const char *prefix, const char *suffix,
+	const struct graph_param *like)
 {
 	struct graph_param *p;
 

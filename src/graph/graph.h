@@ -99,7 +99,8 @@ void exec_destroy(struct exec *e);
 size_t exec_bytes(const struct graph *g, size_t B_max);
 /* training: batch statistics and dropout; else running values.  Logits [B], NULL
  * when the memory that more ids than ever before need cannot be had. */
-const float *exec_forward(struct exec *e, const float *param, const struct feed *feed, int training);
+const float *exec_forward(struct exec *e, const float *param, const struct feed *feed,
+	int training);
 /* Loss of the last forward: *loss += sum w l; p [B] probabilities (may be NULL). */
 void exec_loss(struct exec *e, const struct feed *feed, double *loss, float *p);
 /* After exec_loss.  grad [P] is overwritten; at the place of a statistic it holds

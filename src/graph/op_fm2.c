@@ -7,7 +7,8 @@ graph_fm2(struct graph *g, struct node *embedding)
 	if (embedding == NULL)
 		return NULL;
 	if (embedding->op != &op_embedding)
-		return graph_fail(g, &op_fm2, "needs the vectors of fields, found '%s'", embedding->op->name);
+		return graph_fail(g, &op_fm2, "needs the vectors of fields, found '%s'",
+			embedding->op->name);
 	const struct field_runs *runs = embedding->config;
 	if (runs->dim == 0)
 		return graph_fail(g, &op_fm2, "needs vectors of one dim, but fields '%s' and '%s' differ",

@@ -69,60 +69,93 @@ struct row_args {
 	ROW(bias_act_forward,    (size_t B, size_t H, float *y, const float *bias, int act)) \
 	/* dz = dy * act'(.) from the OUTPUT y (relu tanh sigmoid none), writes dz (may be dy); \
 	 * dbias[h] += sum_b dz, dbias may be NULL */ \
-	ROW(bias_act_backward,   (size_t B, size_t H, const float *y, const float *dy, int act, float *dz, float *dbias)) \
-	/* activations from their input z (all but dice): y = act(z) ; dz += dy act'(z), dslope += (prelu) */ \
-	ROW(act_forward,         (size_t B, size_t H, const float *z, int act, const float *slope, float *y)) \
-	ROW(act_backward,        (size_t B, size_t H, const float *z, const float *dy, int act, const float *slope, float *dz, float *dslope)) \
-	/* Dice, Zhou 2018 eq. (3): p = sigmoid(zhat), y = z (p + (1-p) alpha[h]), zhat = batch-normalised z; \
-	 * dz += the direct part, dzhat WRITTEN, dalpha += */ \
-	ROW(dice_forward,        (size_t B, size_t H, const float *z, const float *zhat, const float *alpha, float *y)) \
-	ROW(dice_backward,       (size_t B, size_t H, const float *z, const float *zhat, const float *alpha, const float *dy, float *dz, float *dzhat, float *dalpha)) \
+	ROW(bias_act_backward,   (size_t B, size_t H, const float *y, const float *dy, int act, \
+		float *dz, float *dbias)) \
+	/* activations from their input z (all but dice): y = act(z) ; \
+	 * dz += dy act'(z), dslope += (prelu) */ \
+	ROW(act_forward,         (size_t B, size_t H, const float *z, int act, const float *slope, \
+		float *y)) \
+	ROW(act_backward,        (size_t B, size_t H, const float *z, const float *dy, int act, \
+		const float *slope, float *dz, float *dslope)) \
+	/* Dice, Zhou 2018 eq. (3): y = z (p + (1-p) alpha[h]), p = sigmoid(zhat), \
+	 * zhat = batch-normalised z; dz += the direct part, dzhat WRITTEN, dalpha += */ \
+	ROW(dice_forward,        (size_t B, size_t H, const float *z, const float *zhat, \
+		const float *alpha, float *y)) \
+	ROW(dice_backward,       (size_t B, size_t H, const float *z, const float *zhat, \
+		const float *alpha, const float *dy, float *dz, float *dzhat, float *dalpha)) \
 	ROW(add,                 (size_t n, float *y, const float *x))                  /* y += x */ \
 	ROW(scale,               (size_t n, float *y, float factor))                    /* y *= f */ \
 	/* embeddings */ \
-	/* scale[i] = weight[i] x {1, 1/sum of weights, 1/sqrt(sum of squares), 1} over the bag of i; weight NULL: 1 */ \
-	ROW(bag_scale,           (size_t B, const uint32_t *offset, const float *weight, int combiner, float *scale)) \
+	/* scale[i] = weight[i] x {1, 1/sum of weights, 1/sqrt(sum of squares), 1} over the \
+	 * bag of i; weight NULL: 1 */ \
+	ROW(bag_scale,           (size_t B, const uint32_t *offset, const float *weight, \
+		int combiner, float *scale)) \
 	/* y[b,:] = sum over the bag of scale row[:]; an empty bag gives 0 */ \
 	ROW(bag_forward,         (const struct bag_args *a)) \
-	/* y[b,d] = max over the bag of scale row[d]; backward writes grad [N,D]: dy where the first maximum was, else 0 */ \
+	/* y[b,d] = max over the bag of scale row[d]; backward WRITES grad [N,D]: dy where the \
+	 * first maximum was, else 0 */ \
 	ROW(bag_max_forward,     (const struct bag_args *a)) \
-	ROW(bag_max_backward,    (const struct bag_args *a, const float *dy, size_t lddy, float *grad)) \
+	ROW(bag_max_backward,    (const struct bag_args *a, const float *dy, size_t lddy, \
+		float *grad)) \
 	/* y[b] += sum over the bag of scale row[0]  (first-order weights, D = 1) */ \
 	ROW(bag_linear_forward,  (const struct bag_args *a)) \
 	/* pairs inside a bag, x = a->y its sum: y[b] += 1/2 sum_d (x^2 - sum_i (scale_i row_i)^2); \
-	 * backward adds dy[b] x into dx and WRITES grad_i = -dy[b] scale_i row_i (before the factor scale_i) */ \
+	 * backward adds dy[b] x into dx, WRITES grad_i = -dy[b] scale_i row_i, scale_i to come */ \
 	ROW(bag_pairs_forward,   (const struct bag_args *a, float *y)) \
-	ROW(bag_pairs_backward,  (const struct bag_args *a, const float *dy, float *dx, size_t lddx, float *grad)) \
+	ROW(bag_pairs_backward,  (const struct bag_args *a, const float *dy, float *dx, \
+		size_t lddx, float *grad)) \
 	/* numeric fields: y[b,k,:] = x[b,k] V[k,:], or U[k,:] where missing; V, U [K,D] */ \
-	ROW(numeric_forward,     (const struct numeric_args *a, const float *v, const float *u, float *y, size_t ldy)) \
-	ROW(numeric_backward,    (const struct numeric_args *a, const float *dy, size_t lddy, float *dv, float *du)) \
+	ROW(numeric_forward,     (const struct numeric_args *a, const float *v, const float *u, \
+		float *y, size_t ldy)) \
+	ROW(numeric_backward,    (const struct numeric_args *a, const float *dy, size_t lddy, \
+		float *dv, float *du)) \
 	/* their first-order weights (D = 1): y[b] += sum_k x[b,k] w[k], or u[k] where missing */ \
-	ROW(numeric_linear_forward,  (const struct numeric_args *a, const float *w, const float *u, float *y)) \
-	ROW(numeric_linear_backward, (const struct numeric_args *a, const float *dy, float *dw, float *du)) \
+	ROW(numeric_linear_forward,  (const struct numeric_args *a, const float *w, const float *u, \
+		float *y)) \
+	ROW(numeric_linear_backward, (const struct numeric_args *a, const float *dy, float *dw, \
+		float *du)) \
 	/* FM second order, Rendle 2010: s[b,:] = sum_f x[b,f,:] (kept for backward), \
 	 * y[b] = 1/2 sum_d (s^2 - sum_f x^2) ; dx[b,f,:] += dy[b] (s[b,:] - x[b,f,:]) */ \
-	ROW(fm2_forward,         (size_t B, size_t F, size_t D, const float *x, size_t ldx, float *s, float *y)) \
-	ROW(fm2_backward,        (size_t B, size_t F, size_t D, const float *x, size_t ldx, const float *s, const float *dy, float *dx, size_t lddx)) \
+	ROW(fm2_forward,         (size_t B, size_t F, size_t D, const float *x, size_t ldx, \
+		float *s, float *y)) \
+	ROW(fm2_backward,        (size_t B, size_t F, size_t D, const float *x, size_t ldx, \
+		const float *s, const float *dy, float *dx, size_t lddx)) \
 	/* losses: scale multiplies the gradient; *loss += sum_b weight * l ; p may be NULL */ \
-	ROW(logloss,             (size_t B, const float *z, const float *label, const float *weight, float scale, float *dz, float *p, double *loss)) \
-	ROW(mse,                 (size_t B, const float *z, const float *label, const float *weight, float scale, float *dz, double *loss)) \
-	/* batch norm over the slot: xhat = (x-mean)/sqrt(var+eps), y = gamma xhat + beta (NULL: 1, 0); y NULL: xhat only; \
+	ROW(logloss,             (size_t B, const float *z, const float *label, \
+		const float *weight, float scale, float *dz, float *p, double *loss)) \
+	ROW(mse,                 (size_t B, const float *z, const float *label, \
+		const float *weight, float scale, float *dz, double *loss)) \
+	/* batch norm over the slot: xhat = (x-mean)/sqrt(var+eps), y = gamma xhat + beta \
+	 * (NULL: 1, 0); y NULL: xhat only; \
 	 * backward adds into dx and WRITES dgamma, dbeta (never NULL) */ \
-	ROW(batch_norm_forward,  (size_t B, size_t H, const float *x, const float *gamma, const float *beta, float epsilon, float *xhat, float *y, float *mean, float *var, float *rstd)) \
-	ROW(batch_norm_apply,    (size_t B, size_t H, const float *x, const float *gamma, const float *beta, const float *mean, const float *var, float epsilon, float *y)) \
-	ROW(batch_norm_backward, (size_t B, size_t H, const float *xhat, const float *rstd, const float *gamma, const float *dy, float *dx, float *dgamma, float *dbeta)) \
-	/* inverted dropout; unit (row0+b, h) is kept when rng_u64(key, (row0+b)*H+h) >> 40 >= p 2^24; mask is recomputed backward */ \
-	ROW(dropout,             (size_t B, size_t H, uint64_t key, uint64_t row0, float p, const float *x, float *y)) \
-	ROW(dropout_backward,    (size_t B, size_t H, uint64_t key, uint64_t row0, float p, const float *dy, float *dx)) \
+	ROW(batch_norm_forward,  (size_t B, size_t H, const float *x, const float *gamma, \
+		const float *beta, float epsilon, float *xhat, float *y, float *mean, float *var, \
+		float *rstd)) \
+	ROW(batch_norm_apply,    (size_t B, size_t H, const float *x, const float *gamma, \
+		const float *beta, const float *mean, const float *var, float epsilon, float *y)) \
+	ROW(batch_norm_backward, (size_t B, size_t H, const float *xhat, const float *rstd, \
+		const float *gamma, const float *dy, float *dx, float *dgamma, float *dbeta)) \
+	/* inverted dropout; unit (row0+b, h) is kept when rng_u64(key, (row0+b)*H+h) >> 40 is at \
+	 * least p 2^24; the mask is recomputed backward */ \
+	ROW(dropout,             (size_t B, size_t H, uint64_t key, uint64_t row0, float p, \
+		const float *x, float *y)) \
+	ROW(dropout_backward,    (size_t B, size_t H, uint64_t key, uint64_t row0, float p, \
+		const float *dy, float *dx)) \
 	/* reduction and guard: returns through *bad 1 when any |x| is NaN, Inf or above 2^100 */ \
-	ROW(sum_into,            (size_t n, float *y, const float *x, int *bad))        /* y += x, checked */ \
+	ROW(sum_into,            (size_t n, float *y, const float *x, int *bad))        /* y += x, \
+		checked */ \
 	ROW(finite,              (size_t n, const float *x, int *bad)) \
 	/* dense optimizers over a flat range */ \
-	ROW(dense_sgd,           (size_t n, float *w, const float *g, float *m, float *v, const struct optimizer_args *a)) \
-	ROW(dense_momentum,      (size_t n, float *w, const float *g, float *m, float *v, const struct optimizer_args *a)) \
-	ROW(dense_adagrad,       (size_t n, float *w, const float *g, float *m, float *v, const struct optimizer_args *a)) \
-	ROW(dense_adam,          (size_t n, float *w, const float *g, float *m, float *v, const struct optimizer_args *a)) \
-	ROW(dense_adamw,         (size_t n, float *w, const float *g, float *m, float *v, const struct optimizer_args *a)) \
+	ROW(dense_sgd,           (size_t n, float *w, const float *g, float *m, float *v, \
+		const struct optimizer_args *a)) \
+	ROW(dense_momentum,      (size_t n, float *w, const float *g, float *m, float *v, \
+		const struct optimizer_args *a)) \
+	ROW(dense_adagrad,       (size_t n, float *w, const float *g, float *m, float *v, \
+		const struct optimizer_args *a)) \
+	ROW(dense_adam,          (size_t n, float *w, const float *g, float *m, float *v, \
+		const struct optimizer_args *a)) \
+	ROW(dense_adamw,         (size_t n, float *w, const float *g, float *m, float *v, \
+		const struct optimizer_args *a)) \
 	/* row optimizers: one row, g [D] merged, slots beside the weights (embed/row_optimizer.h) */ \
 	ROW(row_sgd,             (float *w, float *slot, const float *g, const struct row_args *a)) \
 	ROW(row_adagrad,         (float *w, float *slot, const float *g, const struct row_args *a)) \
@@ -130,7 +163,8 @@ struct row_args {
 	ROW(row_adam,            (float *w, float *slot, const float *g, const struct row_args *a)) \
 	ROW(row_ftrl,            (float *w, float *slot, const float *g, const struct row_args *a)) \
 	/* g[D] = sum_i scale[i] * grad[i][:] in order; scale NULL: 1 */ \
-	ROW(row_sum,             (size_t D, size_t n, const float *const *grad, const float *scale, float *g))
+	ROW(row_sum,             (size_t D, size_t n, const float *const *grad, const float *scale, \
+		float *g))
 
 #define ROW(name, arguments) typedef void kernel_##name arguments;
 KERNEL_TABLE(ROW)

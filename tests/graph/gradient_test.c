@@ -88,7 +88,8 @@ fill_feed(struct fixture *f)
 	for (size_t b = 0; b < f->B; b++) {
 		f->label[b] = b % 3 == 0;
 		f->weight[b] = 0.5 + fabs(next(f));
-		f->offset[b] = b == 0 ? 5 : f->offset[b - 1] + (uint32_t)(b == 1 && f->B > 1 ? 0 : 1 + b % 4);
+		const uint32_t before = b == 1 && f->B > 1 ? 0 : 1 + b % 4;
+		f->offset[b] = b == 0 ? 5 : f->offset[b - 1] + before;
 		for (size_t k = 0; k < K_COLUMNS; k++) {
 			f->dense[b * K_COLUMNS + k] = next(f);
 			f->missing[b * K_COLUMNS + k] = (b + k) % 4 == 3;
@@ -186,7 +187,8 @@ collect_row_gradients(struct fixture *f)
 		const size_t dim = f->g->input[i].dim;
 		for (size_t j = 0; j < op_n_ids(&f->feed, i); j++)
 			for (size_t d = 0; d < dim; d++)
-				f->row_grad[i][f->id[i][j] * dim + d] += (scale == NULL ? 1 : scale[j]) * grad[j][d];
+				f->row_grad[i][f->id[i][j] * dim + d]
+					+= (scale == NULL ? 1 : scale[j]) * grad[j][d];
 	}
 }
 

@@ -47,7 +47,8 @@ agree_end(struct agree *t, double tolerance)
 		for (size_t i = 0; i < t->n[p]; i++) {
 			const double a = t->buffer[p][0][i], b = t->buffer[p][1][i];
 			if (a != b && !(fabs(a - b) <= tolerance * (1 + fabs(a))) && !(isnan(a) && isnan(b)))
-				fail_msg("%s of %s: buffer %zu[%zu] is %.9g, ref says %.9g", t->kernel, t->set, p, i,
+				fail_msg("%s of %s: buffer %zu[%zu] is %.9g, ref says %.9g", t->kernel, t->set, p,
+					i,
 					b, a);
 		}
 		free(t->buffer[p][0]);

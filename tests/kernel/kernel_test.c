@@ -29,8 +29,10 @@ enum { N_TRIALS = 12, MAX_ROWS = 37, MAX_COLUMNS = 71, MAX_DIM = 35 };
 
 COMPARE(gemm)
 {
-	const size_t m = agree_below(t, MAX_ROWS), n = agree_below(t, t->key % 3 == 0 ? 1 : MAX_COLUMNS);
-	const size_t k_size = agree_below(t, t->key % 4 == 0 ? 1 : MAX_COLUMNS), pad = agree_below(t, 4) - 1;
+	const size_t m = agree_below(t, MAX_ROWS), n = agree_below(t,
+		t->key % 3 == 0 ? 1 : MAX_COLUMNS);
+	const size_t k_size = agree_below(t, t->key % 4 == 0 ? 1 : MAX_COLUMNS), pad = agree_below(t,
+		4) - 1;
 	const int ta = (int)agree_below(t, 2) - 1, tb = (int)agree_below(t, 2) - 1;
 	const size_t lda = (ta ? m : k_size) + pad, ldb = (tb ? k_size : n) + pad, ldc = n + pad;
 	const size_t a = agree_pair(t, (ta ? k_size : m) * lda, -1, 1);
@@ -337,7 +339,8 @@ COMPARE(fm2_forward)
 COMPARE(fm2_backward)
 {
 	const size_t B = agree_below(t, MAX_ROWS), F = agree_below(t, 9), D = some_dim(t);
-	const size_t ldx = F * D + 2, x = agree_pair(t, B * ldx, -1, 1), s = agree_pair(t, B * D, -1, 1);
+	const size_t ldx = F * D + 2, x = agree_pair(t, B * ldx, -1, 1), s = agree_pair(t, B * D, -1,
+		1);
 	const size_t dy = agree_pair(t, B, -1, 1), dx = agree_pair(t, B * ldx, -1, 1);
 
 	BOTH(k->fm2_backward(B, F, D, BUF(x), ldx, BUF(s), BUF(dy), BUF(dx), ldx));
@@ -385,7 +388,8 @@ COMPARE(batch_norm_apply)
 	const size_t beta = agree_pair(t, H, -1, 1), y = agree_pair(t, B * H, 0, 1);
 	const size_t mean = agree_pair(t, H, -1, 1), var = agree_pair(t, H, 0, 1);
 
-	BOTH(k->batch_norm_apply(B, H, BUF(x), BUF(gamma), BUF(beta), BUF(mean), BUF(var), 1e-2f, BUF(y)));
+	BOTH(k->batch_norm_apply(B, H, BUF(x), BUF(gamma), BUF(beta), BUF(mean), BUF(var), 1e-2f,
+		BUF(y)));
 }
 
 COMPARE(batch_norm_backward)
@@ -476,7 +480,8 @@ COMPARE(dense_adam) { compare_dense(set, t, offsetof(struct kernel_set, dense_ad
 COMPARE(dense_adamw) { compare_dense(set, t, offsetof(struct kernel_set, dense_adamw)); }
 COMPARE(row_sgd) { compare_row(set, t, offsetof(struct kernel_set, row_sgd)); }
 COMPARE(row_adagrad) { compare_row(set, t, offsetof(struct kernel_set, row_adagrad)); }
-COMPARE(row_rowwise_adagrad) { compare_row(set, t, offsetof(struct kernel_set, row_rowwise_adagrad)); }
+COMPARE(row_rowwise_adagrad) { compare_row(set, t, offsetof(struct kernel_set,
+	row_rowwise_adagrad)); }
 COMPARE(row_adam) { compare_row(set, t, offsetof(struct kernel_set, row_adam)); }
 COMPARE(row_ftrl) { compare_row(set, t, offsetof(struct kernel_set, row_ftrl)); }
 

@@ -1,2 +1,3 @@
 check_PROGRAMS += tests/kernel/kernel_test
-tests_kernel_kernel_test_SOURCES = tests/kernel/kernel_test.c tests/kernel/agree.c tests/kernel/agree.h
+tests_kernel_kernel_test_SOURCES = tests/kernel/kernel_test.c \
+	tests/kernel/agree.c tests/kernel/agree.h

@@ -1,1 +1,1 @@
-# tests of models
+check_PROGRAMS += tests/models/models_test

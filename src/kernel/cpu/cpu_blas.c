@@ -54,8 +54,10 @@ blas_start(const char *core_type)
 		log_warn("this OpenBLAS is an OpenMP build; several training threads will hardly be "
 			"faster than one (Debian: install libopenblas0-pthread)");
 	sscanf(openblas_get_config(), "%31s %31[^ ]", version, version + 32);
-	snprintf(description, sizeof(description), "%s %s %s%s, 1 thread, %s build", version, version + 32,
-		openblas_get_corename(), corrected ? " (corrected: unknown to the library)" : "", build >= 0 && build < N_BUILDS ? build_name[build] : "unknown");
+	snprintf(description, sizeof(description), "%s %s %s%s, 1 thread, %s build", version,
+		version + 32, openblas_get_corename(),
+		corrected ? " (corrected: unknown to the library)" : "",
+		build >= 0 && build < N_BUILDS ? build_name[build] : "unknown");
 }
 
 const char *

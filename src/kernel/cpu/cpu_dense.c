@@ -73,7 +73,8 @@ enum { ROWS_AT_ONCE = 4 };
 
 /* Four rows in one pass, so that dbias is read and written once for them. */
 static inline __attribute__((always_inline)) void
-four_rows_backward(size_t H, const float *y, const float *dy, int act, float *dz, float *restrict dbias)
+four_rows_backward(size_t H, const float *y, const float *dy, int act, float *dz,
+	float *restrict dbias)
 {
 #pragma omp simd
 	for (size_t h = 0; h < H; h++) {

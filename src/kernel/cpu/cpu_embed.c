@@ -70,7 +70,8 @@ CPU(bag_linear_forward)(const struct bag_args *a)
 }
 
 void
-CPU(numeric_forward)(const struct numeric_args *a, const float *v, const float *u, float *y, size_t ldy)
+CPU(numeric_forward)(const struct numeric_args *a, const float *v, const float *u, float *y,
+	size_t ldy)
 {
 	for (size_t b = 0; b < a->B; b++)
 		for (size_t k = 0; k < a->K; k++) {
@@ -93,7 +94,8 @@ add_scaled(size_t D, const float *restrict x, float factor, float *restrict y)
 }
 
 void
-CPU(numeric_backward)(const struct numeric_args *a, const float *dy, size_t lddy, float *dv, float *du)
+CPU(numeric_backward)(const struct numeric_args *a, const float *dy, size_t lddy, float *dv,
+	float *du)
 {
 	for (size_t b = 0; b < a->B; b++)
 		for (size_t k = 0; k < a->K; k++) {
@@ -184,8 +186,10 @@ CPU(fm2_backward)(size_t B, size_t F, size_t D, const float *x, size_t ldx, cons
 	for (size_t b = 0; b < B; b++) {
 		size_t d = 0;
 		for (; d + LANES <= D; d += LANES)
-			fm2_columns_backward(F, D, LANES, x + b * ldx + d, s + b * D + d, dy[b], dx + b * lddx + d);
+			fm2_columns_backward(F, D, LANES, x + b * ldx + d, s + b * D + d, dy[b],
+				dx + b * lddx + d);
 		if (d < D)
-			fm2_columns_backward(F, D, D - d, x + b * ldx + d, s + b * D + d, dy[b], dx + b * lddx + d);
+			fm2_columns_backward(F, D, D - d, x + b * ldx + d, s + b * D + d, dy[b],
+				dx + b * lddx + d);
 	}
 }

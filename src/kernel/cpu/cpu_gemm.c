@@ -8,7 +8,8 @@
 static void
 gemv(const struct gemm_args *a)
 {
-	const int rows = (int)(a->transpose_a ? a->k : a->m), columns = (int)(a->transpose_a ? a->m : a->k);
+	const int rows = (int)(a->transpose_a ? a->k : a->m),
+		columns = (int)(a->transpose_a ? a->m : a->k);
 	const int step = a->transpose_b ? 1 : (int)a->ldb;
 
 	cblas_sgemv(CblasRowMajor, a->transpose_a ? CblasTrans : CblasNoTrans, rows, columns, a->alpha,

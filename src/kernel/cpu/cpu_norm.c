@@ -52,7 +52,8 @@ CPU(batch_norm_forward)(size_t B, size_t H, const float *restrict x, const float
 
 void
 CPU(batch_norm_apply)(size_t B, size_t H, const float *restrict x, const float *restrict gamma,
-	const float *restrict beta, const float *restrict mean, const float *restrict var, float epsilon,
+	const float *restrict beta, const float *restrict mean, const float *restrict var,
+		float epsilon,
 	float *restrict y)
 {
 	for (size_t b = 0; b < B; b++)

@@ -22,7 +22,8 @@ CPU(dense_sgd)(size_t n, float *restrict w, const float *restrict g, float *m, f
 }
 
 void
-CPU(dense_momentum)(size_t n, float *restrict w, const float *restrict g, float *restrict m, float *v,
+CPU(dense_momentum)(size_t n, float *restrict w, const float *restrict g, float *restrict m,
+	float *v,
 	const struct optimizer_args *a)
 {
 	const float rate = a->rate, momentum = a->momentum;
@@ -35,7 +36,8 @@ CPU(dense_momentum)(size_t n, float *restrict w, const float *restrict g, float 
 }
 
 void
-CPU(dense_adagrad)(size_t n, float *restrict w, const float *restrict g, float *m, float *restrict v,
+CPU(dense_adagrad)(size_t n, float *restrict w, const float *restrict g, float *m,
+	float *restrict v,
 	const struct optimizer_args *a)
 {
 	const float rate = a->rate, epsilon = a->epsilon;
@@ -63,13 +65,15 @@ adam(size_t n, float *restrict w, const float *restrict g, float *restrict m, fl
 }
 
 void
-CPU(dense_adam)(size_t n, float *w, const float *g, float *m, float *v, const struct optimizer_args *a)
+CPU(dense_adam)(size_t n, float *w, const float *g, float *m, float *v,
+	const struct optimizer_args *a)
 {
 	adam(n, w, g, m, v, a, 0);
 }
 
 void
-CPU(dense_adamw)(size_t n, float *w, const float *g, float *m, float *v, const struct optimizer_args *a)
+CPU(dense_adamw)(size_t n, float *w, const float *g, float *m, float *v,
+	const struct optimizer_args *a)
 {
 	adam(n, w, g, m, v, a, a->rate * a->weight_decay);
 }
@@ -98,7 +102,8 @@ CPU(row_sgd)(float *w, float *slot, const float *g, const struct row_args *a)
 }
 
 INLINE void
-adagrad(size_t D, float *restrict w, float *restrict s, const float *restrict g, const struct row_args *a)
+adagrad(size_t D, float *restrict w, float *restrict s, const float *restrict g,
+	const struct row_args *a)
 {
 	const float rate = a->rate, epsilon = a->epsilon;
 
@@ -121,7 +126,8 @@ CPU(row_adagrad)(float *w, float *slot, const float *g, const struct row_args *a
 }
 
 INLINE void
-rowwise(size_t D, float *restrict w, float *restrict s, const float *restrict g, const struct row_args *a)
+rowwise(size_t D, float *restrict w, float *restrict s, const float *restrict g,
+	const struct row_args *a)
 {
 	float squares = 0;
 
@@ -144,7 +150,8 @@ CPU(row_rowwise_adagrad)(float *w, float *slot, const float *g, const struct row
 }
 
 void
-CPU(row_adam)(float *restrict w, float *restrict slot, const float *restrict g, const struct row_args *a)
+CPU(row_adam)(float *restrict w, float *restrict slot, const float *restrict g,
+	const struct row_args *a)
 {
 	float *restrict m = slot, *restrict v = slot + a->D, *t = slot + 2 * a->D;
 	const float beta1 = a->beta1, beta2 = a->beta2, epsilon = a->epsilon;
@@ -161,7 +168,8 @@ CPU(row_adam)(float *restrict w, float *restrict slot, const float *restrict g, 
 
 /* n columns starting at `first`; the sum stays in registers. */
 INLINE void
-sum_columns(size_t n, size_t first, size_t N, const float *const *grad, const float *scale, float *restrict g)
+sum_columns(size_t n, size_t first, size_t N, const float *const *grad, const float *scale,
+	float *restrict g)
 {
 	float sum[LANES] = { 0 };
 

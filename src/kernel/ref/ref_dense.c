@@ -122,7 +122,8 @@ act_backward_ref(size_t B, size_t H, const float *z, const float *dy, int act, c
 }
 
 void
-dice_forward_ref(size_t B, size_t H, const float *z, const float *zhat, const float *alpha, float *y)
+dice_forward_ref(size_t B, size_t H, const float *z, const float *zhat, const float *alpha,
+	float *y)
 {
 	for (size_t i = 0; i < B * H; i++) {
 		const double p = sigmoid(zhat[i]);

@@ -119,7 +119,8 @@ bag_pairs_forward_ref(const struct bag_args *a, float *y)
 }
 
 void
-bag_pairs_backward_ref(const struct bag_args *a, const float *dy, float *dx, size_t lddx, float *grad)
+bag_pairs_backward_ref(const struct bag_args *a, const float *dy, float *dx, size_t lddx,
+	float *grad)
 {
 	for (size_t b = 0, begin; b < a->B; b++) {
 		const size_t end = bag_range(a->offset, b, &begin);
@@ -138,7 +139,8 @@ numeric_missing(const struct numeric_args *a, size_t b, size_t k)
 }
 
 void
-numeric_forward_ref(const struct numeric_args *a, const float *v, const float *u, float *y, size_t ldy)
+numeric_forward_ref(const struct numeric_args *a, const float *v, const float *u, float *y,
+	size_t ldy)
 {
 	for (size_t b = 0; b < a->B; b++)
 		for (size_t k = 0; k < a->K; k++)
@@ -148,7 +150,8 @@ numeric_forward_ref(const struct numeric_args *a, const float *v, const float *u
 }
 
 void
-numeric_backward_ref(const struct numeric_args *a, const float *dy, size_t lddy, float *dv, float *du)
+numeric_backward_ref(const struct numeric_args *a, const float *dy, size_t lddy, float *dv,
+	float *du)
 {
 	for (size_t i = 0; i < a->K * a->D; i++) {
 		const size_t k = i / a->D;

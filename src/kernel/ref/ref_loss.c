@@ -67,7 +67,8 @@ batch_norm_forward_ref(size_t B, size_t H, const float *x, const float *gamma, c
 			const double value = (x[b * H + h] - m) * r;
 			xhat[b * H + h] = value;
 			if (y != NULL)
-				y[b * H + h] = (gamma == NULL ? 1 : gamma[h]) * value + (beta == NULL ? 0 : beta[h]);
+				y[b * H + h] = (gamma == NULL ? 1 : gamma[h]) * value
+					+ (beta == NULL ? 0 : beta[h]);
 		}
 	}
 }
@@ -86,7 +87,8 @@ batch_norm_apply_ref(size_t B, size_t H, const float *x, const float *gamma, con
 
 /* dx = gamma rstd (dy - mean(dy) - xhat mean(dy xhat)) */
 void
-batch_norm_backward_ref(size_t B, size_t H, const float *xhat, const float *rstd, const float *gamma,
+batch_norm_backward_ref(size_t B, size_t H, const float *xhat, const float *rstd,
+	const float *gamma,
 	const float *dy, float *dx, float *dgamma, float *dbeta)
 {
 	for (size_t h = 0; h < H; h++) {
@@ -117,7 +119,8 @@ dropout_ref(size_t B, size_t H, uint64_t key, uint64_t row0, float p, const floa
 }
 
 void
-dropout_backward_ref(size_t B, size_t H, uint64_t key, uint64_t row0, float p, const float *dy, float *dx)
+dropout_backward_ref(size_t B, size_t H, uint64_t key, uint64_t row0, float p, const float *dy,
+	float *dx)
 {
 	for (size_t i = 0; i < B * H; i++)
 		dx[i] += is_kept(key, row0 * H + i, p) ? dy[i] / (1 - (double)p) : 0;

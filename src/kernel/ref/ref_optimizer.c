@@ -5,7 +5,8 @@
 #include "kernel/ref/ref.h"
 
 void
-dense_sgd_ref(size_t n, float *w, const float *g, float *m, float *v, const struct optimizer_args *a)
+dense_sgd_ref(size_t n, float *w, const float *g, float *m, float *v,
+	const struct optimizer_args *a)
 {
 	(void)m;
 	(void)v;
@@ -47,7 +48,8 @@ adam_step(float *m, float *v, double g, const struct optimizer_args *a)
 }
 
 void
-dense_adam_ref(size_t n, float *w, const float *g, float *m, float *v, const struct optimizer_args *a)
+dense_adam_ref(size_t n, float *w, const float *g, float *m, float *v,
+	const struct optimizer_args *a)
 {
 	for (size_t i = 0; i < n; i++)
 		w[i] -= adam_step(&m[i], &v[i], g[i], a);
@@ -55,7 +57,8 @@ dense_adam_ref(size_t n, float *w, const float *g, float *m, float *v, const str
 
 /* Loshchilov and Hutter 2019: the decay is not part of the gradient. */
 void
-dense_adamw_ref(size_t n, float *w, const float *g, float *m, float *v, const struct optimizer_args *a)
+dense_adamw_ref(size_t n, float *w, const float *g, float *m, float *v,
+	const struct optimizer_args *a)
 {
 	for (size_t i = 0; i < n; i++) {
 		const double decay = (double)a->rate * a->weight_decay * w[i];
@@ -120,7 +123,8 @@ row_adam_ref(float *w, float *slot, const float *g, const struct row_args *a)
 		w[d] -= adam_step(&m[d], &v[d], row_gradient(w, g, d, a), &adam);
 }
 
-/* FTRL-proximal, McMahan et al. 2013, algorithm 1; n^|power| is sqrt(n) there.  slot = n [D], z [D] */
+/* FTRL-proximal, McMahan et al. 2013, algorithm 1; n^|power| is sqrt(n) there.
+ * slot = n [D], z [D] */
 void
 row_ftrl_ref(float *w, float *slot, const float *g, const struct row_args *a)
 {
