@@ -1,3 +1,4 @@
 check_PROGRAMS += tests/kernel/kernel_test
 tests_kernel_kernel_test_SOURCES = tests/kernel/kernel_test.c \
 	tests/kernel/agree.c tests/kernel/agree.h
+check_PROGRAMS += tests/kernel/ref_test

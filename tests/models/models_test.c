@@ -284,7 +284,8 @@ dropout_follows_the_global_row(void **state)
 	f.feed.B = B - 4;
 	assert_memory_equal(first + 4, exec_forward(f.e, f.param, &f.feed, 1), (B - 4) * sizeof(float));
 	f.feed.step++;
-	assert_memory_not_equal(first + 4, exec_forward(f.e, f.param, &f.feed, 1), (B - 4) * sizeof(float));
+	assert_memory_not_equal(first + 4, exec_forward(f.e, f.param, &f.feed, 1),
+		(B - 4) * sizeof(float));
 	fixture_close(&f);
 }
 

@@ -1,0 +1,210 @@
+/* Building and planning: what graph_finish() refuses, products, places in the block. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "graph/node.h"
+#include "graph/plan.h"
+
+static const struct graph_field field_table[] = {
+	{ .name = "C1", .column = 0, .schema_table = 0, .dim = 4 },
+	{ .name = "I1", .is_dense = 1, .column = 0, .dim = 4, .init_stddev = 0.1f },
+	{ .name = "C2", .column = 1, .schema_table = 0, .dim = 4, .combiner = KERNEL_MAX },
+};
+
+enum { N_FIELDS = sizeof(field_table) / sizeof(field_table[0]) };
+
+static struct graph *
+new_graph(void)
+{
+	struct graph *g;
+
+	assert_int_equal(graph_create(&kernel_ref, &g), RS_OK);
+	graph_set_dense(g, 1);
+	return g;
+}
+
+static struct node *
+layer(struct graph *g, struct node *x, const char *name, size_t H)
+{
+	return graph_linear(g, x, &(struct graph_linear_options){
+		.name = name, .H = H, .act = KERNEL_ACT_RELU, .init = PARAM_XAVIER_UNIFORM,
+	});
+}
+
+static struct node *
+tower(struct graph *g)
+{
+	struct node *x = graph_embedding(g, field_table, N_FIELDS);
+
+	for (size_t i = 0; i < 4; i++)
+		x = layer(g, x, (const char *[]){ "a", "b", "c", "d" }[i], 16);
+	return layer(g, x, "e", 1);
+}
+
+static void
+assert_refused(struct graph *g, struct node *logit, enum rs_status status, const char *text)
+{
+	assert_int_equal(graph_finish(g, logit, 0), status);
+	assert_non_null(strstr(rs_failure()->text, text));
+	graph_destroy(g);
+}
+
+static void
+add_of_unequal_widths_is_refused(void **state)
+{
+	struct graph *g = new_graph();
+	struct node *x = graph_embedding(g, field_table, N_FIELDS);
+
+	(void)state;
+	struct node *sum = graph_add(g, layer(g, x, "a", 2), layer(g, x, "b", 3));
+	assert_refused(g, layer(g, sum, "c", 1), RS_ESPEC, "'add': 'linear' is [B,2]");
+}
+
+static void
+bag_pairs_refuse_max_by_name(void **state)
+{
+	struct graph *g = new_graph();
+
+	(void)state;
+	assert_refused(g, graph_bag_pairs(g, graph_embedding(g, field_table, N_FIELDS)), RS_ESPEC,
+		"'C2'");
+}
+
+static void
+name_that_does_not_fit_is_refused(void **state)
+{
+	char name[80];
+	struct graph *g = new_graph();
+
+	(void)state;
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	assert_refused(g, layer(g, graph_embedding(g, field_table, N_FIELDS), name, 1), RS_ESPEC,
+		"xxx");
+}
+
+static void
+logit_must_be_one_column(void **state)
+{
+	struct graph *g = new_graph();
+
+	(void)state;
+	assert_refused(g, graph_embedding(g, field_table, N_FIELDS), RS_EBUG, "[B,12]");
+}
+
+static void
+operator_that_nobody_uses_is_refused(void **state)
+{
+	struct graph *g = new_graph();
+	struct node *logit = tower(g);
+
+	(void)state;
+	graph_first_order(g, field_table, N_FIELDS);
+	assert_refused(g, logit, RS_EBUG, "'first_order'");
+}
+
+static void
+fields_that_share_a_table_pull_from_it(void **state)
+{
+	struct graph *g = new_graph();
+
+	(void)state;
+	assert_int_equal(graph_finish(g, tower(g), 0), RS_OK);
+	assert_int_equal(graph_n_inputs(g), 2);
+	assert_int_equal(graph_n_tables(g), 1);
+	assert_string_equal(graph_input(g, 1)->field, "C2");
+	assert_int_equal(graph_input(g, 1)->column, 1);
+	graph_destroy(g);
+}
+
+static void
+every_layer_has_three_products(void **state)
+{
+	struct graph *g = new_graph();
+	struct gemm_args product[15];
+
+	(void)state;
+	assert_int_equal(graph_finish(g, tower(g), 0), RS_OK);
+	assert_int_equal(graph_gemms(g, 32, product, 15), 15);
+	assert_int_equal(graph_gemms(g, 32, NULL, 0), 15);
+	assert_int_equal(product[0].m, 32);
+	assert_int_equal(product[0].n, 16);
+	assert_int_equal(product[0].k, 12);
+	assert_int_equal(product[1].k, 32);
+	assert_int_equal(product[2].n, 12);
+	graph_destroy(g);
+}
+
+/* The value and gradient of a layer meet those of its neighbours in time. */
+static void
+plan_keeps_apart_what_lives_together(void **state)
+{
+	struct graph *g = new_graph();
+	struct plan plan;
+	size_t total = 0;
+
+	(void)state;
+	assert_int_equal(graph_finish(g, tower(g), 0), RS_OK);
+	assert_int_equal(plan_create(g, 64, &plan), RS_OK);
+	for (size_t i = 0; i < g->n_nodes; i++) {
+		const size_t size = 64 * g->node[i]->width;
+		total += 2 * size;
+		for (size_t j = 0; j < i; j++) {
+			const size_t a = plan.offset[i][PLAN_VALUE], b = plan.offset[j][PLAN_VALUE];
+			assert_true(a + size <= b || b + 64 * g->node[j]->width <= a);
+		}
+		assert_true(plan.offset[i][PLAN_VALUE] % 16 == 0);
+		assert_true(plan.offset[i][PLAN_GRADIENT] + size <= plan.floats);
+	}
+	assert_true(plan.floats < total);    /* gradients share memory */
+	plan_free(&plan);
+	graph_destroy(g);
+}
+
+static void
+culprit_is_the_first_operator_that_is_not_finite(void **state)
+{
+	struct graph *g = new_graph();
+	struct exec *e;
+	const float rows[4] = { 1, 1, 1, 1 }, dense[1] = { 1 };
+	const float *const row[] = { rows };
+	const float *const *const inputs[] = { row, row };
+	const struct feed feed = { .B = 1, .dense = dense, .row = inputs };
+
+	(void)state;
+	assert_int_equal(graph_finish(g, tower(g), 0), RS_OK);
+	float *param = calloc(graph_param_size(g), sizeof(*param));
+	assert_int_equal(exec_create(g, 1, &e), RS_OK);
+	assert_non_null(exec_forward(e, param, &feed, 0));
+	assert_null(exec_culprit(e));
+	param[graph_param(g, 3)->offset] = __builtin_nanf("");
+	assert_non_null(exec_forward(e, param, &feed, 0));
+	assert_string_equal(exec_culprit(e), "linear");
+	exec_destroy(e);
+	graph_destroy(g);
+	free(param);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(add_of_unequal_widths_is_refused),
+		cmocka_unit_test(bag_pairs_refuse_max_by_name),
+		cmocka_unit_test(name_that_does_not_fit_is_refused),
+		cmocka_unit_test(logit_must_be_one_column),
+		cmocka_unit_test(operator_that_nobody_uses_is_refused),
+		cmocka_unit_test(fields_that_share_a_table_pull_from_it),
+		cmocka_unit_test(every_layer_has_three_products),
+		cmocka_unit_test(plan_keeps_apart_what_lives_together),
+		cmocka_unit_test(culprit_is_the_first_operator_that_is_not_finite),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
