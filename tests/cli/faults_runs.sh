@@ -44,6 +44,26 @@ B049_every_table_is_restored() {
 	[ "$(grep -c '^table .*changed rows 1 ' out)" -eq 4 ] || { cat out; exit 1; }
 }
 
+# the best figure was forgotten when a run went on
+B057_the_best_of_before_the_interruption_is_kept() {
+	make_rows 4000 1 >train.tsv
+	make_rows 500 2 >valid.tsv
+	make_spec s.ini
+	set -- train s.ini --valid valid.tsv --epochs 12 -o train.early_stop=0 -o train.learning_rate=0.05 --json
+	expect 0 "$T" "$@" -f whole
+	tail -n 1 out | sed 's/.*"best_epoch":\([0-9]*\).*/\1/' >best
+	[ "$(cat best)" -lt 12 ] || { echo 'the last epoch is the best, so nothing is tested'; exit 1; }
+	"$T" "$@" -f part >out 2>err & pid=$!
+	sleep 0.4
+	kill -TERM $pid
+	code=0
+	wait $pid || code=$?
+	if [ $code -eq 143 ]; then expect 0 "$T" "$@" -f part --resume; fi
+	[ "$(tail -n 1 out | sed 's/.*"best_epoch":\([0-9]*\).*/\1/')" = "$(cat best)" ] || { tail -n 1 out; exit 1; }
+	dump whole >one; dump part >two
+	same one two 'the interrupted run kept other weights'
+}
+
 # cron could not tell a lock from a bad configuration
 B112_a_lock_a_bad_spec_and_bad_data_have_codes_of_their_own() {
 	command -v flock >/dev/null || return 0
