@@ -107,7 +107,7 @@ const struct option_row option_table[] = {
 	{ "field", "missing", OPTION_TEXT_LIST, NULL, FIELD(missing),
 	  .text = "cells that mean no value, instead of data.missing" },
 	{ "field", "missing_value", OPTION_NUMBER, "0", FIELD(missing_value), NUMERIC, RANGE(-INFINITY, INFINITY),
-	  .text = "numeric: what a missing cell counts as, after the transform" },
+	  .text = "numeric: what a missing cell counts as, after the transform; 0: it has a vector of its own" },
 	{ "field", "multi_separator", OPTION_BYTE, "pipe", FIELD(multi_separator), ITEMS,
 	  .text = "multi, sequence: between the items of a cell" },
 	{ "field", "weight_separator", OPTION_BYTE, NULL, FIELD(weight_separator), ITEMS,

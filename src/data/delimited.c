@@ -1,0 +1,107 @@
+/*
+ * Rows of cells between separators.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "data/parser_private.h"
+
+/* "a ""b""" -> a "b"; the text outlives the row's other cells in p->cell. */
+static enum rs_status
+cell_unquote(struct parser *p, struct cell *cell, struct cell_error *error)
+{
+	const char *at = cell->text + 1, *const end = cell->text + cell->n;
+
+	p->cell.n = 0;
+	for (;;) {
+		const char *const quote = memchr(at, '"', (size_t)(end - at));
+
+		if (quote == NULL)
+			return cell_error_set(error, cell->text, "a quoted cell has no closing quote");
+		RS_TRY(buffer_append(&p->cell, at, (size_t)(quote - at)));
+		if (quote + 1 == end)
+			break;
+		if (quote[1] != '"')
+			return cell_error_set(error, quote + 1, "text follows the closing quote of a cell");
+		RS_TRY(buffer_append(&p->cell, "\"", 1));
+		at = quote + 2;
+	}
+	*cell = (struct cell){ p->cell.data != NULL ? p->cell.data : "", p->cell.n };
+	return RS_OK;
+}
+
+static enum rs_status
+weight_read(struct cell cell, float *weight, struct cell_error *error)
+{
+	char shown[72];
+	double value;
+
+	if (cell.n == 0)
+		return cell_error_set(error, cell.text, "the weight is missing");
+	if (!number_double(cell.text, cell.n, &value))
+		return cell_error_set(error, cell.text, "weight '%s' is not a number",
+			rs_escape(shown, cell.text, cell.n));
+	if (value < 0)
+		return cell_error_set(error, cell.text, "weight '%s' is negative",
+			rs_escape(shown, cell.text, cell.n));
+	*weight = (float)value;
+	return RS_OK;
+}
+
+static enum rs_status
+cell_use(struct parser *p, const struct layout_column *column, struct cell cell, struct batch *batch,
+	struct row *row, struct cell_error *error)
+{
+	switch (column->role) {
+	case ROLE_FIELD:
+		return feature_cell(&p->feature[column->field], cell, batch, &p->scratch, error);
+	case ROLE_LABEL:
+		if (p->purpose == PARSE_PREDICT || label_read(p, cell, &row->label))
+			return RS_OK;
+		return label_error(p, cell, error);
+	case ROLE_WEIGHT:
+		return weight_read(cell, &row->weight, error);
+	case ROLE_ID:
+		row->id = cell;
+		return RS_OK;
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+count_error(const struct parser *p, const struct parser_layout *layout, const char *at, size_t n_cells,
+	struct cell_error *error)
+{
+	cell_error_set(error, at, "%zu columns found, %zu wanted", n_cells, layout->n_columns);
+	if (n_cells + 1 == layout->n_columns && layout->has_label)
+		snprintf(error->hint, sizeof error->hint, "is the label missing, or a separator?");
+	else if (p->quoted)
+		snprintf(error->hint, sizeof error->hint, "a cell that holds the separator must be quoted");
+	return RS_EDATA;
+}
+
+enum rs_status
+delimited_row(struct parser *p, const struct parser_layout *layout, const char *text,
+	const uint32_t *end, size_t n_cells, size_t begin, struct batch *batch, struct row *row,
+	struct cell_error *error)
+{
+	const size_t wanted = layout->n_columns + (size_t)layout->trailing;
+	const size_t last = n_cells - 1;
+	const int carriage = end[last] > begin && text[end[last] - 1] == '\r';
+
+	if (n_cells != wanted)
+		return count_error(p, layout, text + begin, n_cells - (size_t)layout->trailing, error);
+	for (size_t i = 0; i < layout->n; i++) {
+		const struct layout_column *const column = &layout->column[i];
+		const size_t c = column->column;
+		const size_t from = c == 0 ? begin : end[c - 1] + 1;
+		const size_t to = end[c] - (size_t)(c == last && carriage && end[c] > from);
+		struct cell cell = { text + from, to - from };
+
+		if (p->quoted && cell.n > 0 && cell.text[0] == '"')
+			RS_TRY(cell_unquote(p, &cell, error));
+		RS_TRY(cell_use(p, column, cell, batch, row, error));
+	}
+	return RS_OK;
+}

@@ -1,0 +1,359 @@
+/*
+ * Cells to numbers and ids: transforms, missing words, lists.
+ */
+#include "data/feature.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+
+enum rs_status
+cell_error_set(struct cell_error *error, const char *at, const char *format, ...)
+{
+	va_list arguments;
+
+	error->at = at;
+	error->hint[0] = '\0';
+	va_start(arguments, format);
+	vsnprintf(error->text, sizeof error->text, format, arguments);
+	va_end(arguments);
+	return RS_EDATA;
+}
+
+void
+feature_log1p_table(float table[FEATURE_LOG1P])
+{
+	for (size_t i = 0; i < FEATURE_LOG1P; i++)
+		table[i] = (float)log1p((double)i);
+}
+
+void
+feature_init(struct feature *feature, const struct schema *schema, size_t field, const float *log1p)
+{
+	const struct schema_field *const f = &schema->field[field];
+	const struct text_list *const missing = f->settings->missing_own == TRI_YES ?
+		&f->settings->missing : &schema->settings->data.missing;
+
+	*feature = (struct feature){ .field = f, .missing = missing, .log1p = log1p };
+	feature->only_empty = missing->n == 0 || (missing->n == 1 && missing->item[0][0] == '\0');
+	feature->buckets = id_divisor_make(f->is_dense ? 1 : schema->table[f->table].buckets);
+}
+
+int
+feature_is_missing(const struct feature *feature, struct cell cell)
+{
+	if (feature->only_empty || cell.n == 0)
+		return cell.n == 0;
+	for (size_t i = 0; i < feature->missing->n; i++)
+		if (strlen(feature->missing->item[i]) == cell.n &&
+		    memcmp(feature->missing->item[i], cell.text, cell.n) == 0)
+			return 1;
+	return 0;
+}
+
+static void
+id_put(const struct feature *feature, uint64_t id, float weight, struct batch *batch)
+{
+	struct batch_column *const c = &batch->column[feature->field->index];
+
+	c->ids[c->N] = id;
+	if (c->weight != NULL)
+		c->weight[c->N] = weight;
+	c->N++;
+}
+
+/* sign(x) log1p(|x|): defined everywhere, odd, no NaN. */
+static float
+log1p_signed(const struct feature *feature, double x)
+{
+	const double magnitude = fabs(x);
+	const size_t i = magnitude < FEATURE_LOG1P ? (size_t)magnitude : 0;
+	const float y = (double)i == magnitude ? feature->log1p[i] : (float)log1p(magnitude);
+
+	return x < 0 ? -y : y;
+}
+
+static size_t
+boundary_index(const struct number_list *boundaries, double x)
+{
+	size_t low = 0, high = boundaries->n;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (x >= boundaries->item[middle])
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+void
+feature_number(const struct feature *feature, double value, struct batch *batch)
+{
+	const struct field_settings *const s = feature->field->settings;
+	float y = (float)value;
+
+	if (s->transform == TRANSFORM_BUCKETIZE) {
+		id_put(feature, boundary_index(&s->boundaries, value), 1, batch);
+		return;
+	}
+	if (s->transform == TRANSFORM_LOG1P)
+		y = log1p_signed(feature, value);
+	else if (s->transform == TRANSFORM_STANDARDIZE)
+		y = (float)((value - s->mean) / (s->stddev > 0 ? s->stddev : 1));
+	batch->dense[batch->B * batch->K + feature->field->index] = y;
+	batch->missing[batch->B * batch->K + feature->field->index] = 0;
+}
+
+static void
+number_missing(const struct feature *feature, struct batch *batch)
+{
+	const struct field_settings *const s = feature->field->settings;
+	const size_t at = batch->B * batch->K + feature->field->index;
+
+	if (s->transform == TRANSFORM_BUCKETIZE) {
+		id_put(feature, feature->buckets.d, 1, batch);
+		return;
+	}
+	batch->dense[at] = (float)s->missing_value;
+	batch->missing[at] = s->missing_value == 0;
+}
+
+/* Whole numbers of up to 15 digits are exact and most of all numbers. */
+static int
+number_read(struct cell cell, double *out)
+{
+	const int negative = cell.n > 0 && cell.text[0] == '-';
+	int64_t value = 0;
+
+	if (cell.n - (size_t)negative == 0 || cell.n > 15)
+		return number_double(cell.text, cell.n, out);
+	for (size_t i = (size_t)negative; i < cell.n; i++) {
+		const unsigned digit = (unsigned char)cell.text[i] - (unsigned)'0';
+
+		if (digit > 9)
+			return number_double(cell.text, cell.n, out);
+		value = value * 10 + digit;
+	}
+	*out = (double)(negative ? -value : value);
+	return 1;
+}
+
+static enum rs_status
+number_error(const struct feature *feature, struct cell cell, struct cell_error *error)
+{
+	char shown[72];
+
+	cell_error_set(error, cell.text, "field '%s': '%s' is not a number", feature->field->name,
+		rs_escape(shown, cell.text, cell.n));
+	if (memchr(cell.text, ',', cell.n) != NULL)
+		snprintf(error->hint, sizeof error->hint, "numbers are written with a decimal point "
+			"and without separators of thousands");
+	else
+		snprintf(error->hint, sizeof error->hint, "cells that mean \"no value\" are listed in "
+			"data.missing");
+	return RS_EDATA;
+}
+
+/* '007', '+7' -> '7', '-0' -> '0': the decimal text of a 64-bit integer. */
+static enum rs_status
+integer_normalise(const struct feature *feature, struct cell *cell, struct buffer *scratch,
+	struct cell_error *error)
+{
+	const int negative = cell->n > 0 && cell->text[0] == '-';
+	char shown[72];
+	int64_t low;
+	uint64_t value;
+
+	if (cell->n > 1 && cell->text[0] == '+') {
+		cell->text++;
+		cell->n--;
+	}
+	if (negative && number_i64(cell->text, cell->n, &low)) {
+		scratch->n = 0;
+		RS_TRY(buffer_printf(scratch, "%lld", (long long)low));
+	} else if (!negative && number_u64(cell->text, cell->n, &value)) {
+		scratch->n = 0;
+		RS_TRY(buffer_printf(scratch, "%llu", (unsigned long long)value));
+	} else {
+		return cell_error_set(error, cell->text, "field '%s': '%s' is not a 64-bit whole number "
+			"(id_type = int)", feature->field->name, rs_escape(shown, cell->text, cell->n));
+	}
+	*cell = (struct cell){ scratch->data, scratch->n };
+	return RS_OK;
+}
+
+static enum rs_status
+case_fold(struct cell *cell, struct buffer *scratch)
+{
+	scratch->n = 0;
+	RS_TRY(buffer_append(scratch, cell->text, cell->n));
+	for (size_t i = 0; i < scratch->n; i++)
+		if (scratch->data[i] >= 'A' && scratch->data[i] <= 'Z')
+			scratch->data[i] = (char)(scratch->data[i] - 'A' + 'a');
+	*cell = (struct cell){ scratch->data, scratch->n };
+	return RS_OK;
+}
+
+enum rs_status
+feature_item(const struct feature *feature, struct cell id, float weight, struct batch *batch,
+	struct buffer *scratch, struct cell_error *error)
+{
+	const struct field_settings *const s = feature->field->settings;
+
+	RS_TRY(batch_reserve_ids(batch, feature->field->index,
+		batch->column[feature->field->index].N + 1));
+	if (s->id_type == ID_INT)
+		RS_TRY(integer_normalise(feature, &id, scratch, error));
+	else if (s->fold_case)
+		RS_TRY(case_fold(&id, scratch));
+	id_put(feature, id_bucket(id.text, id.n, &feature->buckets), weight, batch);
+	return RS_OK;
+}
+
+/* Items of the row from `begin` on: repeated ones out, then only the newest. */
+static void
+list_trim(const struct feature *feature, size_t begin, struct batch *batch)
+{
+	const struct field_settings *const s = feature->field->settings;
+	struct batch_column *const c = &batch->column[feature->field->index];
+	size_t n = c->N - begin, kept = s->unique ? 0 : n;
+
+	for (size_t i = 0; s->unique && i < n; i++) {
+		size_t j = 0;
+
+		while (j < kept && c->ids[begin + j] != c->ids[begin + i])
+			j++;
+		if (j == kept) {
+			c->ids[begin + kept] = c->ids[begin + i];
+			if (c->weight != NULL)
+				c->weight[begin + kept] = c->weight[begin + i];
+			kept++;
+		}
+	}
+	n = kept;
+	if (s->max_length > 0 && n > (size_t)s->max_length) {
+		const size_t drop = n - (size_t)s->max_length;
+
+		n -= drop;
+		memmove(c->ids + begin, c->ids + begin + drop, n * sizeof *c->ids);
+		if (c->weight != NULL)
+			memmove(c->weight + begin, c->weight + begin + drop, n * sizeof *c->weight);
+	}
+	c->N = begin + n;
+}
+
+static enum rs_status
+item_weight(const struct feature *feature, struct cell *item, float *weight, struct cell_error *error)
+{
+	const char *const separator = feature->field->settings->weight_separator;
+	const size_t width = separator == NULL ? 0 : strlen(separator);
+	const char *at = NULL;
+	char shown[72];
+
+	*weight = 1;
+	if (width == 0)
+		return RS_OK;
+	for (const char *p = item->text; (p = memmem(p, (size_t)(item->text + item->n - p),
+	     separator, width)) != NULL; p += width)
+		at = p;
+	if (at == NULL)
+		return cell_error_set(error, item->text, "field '%s': item '%s' has no weight after '%s'",
+			feature->field->name, rs_escape(shown, item->text, item->n), separator);
+	if (!number_float(at + width, (size_t)(item->text + item->n - at) - width, weight))
+		return cell_error_set(error, at + width, "field '%s': weight of item '%s' is not a number",
+			feature->field->name, rs_escape(shown, item->text, item->n));
+	item->n = (size_t)(at - item->text);
+	return RS_OK;
+}
+
+static enum rs_status
+feature_list(const struct feature *feature, struct cell cell, struct batch *batch,
+	struct buffer *scratch, struct cell_error *error)
+{
+	const char *const separator = feature->field->settings->multi_separator;
+	const size_t width = separator == NULL ? 0 : strlen(separator);
+	const size_t begin = batch->column[feature->field->index].N;
+	const char *p = cell.text, *const end = cell.text + cell.n;
+
+	while (p < end) {
+		const char *const cut = width > 0 ? memmem(p, (size_t)(end - p), separator, width) : NULL;
+		struct cell item = { p, (size_t)((cut != NULL ? cut : end) - p) };
+		float weight;
+
+		p = cut != NULL ? cut + width : end;
+		if (feature_is_missing(feature, item))
+			continue;
+		RS_TRY(item_weight(feature, &item, &weight, error));
+		RS_TRY(feature_item(feature, item, weight, batch, scratch, error));
+	}
+	list_trim(feature, begin, batch);
+	return RS_OK;
+}
+
+enum rs_status
+feature_cell(const struct feature *feature, struct cell cell, struct batch *batch,
+	struct buffer *scratch, struct cell_error *error)
+{
+	const struct field_settings *const s = feature->field->settings;
+	const int missing = feature_is_missing(feature, cell);
+	double value;
+
+	switch (s->type) {
+	case FIELD_NUMERIC:
+		if (missing)
+			number_missing(feature, batch);
+		else if (number_read(cell, &value))
+			feature_number(feature, value, batch);
+		else
+			return number_error(feature, cell, error);
+		return RS_OK;
+	case FIELD_CATEGORICAL:
+		if (missing)
+			id_put(feature, feature->buckets.d, 1, batch);
+		else if (s->id_type == ID_TEXT && !s->fold_case)
+			id_put(feature, id_bucket(cell.text, cell.n, &feature->buckets), 1, batch);
+		else
+			return feature_item(feature, cell, 1, batch, scratch, error);
+		return RS_OK;
+	case FIELD_MULTI:
+	case FIELD_SEQUENCE:
+		break;
+	}
+	return missing ? RS_OK : feature_list(feature, cell, batch, scratch, error);
+}
+
+enum rs_status
+feature_close(const struct feature *feature, size_t n, struct batch *batch)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct schema_field *const f = feature[i].field;
+		struct batch_column *const c = f->is_dense ? NULL : &batch->column[f->index];
+		const size_t begin = c == NULL ? 0 : c->offset == NULL ? batch->B : c->offset[batch->B];
+
+		if (c == NULL)
+			continue;
+		if (c->N == begin && f->settings->type != FIELD_SEQUENCE) {
+			RS_TRY(batch_reserve_ids(batch, f->index, c->N + 1));
+			id_put(&feature[i], feature[i].buckets.d, 1, batch);
+		}
+		if (c->offset != NULL)
+			c->offset[batch->B + 1] = (uint32_t)c->N;
+	}
+	return RS_OK;
+}
+
+void
+feature_undo(const struct schema *schema, struct batch *batch)
+{
+	for (size_t f = 0; f < schema->F; f++) {
+		struct batch_column *const c = &batch->column[f];
+
+		c->N = c->offset == NULL ? batch->B : c->offset[batch->B];
+	}
+}

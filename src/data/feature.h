@@ -1,0 +1,63 @@
+/*
+ * One cell to its place in the batch row being filled.
+ *
+ * A feature is a field ready for use: its column, its buckets with their inverse,
+ * its missing words.  feature_cell() writes the value of one cell for row
+ * batch->B; feature_close() completes the columns of the row (an id column that
+ * got nothing gets its missing row, a sequence stays empty); feature_undo() takes
+ * back what the row has so far.  A cell that cannot be read makes a cell_error.
+ */
+#ifndef DATA_FEATURE_H
+#define DATA_FEATURE_H
+
+#include <stddef.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "data/batch.h"
+#include "data/id_hash.h"
+#include "data/schema.h"
+
+struct cell {
+	const char *text;
+	size_t      n;
+};
+
+/* What was wrong with a row: where, and in words. */
+struct cell_error {
+	const char *at;            /* in the text of the row                         */
+	char text[400];
+	char hint[200];            /* "" none                                        */
+};
+
+struct feature {
+	const struct schema_field *field;
+	struct id_divisor buckets;
+	const struct text_list *missing;
+	int    only_empty;         /* missing is the empty cell and nothing else     */
+	const float *log1p;        /* [FEATURE_LOG1P] of 0, 1, 2, ...                */
+};
+
+#define FEATURE_LOG1P 4096
+
+/* log1p is a table of FEATURE_LOG1P values that outlives the features. */
+void feature_init(struct feature *feature, const struct schema *schema, size_t field, const float *log1p);
+void feature_log1p_table(float table[FEATURE_LOG1P]);
+
+int feature_is_missing(const struct feature *feature, struct cell cell);
+/* RS_OK, RS_EDATA with *error filled (the caller reports), or RS_ERESOURCE. */
+enum rs_status feature_cell(const struct feature *feature, struct cell cell, struct batch *batch,
+	struct buffer *scratch, struct cell_error *error);
+/* One id with its weight into a multi or single id column (libsvm, libffm). */
+enum rs_status feature_item(const struct feature *feature, struct cell id, float weight,
+	struct batch *batch, struct buffer *scratch, struct cell_error *error);
+/* A number into a dense column (libffm). */
+void feature_number(const struct feature *feature, double value, struct batch *batch);
+
+enum rs_status feature_close(const struct feature *feature, size_t n, struct batch *batch);
+void feature_undo(const struct schema *schema, struct batch *batch);
+
+enum rs_status cell_error_set(struct cell_error *error, const char *at, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif

@@ -1,0 +1,399 @@
+/*
+ * Spans of text to batch rows: rows one after the other, bad ones by the policy.
+ */
+#include "data/parser.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/number.h"
+#include "data/parser_private.h"
+
+#define PARSER_WARNINGS 5          /* bad rows that are shown, of one parser      */
+
+static void
+label_values_init(struct parser *p)
+{
+	const struct text_list *const words = &p->schema->settings->data.label_values;
+
+	for (int i = 0; i < 2; i++) {
+		const char *const word = words->n == 2 ? words->item[i] : i == 0 ? "0" : "1";
+
+		if (!number_double(word, strlen(word), &p->label_value[i]))
+			p->label_value[i] = NAN;
+	}
+}
+
+/* libffm: the fields' columns are field numbers. */
+static enum rs_status
+number_field_init(struct parser *p)
+{
+	const struct schema *const schema = p->schema;
+
+	if (schema->settings->data.format != FORMAT_LIBFFM)
+		return RS_OK;
+	for (int fill = 0; fill < 2; fill++) {
+		for (size_t i = 0; i < schema->n_fields; i++) {
+			const char *const column = schema->field[i].settings->column;
+			uint64_t number;
+
+			if (!number_u64(column, strlen(column), &number) || number > 1 << 20) {
+				rs_fail_at(RS_ESPEC, schema->field[i].settings->file,
+					schema->field[i].settings->line, 0,
+					"[field %s] column = '%s': libffm fields are numbers up to 1048576",
+					schema->field[i].name, column);
+				return rs_hint("column = the number before the first ':' of its features");
+			}
+			if (fill)
+				p->number_field[number] = i;
+			else if (number >= p->n_numbers)
+				p->n_numbers = number + 1;
+		}
+		if (fill || p->n_numbers == 0)
+			continue;
+		RS_TRY(memory_alloc(p->n_numbers, sizeof *p->number_field, &p->number_field));
+		for (size_t i = 0; i < p->n_numbers; i++)
+			p->number_field[i] = LAYOUT_NONE;
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+parser_prepare(struct parser *p)
+{
+	const struct schema *const schema = p->schema;
+	const struct data_settings *const d = &schema->settings->data;
+
+	p->quoted = !data_is_sparse(d) && data_is_quoted(d);
+	p->sparse = data_is_sparse(d);
+	p->separator = p->sparse ? '\n' : data_separator(d);
+	p->max_line = d->max_line > 0 ? (size_t)d->max_line : (size_t)16 << 20;
+	if (p->sparse && d->format != FORMAT_LIBFFM && (schema->F != 1 ||
+	    schema->field[schema->column_field[0]].settings->type != FIELD_MULTI)) {
+		rs_fail(RS_ESPEC, "%zu fields, wanted one [field ...] with type = multi for %s data",
+			schema->n_fields, d->format == FORMAT_LIBSVM ? "libsvm" : "libfm");
+		return rs_hint("all features of a row go to that field, weighted by their values");
+	}
+	label_values_init(p);
+	RS_TRY(memory_alloc(FEATURE_LOG1P, sizeof *p->log1p, &p->log1p));
+	feature_log1p_table(p->log1p);
+	RS_TRY(memory_alloc(schema->n_fields + 1, sizeof *p->feature, &p->feature));
+	for (size_t i = 0; i < schema->n_fields; i++)
+		feature_init(&p->feature[i], schema, i, p->log1p);
+	return number_field_init(p);
+}
+
+enum rs_status
+parser_open(const struct schema *schema, enum parser_purpose purpose, struct parser **out)
+{
+	enum rs_status status;
+
+	RS_TRY(memory_alloc(1, sizeof **out, out));
+	(*out)->schema = schema;
+	(*out)->purpose = purpose;
+	buffer_init(&(*out)->scratch, (size_t)1 << 30);
+	buffer_init(&(*out)->cell, (size_t)1 << 30);
+	status = parser_prepare(*out);
+	if (status != RS_OK) {
+		parser_close(*out);
+		*out = NULL;
+	}
+	return status;
+}
+
+void
+parser_close(struct parser *p)
+{
+	if (p == NULL)
+		return;
+	free(p->feature);
+	free(p->log1p);
+	free(p->index.at);
+	buffer_free(&p->scratch);
+	buffer_free(&p->cell);
+	free(p->id_begin);
+	free(p->id_end);
+	free(p->number_field);
+	free(p);
+}
+
+void
+parser_keep_bad_rows(struct parser *p, int keep)
+{
+	p->keep_bad_rows = keep;
+}
+
+const struct parser_ids *
+parser_ids(const struct parser *p)
+{
+	const char *const id = p->schema->settings->data.id;
+
+	return id != NULL && id[0] != '\0' ? &p->ids : NULL;
+}
+
+size_t
+parser_split(const struct schema *schema, const char *text, size_t n, int at_end)
+{
+	const struct data_settings *const d = &schema->settings->data;
+
+	if (at_end)
+		return n;
+	return text_last_row_end(text, n, !data_is_sparse(d) && data_is_quoted(d), data_separator(d));
+}
+
+int
+label_read(const struct parser *p, struct cell cell, float *label)
+{
+	const struct data_settings *const d = &p->schema->settings->data;
+	double value;
+
+	if (d->label_type == LABEL_BINARY && d->label_values.n != 2 && cell.n == 1 &&
+	    (cell.text[0] == '0' || cell.text[0] == '1')) {
+		*label = (float)(cell.text[0] - '0');
+		return 1;
+	}
+	if (d->label_type == LABEL_BINARY && d->label_values.n == 2)
+		for (int i = 0; i < 2; i++)
+			if (strlen(d->label_values.item[i]) == cell.n &&
+			    memcmp(d->label_values.item[i], cell.text, cell.n) == 0) {
+				*label = (float)i;
+				return 1;
+			}
+	if (cell.n > 1 && cell.text[0] == '+') {
+		cell.text++;
+		cell.n--;
+	}
+	if (!number_double(cell.text, cell.n, &value))
+		return 0;
+	if (d->label_type == LABEL_BINARY) {
+		*label = value == p->label_value[1];
+		return value == p->label_value[0] || value == p->label_value[1];
+	}
+	*label = (float)value;
+	return d->label_type == LABEL_REAL ? isfinite(*label) : value >= 0 && value <= 1;
+}
+
+enum rs_status
+label_error(const struct parser *p, struct cell cell, struct cell_error *error)
+{
+	const struct data_settings *const d = &p->schema->settings->data;
+	const int two = d->label_values.n == 2;
+	char shown[72];
+
+	rs_escape(shown, cell.text, cell.n);
+	if (d->label_type == LABEL_REAL)
+		cell_error_set(error, cell.text, "label '%s' is not a number", shown);
+	else if (d->label_type == LABEL_PROBABILITY)
+		cell_error_set(error, cell.text, "label '%s' is not a number from 0 to 1", shown);
+	else
+		cell_error_set(error, cell.text, "label '%s', wanted '%s' or '%s'", shown,
+			two ? d->label_values.item[0] : "0", two ? d->label_values.item[1] : "1");
+	snprintf(error->hint, sizeof error->hint, d->label_type == LABEL_BINARY ?
+		"data.label_values names the two labels, data.label_type = probability takes numbers" :
+		"data.label names the column");
+	return RS_EDATA;
+}
+
+/* --- bad rows --- */
+
+struct place {
+	const struct parser_span *span;
+	size_t begin, end;         /* of the row in the span, without its line end   */
+	uint64_t line;
+};
+
+static size_t
+place_column(const struct place *at, const struct cell_error *error)
+{
+	const char *const row = at->span->text + at->begin;
+
+	/* Unquoted cells live elsewhere: then the row is all that can be named. */
+	return error->at >= row && error->at <= at->span->text + at->end ? (size_t)(error->at - row) + 1 : 1;
+}
+
+static enum rs_status
+row_fail(const struct place *at, const struct cell_error *error)
+{
+	const size_t column = place_column(at, error);
+	const enum rs_status status = rs_fail_at(RS_EDATA, at->span->file, at->line, column, "%s", error->text);
+
+	return error->hint[0] != '\0' ? rs_hint("%s", error->hint) : status;
+}
+
+static void
+row_warn(struct parser *p, const struct place *at, const struct cell_error *error)
+{
+	if (p->warned++ >= PARSER_WARNINGS)
+		return;
+	log_warn("%s:%llu:%zu: row skipped: %s", at->span->file, (unsigned long long)at->line,
+		place_column(at, error), error->text);
+}
+
+/* Predict keeps one row out for each row in. */
+static enum rs_status
+row_keep_bad(struct parser *p, struct batch *batch)
+{
+	for (size_t i = 0; i < batch->K; i++) {
+		batch->dense[batch->B * batch->K + i] = 0;
+		batch->missing[batch->B * batch->K + i] = 1;
+	}
+	RS_TRY(feature_close(p->feature, p->schema->n_fields, batch));
+	batch->label[batch->B] = NAN;
+	batch->weight[batch->B++] = 1;
+	return RS_OK;
+}
+
+static enum rs_status
+row_bad(struct parser *p, const struct place *at, const struct cell_error *error, struct batch *batch,
+	struct parser_tally *tally)
+{
+	feature_undo(p->schema, batch);
+	if (p->keep_bad_rows) {
+		tally->skipped++;
+		row_warn(p, at, error);
+		return row_keep_bad(p, batch);
+	}
+	if (p->schema->settings->data.on_bad_row == BAD_ROW_FAIL)
+		return row_fail(at, error);
+	tally->skipped++;
+	row_warn(p, at, error);
+	return RS_OK;
+}
+
+/* --- rows --- */
+
+static enum rs_status
+ids_add(struct parser *p, const struct parser_span *span, struct cell id)
+{
+	if (p->n_ids == p->id_capacity) {
+		const size_t capacity = p->id_capacity > 0 ? 2 * p->id_capacity : 1024;
+		size_t *const begin = realloc(p->id_begin, capacity * sizeof *begin);
+		size_t *const end = begin == NULL ? NULL : realloc(p->id_end, capacity * sizeof *end);
+
+		p->id_begin = begin != NULL ? begin : p->id_begin;
+		p->id_end = end != NULL ? end : p->id_end;
+		if (end == NULL)
+			return rs_fail(RS_ERESOURCE, "out of memory for row ids");
+		p->id_capacity = capacity;
+	}
+	p->id_begin[p->n_ids] = id.text == NULL ? 0 : (size_t)(id.text - span->text);
+	p->id_end[p->n_ids] = p->id_begin[p->n_ids] + id.n;
+	p->n_ids++;
+	p->ids = (struct parser_ids){ span->text, p->id_begin, p->id_end, p->n_ids };
+	return RS_OK;
+}
+
+static enum rs_status
+row_check(const struct parser *p, const struct place *at, struct cell_error *error)
+{
+	const char *const text = at->span->text + at->begin;
+	const size_t n = at->end - at->begin;
+	const char *nul;
+
+	if (n > p->max_line)
+		return cell_error_set(error, text, "the row has %zu bytes or more, data.max_line is %zu", n,
+			p->max_line);
+	nul = memchr(text, '\0', n);
+	if (nul != NULL)
+		return cell_error_set(error, nul, "a NUL byte");
+	return RS_OK;
+}
+
+/* Fills row batch->B; on success the caller completes it. */
+static enum rs_status
+row_parse(struct parser *p, const struct place *at, size_t first_cell, size_t n_cells, struct batch *batch,
+	struct row *row, struct cell_error *error)
+{
+	const struct parser_span *const span = at->span;
+
+	RS_TRY(row_check(p, at, error));
+	if (p->sparse)
+		RS_TRY(sparse_row(p, span->layout, span->text + at->begin, span->text + at->end, batch, row, error));
+	else
+		RS_TRY(delimited_row(p, span->layout, span->text, p->index.at + first_cell, n_cells, at->begin,
+			batch, row, error));
+	return RS_OK;
+}
+
+static enum rs_status
+row_take(struct parser *p, const struct place *at, size_t first_cell, size_t n_cells, struct batch *batch,
+	struct parser_tally *tally)
+{
+	struct row row = { .label = 0, .weight = 1, .id = { NULL, 0 } };
+	struct cell_error error = { .at = NULL };
+	const size_t B = batch->B;
+	enum rs_status status;
+
+	tally->read++;
+	RS_TRY(batch_reserve(batch, B + 1));
+	status = row_parse(p, at, first_cell, n_cells, batch, &row, &error);
+	if (status == RS_EDATA && error.at != NULL)
+		status = row_bad(p, at, &error, batch, tally);
+	else if (status == RS_OK && row.weight == 0 && p->purpose != PARSE_PREDICT) {
+		feature_undo(p->schema, batch);
+		tally->zero_weight++;
+	} else if (status == RS_OK) {
+		RS_TRY(feature_close(p->feature, p->schema->n_fields, batch));
+		batch->label[B] = row.label;
+		batch->weight[B] = p->purpose == PARSE_PREDICT ? 1 : row.weight;
+		batch->B++;
+	}
+	if (status == RS_OK && batch->B > B && parser_ids(p) != NULL)
+		status = ids_add(p, at->span, row.id);
+	return status;
+}
+
+static int
+row_is_blank(const char *text, size_t begin, size_t end)
+{
+	return end == begin || (end == begin + 1 && text[begin] == '\r');
+}
+
+static int
+row_is_blank_sparse(const char *text, size_t begin, size_t end)
+{
+	while (begin < end && (text[begin] == ' ' || text[begin] == '\t' || text[begin] == '\r'))
+		begin++;
+	return begin == end || text[begin] == '#';
+}
+
+static uint64_t
+row_lines(const struct parser *p, const char *text, size_t begin, size_t end)
+{
+	uint64_t lines = 1;
+
+	for (size_t i = begin; p->quoted && i < end; i++)
+		lines += text[i] == '\n';
+	return lines;
+}
+
+enum rs_status
+parser_parse(struct parser *p, const struct parser_span *span, struct batch *batch,
+	struct parser_tally *tally)
+{
+	struct place at = { .span = span, .line = span->line };
+	size_t first = 0;
+
+	p->n_ids = 0;
+	p->ids = (struct parser_ids){ span->text, p->id_begin, p->id_end, 0 };
+	RS_TRY(span_index_make(&p->index, span->text, span->n, p->quoted, p->separator));
+	while (first < p->index.n) {
+		size_t last = first;
+
+		while (p->index.at[last] < span->n && span->text[p->index.at[last]] != '\n')
+			last++;
+		at.end = p->index.at[last];
+		if (p->sparse ? row_is_blank_sparse(span->text, at.begin, at.end) :
+		    row_is_blank(span->text, at.begin, at.end))
+			tally->blank++;
+		else
+			RS_TRY(row_take(p, &at, first, last - first + 1, batch, tally));
+		at.line += row_lines(p, span->text, at.begin, at.end);
+		at.begin = at.end + 1;
+		first = last + 1;
+	}
+	return RS_OK;
+}

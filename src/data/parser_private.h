@@ -1,0 +1,86 @@
+/*
+ * Inside the parser: the layout of a file, the structural index of a span, and
+ * what a format does with one row.
+ */
+#ifndef DATA_PARSER_PRIVATE_H
+#define DATA_PARSER_PRIVATE_H
+
+#include "base/memory.h"
+#include "data/feature.h"
+#include "data/parser.h"
+
+#define LAYOUT_NONE ((size_t)-1)
+
+/* A column that is read: what it is for. */
+enum layout_role { ROLE_FIELD, ROLE_LABEL, ROLE_WEIGHT, ROLE_ID };
+
+struct layout_column {
+	size_t column;             /* from 0                                         */
+	enum layout_role role;
+	size_t field;              /* ROLE_FIELD                                     */
+};
+
+struct parser_layout {
+	size_t n_columns;          /* cells of every row; 0: sparse format           */
+	struct layout_column *column;  /* [n] ascending                              */
+	size_t n;
+	int    has_label;
+	int    trailing;           /* every row ends in one separator more           */
+	int    skips_bom;
+};
+
+/* Ends of cells of a span: every separator and row end, ascending, then n. */
+struct span_index {
+	uint32_t *at;
+	size_t    n, capacity;
+};
+
+struct parser {
+	const struct schema *schema;
+	enum parser_purpose purpose;
+	int    keep_bad_rows;
+	int    quoted, sparse;
+	char   separator;
+	size_t max_line;
+	struct feature *feature;   /* [n_fields]                                     */
+	float  *log1p;             /* [FEATURE_LOG1P]                                */
+	double label_value[2];     /* as numbers, NaN when they are words            */
+	struct span_index index;
+	struct buffer scratch, cell;   /* normalised ids; unquoted cells             */
+	size_t *id_begin, *id_end; /* [n_ids] of the rows of the last parse          */
+	size_t n_ids, id_capacity;
+	struct parser_ids ids;
+	size_t *number_field;      /* libffm: [n_numbers] field number -> field      */
+	size_t n_numbers;
+	unsigned warned;
+};
+
+/* What one row gave besides its features. */
+struct row {
+	float label, weight;
+	struct cell id;            /* text NULL: none                                */
+};
+
+char data_separator(const struct data_settings *data);
+int  data_is_quoted(const struct data_settings *data);
+int  data_is_sparse(const struct data_settings *data);
+
+/* Bytes of the first row of text, its line end included; quote aware. */
+size_t text_row_end(const char *text, size_t n, int quoted, char separator);
+/* Offset behind the last complete row, 0 if there is none. */
+size_t text_last_row_end(const char *text, size_t n, int quoted, char separator);
+/* Separators and row ends outside quotes into the index. */
+enum rs_status span_index_make(struct span_index *index, const char *text, size_t n, int quoted, char separator);
+
+/* A label cell by the spec's convention: 1 and *label, or 0. */
+int label_read(const struct parser *p, struct cell cell, float *label);
+enum rs_status label_error(const struct parser *p, struct cell cell, struct cell_error *error);
+
+/* One row: [begin, end) is text without its line end. */
+enum rs_status delimited_row(struct parser *p, const struct parser_layout *layout, const char *text,
+	const uint32_t *end, size_t n_cells, size_t begin, struct batch *batch, struct row *row,
+	struct cell_error *error);
+enum rs_status sparse_row(struct parser *p, const struct parser_layout *layout, const char *begin,
+	const char *end, struct batch *batch, struct row *row, struct cell_error *error);
+
+#endif

@@ -1,0 +1,176 @@
+/*
+ * Rows of libsvm, libffm and libfm: a label, then INDEX:VALUE or
+ * FIELD:FEATURE:VALUE, between spaces or tabs.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "data/parser_private.h"
+
+struct token {
+	const char *begin, *end;
+};
+
+static int
+is_space(char c)
+{
+	return c == ' ' || c == '\t' || c == '\r';
+}
+
+static int
+token_next(const char **at, const char *end, struct token *out)
+{
+	const char *p = *at;
+
+	while (p < end && is_space(*p))
+		p++;
+	out->begin = p;
+	while (p < end && !is_space(*p))
+		p++;
+	out->end = *at = p;
+	return out->begin < p;
+}
+
+static const char *
+token_colon(const struct token *t)
+{
+	return memchr(t->begin, ':', (size_t)(t->end - t->begin));
+}
+
+static enum rs_status
+token_error(const struct token *t, struct cell_error *error, const char *what)
+{
+	char shown[72];
+
+	return cell_error_set(error, t->begin, "'%s': %s", rs_escape(shown, t->begin,
+		(size_t)(t->end - t->begin)), what);
+}
+
+static enum rs_status
+value_read(const struct token *t, const char *from, float *value, struct cell_error *error)
+{
+	if (from < t->end && *from == '+')
+		from++;
+	if (!number_float(from, (size_t)(t->end - from), value))
+		return token_error(t, error, from == t->end ? "a value is missing after ':'" :
+			"the value after ':' is not a number");
+	return RS_OK;
+}
+
+/* The decimal text of the index is its id, so the base only bounds it. */
+static enum rs_status
+index_item(struct parser *p, const struct token *t, struct batch *batch, struct cell_error *error)
+{
+	const struct settings *const s = p->schema->settings;
+	const char *const colon = token_colon(t);
+	const uint64_t base = s->data.format == FORMAT_LIBSVM && s->data.index_base == 1;
+	char text[24];
+	uint64_t index;
+	float value;
+
+	if (colon == NULL)
+		return token_error(t, error, "wanted INDEX:VALUE");
+	if (!number_u64(t->begin, (size_t)(colon - t->begin), &index))
+		return token_error(t, error, "the index is not a whole number from 0 to 2^64-1");
+	if (index < base) {
+		token_error(t, error, "index 0, but data.index_base is 1");
+		return RS_EDATA;
+	}
+	RS_TRY(value_read(t, colon + 1, &value, error));
+	snprintf(text, sizeof text, "%llu", (unsigned long long)index);
+	return feature_item(&p->feature[p->schema->column_field[0]], (struct cell){ text, strlen(text) },
+		value, batch, &p->scratch, error);
+}
+
+static enum rs_status
+ffm_single(const struct token *t, const struct feature *feature, float value, const struct batch *batch,
+	struct cell_error *error)
+{
+	if (batch->column[feature->field->index].N > batch->B)
+		return token_error(t, error, "a second feature of a categorical field; wanted type = multi");
+	if (value != 1)
+		return token_error(t, error, "a categorical field has the value 1; wanted type = multi");
+	return RS_OK;
+}
+
+static enum rs_status
+ffm_item(struct parser *p, const struct token *t, struct batch *batch, struct cell_error *error)
+{
+	const char *const colon = token_colon(t);
+	const char *const second = colon == NULL ? NULL : memchr(colon + 1, ':', (size_t)(t->end - colon - 1));
+	const struct feature *feature;
+	uint64_t number;
+	float value;
+
+	if (second == NULL)
+		return token_error(t, error, "wanted FIELD:FEATURE:VALUE");
+	if (!number_u64(t->begin, (size_t)(colon - t->begin), &number))
+		return token_error(t, error, "the field is not a whole number");
+	if (number >= p->n_numbers || p->number_field[number] == LAYOUT_NONE)
+		return token_error(t, error, "a field that the spec does not name");
+	if (second == colon + 1)
+		return token_error(t, error, "the feature is missing");
+	RS_TRY(value_read(t, second + 1, &value, error));
+	feature = &p->feature[p->number_field[number]];
+	if (feature->field->settings->type == FIELD_NUMERIC) {
+		feature_number(feature, value, batch);
+		return RS_OK;
+	}
+	if (feature->field->single)
+		RS_TRY(ffm_single(t, feature, value, batch, error));
+	return feature_item(feature, (struct cell){ colon + 1, (size_t)(second - colon - 1) }, value, batch,
+		&p->scratch, error);
+}
+
+static enum rs_status
+sparse_label(struct parser *p, const struct token *t, struct row *row, struct cell_error *error)
+{
+	const char *const colon = token_colon(t);
+	const struct cell cell = { t->begin, (size_t)((colon != NULL ? colon : t->end) - t->begin) };
+
+	if (colon != NULL) {
+		RS_TRY(value_read(t, colon + 1, &row->weight, error));
+		if (row->weight < 0)
+			return token_error(t, error, "the weight is negative");
+	}
+	if (p->purpose == PARSE_PREDICT || label_read(p, cell, &row->label))
+		return RS_OK;
+	return label_error(p, cell, error);
+}
+
+static void
+numeric_default(struct parser *p, struct batch *batch)
+{
+	for (size_t i = 0; i < p->schema->K; i++) {
+		batch->dense[batch->B * batch->K + i] = 0;
+		batch->missing[batch->B * batch->K + i] = 1;
+	}
+}
+
+enum rs_status
+sparse_row(struct parser *p, const struct parser_layout *layout, const char *begin, const char *end,
+	struct batch *batch, struct row *row, struct cell_error *error)
+{
+	const int ffm = p->schema->settings->data.format == FORMAT_LIBFFM;
+	const char *at = begin;
+	struct token t = { begin, begin };
+
+	if (p->schema->settings->data.format == FORMAT_LIBSVM) {
+		const char *const comment = memchr(begin, '#', (size_t)(end - begin));
+
+		end = comment != NULL ? comment : end;
+	}
+	numeric_default(p, batch);
+	if (layout->has_label) {
+		if (!token_next(&at, end, &t))
+			return cell_error_set(error, begin, "the label is missing");
+		RS_TRY(sparse_label(p, &t, row, error));
+	}
+	while (token_next(&at, end, &t)) {
+		if (t.end - t.begin > 4 && memcmp(t.begin, "qid:", 4) == 0)
+			continue;
+		RS_TRY(ffm ? ffm_item(p, &t, batch, error) : index_item(p, &t, batch, error));
+	}
+	return RS_OK;
+}
