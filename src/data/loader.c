@@ -13,6 +13,8 @@
 #define LOADER_AUTO_MAX 4              /* parsers: one feeds several trainers      */
 #define LOADER_RING_ROWS 16384         /* small batches: a longer ring             */
 #define LOADER_RING_MAX 64
+#define LOADER_GZIP_POINTS 2048        /* access points of all files, 64 MiB         */
+#define LOADER_GZIP_RATIO 4            /* text to gzip, for the size of groups       */
 
 /* ---- parser threads -------------------------------------------------- */
 
@@ -181,6 +183,23 @@ loader_find_inputs(struct loader *l)
 	return status;
 }
 
+/* Access points cost 32 KiB each, and a group is entered at the one before it:
+ * groups of gzip files grow with the input up to a quarter of the window. */
+static void
+loader_size_gzip(struct loader *l)
+{
+	const size_t most = l->window_bytes / 4 > l->group_bytes ? l->window_bytes / 4
+		: l->group_bytes;
+	uint64_t stored = 0, group;
+
+	for (size_t i = 0; i < l->n_inputs; i++)
+		stored += l->input[i].stored_size;
+	group = stored * LOADER_GZIP_RATIO / LOADER_GZIP_POINTS;
+	l->gzip_group_bytes = group < l->group_bytes ? l->group_bytes
+		: group > most ? most : (size_t)group;
+	l->gzip_points = LOADER_GZIP_POINTS / l->n_inputs;
+}
+
 static enum rs_status
 loader_check_epochs(const struct loader *l)
 {
@@ -213,7 +232,8 @@ loader_make_threads(struct loader *l)
 	for (; l->n_slots < n + 2; l->n_slots++) {
 		const int64_t max_line = l->options.schema->settings->data.max_line;
 
-		buffer_init(&l->slot[l->n_slots].text, 2 * (l->group_bytes + (size_t)max_line));
+		buffer_init(&l->slot[l->n_slots].text,
+			2 * (l->gzip_group_bytes + (size_t)max_line));
 		RS_TRY(batch_init(&l->slot[l->n_slots].batch, l->options.schema));
 	}
 	return RS_OK;
@@ -255,6 +275,7 @@ loader_prepare(struct loader *l)
 {
 	RS_TRY(loader_find_inputs(l));
 	RS_TRY(loader_check_epochs(l));
+	loader_size_gzip(l);
 	RS_TRY(loader_make_threads(l));
 	RS_TRY(loader_make_outputs(l));
 	if (!l->indexed)

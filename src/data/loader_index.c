@@ -77,7 +77,7 @@ index_file(struct loader *l, size_t file)
 {
 	struct loader_input *input = &l->input[file];
 	struct loader_reader reader;
-	enum rs_status status = loader_reader_open(&reader, l, input, l->group_bytes);
+	enum rs_status status = loader_reader_open(&reader, l, input, l->gzip_group_bytes);
 
 	if (status == RS_OK)
 		status = index_spans(l, &reader, file);

@@ -7,7 +7,8 @@
  *     plan -> slot (text, rows) -> window (rows, order) -> output (batch) -> consumer
  *
  * Memory: n_slots times (a row group of text and its rows), two windows of rows,
- * n_output batches.  All of it is kept and used again.
+ * n_output batches, 64 MiB of access points when gzip files are indexed.  All of
+ * it is kept and used again.
  */
 #ifndef DATA_LOADER_PRIVATE_H
 #define DATA_LOADER_PRIVATE_H
@@ -135,6 +136,7 @@ struct loader_worker {
 struct loader {
 	struct loader_options options;
 	size_t   group_bytes, window_bytes;
+	size_t   gzip_group_bytes, gzip_points;    /* of indexed gzip files, a file   */
 	struct loader_input *input;        /* [n_inputs]                              */
 	size_t   n_inputs;
 	int      indexed;

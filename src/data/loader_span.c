@@ -112,6 +112,8 @@ reader_begin(struct loader_reader *r, struct loader *l, struct loader_input *inp
 
 	RS_TRY(reader_fill(r, SPAN_PEEK));
 	n = r->text.n;
+	if (l->indexed && source_is_gzip(r->source))
+		r->group_bytes = l->gzip_group_bytes;
 	if (n > 0 && input->layout == NULL)
 		RS_TRY(reader_layout(r, l, input, n < SPAN_PEEK ? n : SPAN_PEEK));
 	if (input->skip > n)
@@ -134,13 +136,13 @@ loader_reader_open(struct loader_reader *r, struct loader *l, struct loader_inpu
 	r->schema = l->options.schema;
 	r->group_bytes = l->group_bytes;
 	r->max_line = max_line > 0 ? (size_t)max_line : 1;
-	buffer_init(&r->text, 2 * (SPAN_PEEK + r->group_bytes + r->max_line));
+	buffer_init(&r->text, 2 * (SPAN_PEEK + l->gzip_group_bytes + r->max_line));
 	RS_TRY(memory_alloc(LOADER_HASH_BLOCK, 1, &r->block));
 	RS_TRY(l->options.command != NULL ? source_open_command(l->options.command, &r->source)
 		: source_open(input->file.path, &r->source));
 	source_set_stop(r->source, &l->stop);
 	if (span > 0)
-		RS_TRY(source_collect(r->source, span, &input->index));
+		RS_TRY(source_collect(r->source, span, l->gzip_points, &input->index));
 	return reader_begin(r, l, input);
 }
 

@@ -110,6 +110,12 @@ source_is_seekable(const struct source *s)
 	return s->kind == SOURCE_FILE;
 }
 
+int
+source_is_gzip(const struct source *s)
+{
+	return s->gzip;
+}
+
 void
 source_set_stop(struct source *s, const atomic_int *stop)
 {

@@ -29,12 +29,16 @@ void source_close(struct source *source);
 enum rs_status source_read(struct source *source, void *bytes, size_t n, size_t *got);
 const char *source_name(const struct source *source);
 int source_is_seekable(const struct source *source);
+/* Known after the first read. */
+int source_is_gzip(const struct source *source);
 /* A read that waits on a pipe gives up with RS_ESIGNAL soon after *stop is set. */
 void source_set_stop(struct source *source, const atomic_int *stop);
 
-/* Collect access points about every span bytes while reading; the index
- * outlives the source and serves any later source of the same file. */
-enum rs_status source_collect(struct source *source, size_t span, struct source_index **out);
+/* Collect access points about every span bytes while reading, farther apart when
+ * there would be more than `most`; the index outlives the source and serves any
+ * later source of the same file. */
+enum rs_status source_collect(struct source *source, size_t span, size_t most,
+	struct source_index **out);
 void source_index_free(struct source_index *index);
 /* Moves to a decompressed offset; index may be NULL for a plain file. */
 enum rs_status source_seek(struct source *source, const struct source_index *index,

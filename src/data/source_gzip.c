@@ -5,9 +5,6 @@
 #include "base/memory.h"
 #include "data/source_private.h"
 
-/* At most this many access points a file (32 KiB each); when they are full every
- * second one is dropped and the distance doubles. */
-#define GZIP_POINTS_MAX 1024
 #define GZIP_WRAP (15 + 16)            /* zlib: gzip header and trailer expected */
 
 struct source_point {
@@ -18,9 +15,9 @@ struct source_point {
 };
 
 struct source_index {
-	size_t   span;
-	size_t   n;
-	struct source_point point[GZIP_POINTS_MAX];
+	size_t   span, most;
+	struct source_point *point;    /* [n]                                         */
+	size_t   n, capacity;
 };
 
 enum rs_status
@@ -58,6 +55,7 @@ gzip_truncated(const struct source *s)
 	return rs_hint("the file is truncated; its writer may not have finished");
 }
 
+/* Drops every second point: the distance doubles. */
 static void
 gzip_index_thin(struct source_index *index)
 {
@@ -73,6 +71,19 @@ gzip_index_thin(struct source_index *index)
 	index->span *= 2;
 }
 
+static enum rs_status
+gzip_index_grow(struct source_index *index)
+{
+	const size_t capacity = index->capacity == 0 ? 16 : 2 * index->capacity;
+	struct source_point *grown = realloc(index->point, capacity * sizeof *grown);
+
+	if (grown == NULL)
+		return rs_fail(RS_ERESOURCE, "out of memory for %zu access points", capacity);
+	index->point = grown;
+	index->capacity = capacity;
+	return RS_OK;
+}
+
 /* Called between two deflate blocks. */
 static enum rs_status
 gzip_collect(struct source *s)
@@ -83,8 +94,10 @@ gzip_collect(struct source *s)
 
 	if (index->n > 0 && s->offset - index->point[index->n - 1].out < index->span)
 		return RS_OK;
-	if (index->n == GZIP_POINTS_MAX)
+	if (index->n == index->most)
 		gzip_index_thin(index);
+	if (index->n == index->capacity)
+		RS_TRY(gzip_index_grow(index));
 	p = &index->point[index->n];
 	RS_TRY(memory_alloc(SOURCE_WINDOW, 1, &p->window));
 	if (inflateGetDictionary(&s->z, p->window, &n) != Z_OK)
@@ -262,12 +275,13 @@ source_gzip_seek(struct source *s, const struct source_index *index, uint64_t of
 }
 
 enum rs_status
-source_collect(struct source *s, size_t span, struct source_index **out)
+source_collect(struct source *s, size_t span, size_t most, struct source_index **out)
 {
 	struct source_index *index;
 
 	RS_TRY(memory_alloc(1, sizeof *index, &index));
 	index->span = span;
+	index->most = most < 2 ? 2 : most;
 	s->collect = index;
 	*out = index;
 	return RS_OK;
@@ -280,5 +294,6 @@ source_index_free(struct source_index *index)
 		return;
 	for (size_t i = 0; i < index->n; i++)
 		free(index->point[i].window);
+	free(index->point);
 	free(index);
 }

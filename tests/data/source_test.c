@@ -270,7 +270,7 @@ access_points_give_the_same_bytes(void **state)
 		struct source *s;
 
 		assert_int_equal(source_open(path_of("members"), &s), RS_OK);
-		assert_int_equal(source_collect(s, spans[i], &index), RS_OK);
+		assert_int_equal(source_collect(s, spans[i], 1024, &index), RS_OK);
 		assert_reads_text(s, 1 << 18);
 		assert_random_seeks("members", index);
 		source_index_free(index);
@@ -291,7 +291,7 @@ thousands_of_members_keep_a_bounded_index(void **state)
 	write_file("many", out, n);
 	free(out);
 	assert_int_equal(source_open(path_of("many"), &s), RS_OK);
-	assert_int_equal(source_collect(s, 1, &index), RS_OK);
+	assert_int_equal(source_collect(s, 1, 100, &index), RS_OK);
 	assert_reads_text(s, 1 << 18);
 	assert_random_seeks("many", index);
 	source_index_free(index);
