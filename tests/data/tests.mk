@@ -1,3 +1,7 @@
 # tests of data
 check_PROGRAMS += tests/data/source_test
 check_PROGRAMS += tests/data/schema_batch_test
+check_PROGRAMS += tests/data/loader_test tests/data/loader_resume_test tests/data/fit_test
+tests_data_loader_test_SOURCES = tests/data/loader_test.c tests/data/loader_bed.c tests/data/loader_bed.h
+tests_data_loader_resume_test_SOURCES = tests/data/loader_resume_test.c tests/data/loader_bed.c tests/data/loader_bed.h
+tests_data_fit_test_SOURCES = tests/data/fit_test.c tests/data/loader_bed.c tests/data/loader_bed.h
