@@ -14,7 +14,8 @@
 
 struct model_row {
 	const char *name, *text, *source;
-	struct node *(*build)(struct graph *g, const struct schema *schema, const struct settings *s);
+	struct node *(*build)(
+		struct graph *g, const struct schema *schema, const struct settings *s);
 };
 
 #define MODEL(name, text, source) struct node *name##_build(struct graph *g, \

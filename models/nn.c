@@ -72,10 +72,14 @@ nn_layer(struct graph *g, struct node *x, const struct dnn_settings *dnn, size_t
 	snprintf(norm_name, sizeof(norm_name), "%s.norm", name);
 	snprintf(dice_name, sizeof(dice_name), "%s.dice", name);
 	dice.name = dice_name;
-	x = graph_linear(g, x, &(struct graph_linear_options){
-		.name = name, .H = (size_t)dnn->hidden.item[layer], .init = param_init[dnn->init],
-		.l2 = (float)dnn->l2, .act = nn_is_fused(dnn) ? (int)dnn->activation : KERNEL_ACT_NONE,
-	});
+	x = graph_linear(g, x,
+		&(struct graph_linear_options){
+			.name = name,
+			.H = (size_t)dnn->hidden.item[layer],
+			.init = param_init[dnn->init],
+			.l2 = (float)dnn->l2,
+			.act = nn_is_fused(dnn) ? (int)dnn->activation : KERNEL_ACT_NONE,
+		});
 	if (dnn->batch_norm)
 		x = graph_batch_norm(g, x, &norm);
 	if (dnn->activation == ACT_DICE)

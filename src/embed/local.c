@@ -30,7 +30,7 @@ struct local {
 	struct lookup base;
 	const struct kernel_set *kernel;
 	struct table *table;               /* [n_tables]                               */
-	char  *block;                      /* the rows of all tables: huge pages serve small ones too */
+	char *block; /* the rows of all tables: huge pages serve small ones too */
 	size_t block_bytes;
 	size_t n_tables, n_slots, n_inputs, n_threads;
 	struct lookup_push *push;          /* [n_slots, n_inputs]; n == 0: none        */
@@ -54,8 +54,9 @@ local_pull(struct lookup *base, const struct lookup_pull *p)
 
 	for (size_t j = 0; j < p->n; j++) {
 		if (p->ids[j] >= rows)
-			return rs_fail(RS_EDATA, "table '%s' has %llu rows, got id %llu", t->settings.name,
-			    (unsigned long long)rows, (unsigned long long)p->ids[j]);
+			return rs_fail(RS_EDATA, "table '%s' has %llu rows, got id %llu",
+				t->settings.name, (unsigned long long)rows,
+				(unsigned long long)p->ids[j]);
 		p->row[j] = table_row(t, p->ids[j]);
 		__builtin_prefetch(p->row[j], 0, 2);
 	}
@@ -103,7 +104,8 @@ list_pushes(const struct local *l, struct committer *c)
 static size_t
 count_parts(size_t n, size_t total, size_t n_workers)
 {
-	const size_t wanted = n_workers > 1 ? (n * n_workers * PARTS_A_WORKER + total - 1) / total : 1;
+	const size_t wanted = n_workers > 1 ? (n * n_workers * PARTS_A_WORKER + total - 1) / total :
+					      1;
 	const size_t useful = n / PART_MIN + 1;
 	const size_t parts = wanted < useful ? wanted : useful;
 
@@ -128,10 +130,14 @@ commit_items(struct local *l, const struct lookup_commit *commit)
 	size_t item = atomic_fetch_add_explicit(&l->next_item, 1, memory_order_relaxed), first = 0;
 
 	for (size_t t = 0; t < l->n_tables; t++) {
-		const size_t parts = c->n[t] > 0 ? count_parts(c->n[t], total, commit->n_workers) : 0;
+		const size_t parts = c->n[t] > 0 ? count_parts(c->n[t], total, commit->n_workers) :
+						   0;
 		struct merge_job job = {
-			.table = &l->table[t], .kernel = l->kernel, .push = c->push + c->push_begin[t],
-			.n_push = c->push_begin[t + 1] - c->push_begin[t], .n = c->n[t],
+			.table = &l->table[t],
+			.kernel = l->kernel,
+			.push = c->push + c->push_begin[t],
+			.n_push = c->push_begin[t + 1] - c->push_begin[t],
+			.n = c->n[t],
 			.rate_factor = commit->rate_factor,
 		};
 
@@ -155,7 +161,8 @@ local_commit(struct lookup *base, const struct lookup_commit *commit)
 	assert(l->for_training && commit->worker < l->n_threads);
 	if (commit->finite)
 		status = commit_items(l, commit);
-	if (atomic_fetch_add_explicit(&l->n_left, 1, memory_order_acq_rel) + 1 == commit->n_workers) {
+	if (atomic_fetch_add_explicit(&l->n_left, 1, memory_order_acq_rel) + 1 ==
+		commit->n_workers) {
 		atomic_store_explicit(&l->next_item, 0, memory_order_relaxed);
 		atomic_store_explicit(&l->n_left, 0, memory_order_relaxed);
 		for (size_t i = 0; i < l->n_slots * l->n_inputs; i++)
@@ -182,7 +189,8 @@ local_reset_state(struct lookup *base, size_t table)
 	struct table *t = &local_of(base)->table[table];
 
 	for (uint64_t id = 0; t->n_slot > 0 && id < t->settings.rows; id++)
-		row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, table_row(t, id) + t->D);
+		row_optimizer_init(
+			t->optimizer, &t->settings.optimizer, t->D, table_row(t, id) + t->D);
 }
 
 static int

@@ -63,7 +63,8 @@ struct lookup_ops {
 	enum rs_status (*commit)(struct lookup *l, const struct lookup_commit *c);
 	/* One table's file, complete and in a fixed order (embed/table_file.h). */
 	enum rs_status (*save)(struct lookup *l, size_t table, struct file_writer *w);
-	enum rs_status (*load)(struct lookup *l, size_t table, const char *const *path, size_t n_paths);
+	enum rs_status (*load)(
+		struct lookup *l, size_t table, const char *const *path, size_t n_paths);
 	/* The optimizer slots of every row go back to their start; weights stay. */
 	void (*reset_state)(struct lookup *l, size_t table);
 	/* 1 when the row was touched by training (eval's unseen count). */

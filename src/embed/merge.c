@@ -226,14 +226,16 @@ enum rs_status
 merge_apply(struct merge_scratch *s, const struct merge_job *job)
 {
 	struct table *t = job->table;
-	const struct row_args args = row_optimizer_args(&t->settings.optimizer, t->D, job->rate_factor);
+	const struct row_args args = row_optimizer_args(
+		&t->settings.optimizer, t->D, job->rate_factor);
 	const unsigned index_bits = bits_of(job->n), id_bits = bits_of(job->end - job->begin);
 	const uint64_t mask = ((uint64_t)1 << index_bits) - 1;
 	int has_scale;
 
 	if (index_bits + id_bits > 64)
-		return rs_fail(RS_ERESOURCE, "table '%s': %zu ids in one step are too many for %llu rows",
-		    t->settings.name, job->n, (unsigned long long)t->settings.rows);
+		return rs_fail(RS_ERESOURCE,
+			"table '%s': %zu ids in one step are too many for %llu rows",
+			t->settings.name, job->n, (unsigned long long)t->settings.rows);
 	RS_TRY(merge_scratch_reserve(s, job->n));
 
 	const size_t n = collect(s, job, index_bits, &has_scale);
@@ -246,14 +248,17 @@ merge_apply(struct merge_scratch *s, const struct merge_job *job)
 			;
 		for (size_t k = i; k < j; k++) {
 			if (k + AHEAD_ROW < n)
-				prefetch_floats(table_row(t, job->begin + (key[k + AHEAD_ROW] >> index_bits)),
-				    t->stride, 1);
+				prefetch_floats(
+					table_row(
+						t, job->begin + (key[k + AHEAD_ROW] >> index_bits)),
+					t->stride, 1);
 			if (k + AHEAD_GRAD < n)
 				prefetch_floats(s->grad[key[k + AHEAD_GRAD] & mask], t->D, 0);
 		}
 		float *w = table_row(t, job->begin + id);
 
-		t->update(w, w + t->D, run_gradient(s, job, key + i, j - i, mask, has_scale), &args);
+		t->update(
+			w, w + t->D, run_gradient(s, job, key + i, j - i, mask, has_scale), &args);
 		table_touch(t, job->begin + id);
 	}
 	return RS_OK;

@@ -32,10 +32,11 @@ const struct row_optimizer *row_optimizer_get(enum row_optimizer_kind kind);
 const struct row_optimizer *row_optimizer_find(const char *name);
 
 size_t row_optimizer_slots(const struct row_optimizer *o, size_t D);
-void row_optimizer_init(const struct row_optimizer *o, const struct row_optimizer_settings *s, size_t D,
-	float *slot);
+void row_optimizer_init(const struct row_optimizer *o, const struct row_optimizer_settings *s,
+	size_t D, float *slot);
 row_kernel *row_optimizer_kernel(const struct row_optimizer *o, const struct kernel_set *kernel);
 /* rate_factor: what the schedule makes of the base rate in this step. */
-struct row_args row_optimizer_args(const struct row_optimizer_settings *s, size_t D, double rate_factor);
+struct row_args row_optimizer_args(
+	const struct row_optimizer_settings *s, size_t D, double rate_factor);
 
 #endif

@@ -56,6 +56,7 @@ table_init_rows(struct table *t, uint64_t begin, uint64_t end)
 uint64_t
 table_bytes(const struct table *t)
 {
-	return t->block_bytes
-	    + (t->settings.rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS * sizeof(*t->touched);
+	return t->block_bytes +
+		(t->settings.rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS *
+		sizeof(*t->touched);
 }

@@ -42,7 +42,8 @@ write_padding(struct file_writer *w, uint64_t n)
 
 /* One section: `width` floats at `offset` of every row, gathered in chunks. */
 static enum rs_status
-write_floats(const struct table *t, struct file_writer *w, size_t offset, size_t width, float *chunk)
+write_floats(
+	const struct table *t, struct file_writer *w, size_t offset, size_t width, float *chunk)
 {
 	const size_t per_chunk = CHUNK_BYTES / sizeof(float) / (width > 0 ? width : 1);
 	const uint64_t rows = t->settings.rows;
@@ -51,7 +52,8 @@ write_floats(const struct table *t, struct file_writer *w, size_t offset, size_t
 		const size_t n = rows - begin < per_chunk ? (size_t)(rows - begin) : per_chunk;
 
 		for (size_t i = 0; i < n; i++)
-			memcpy(chunk + i * width, table_row(t, begin + i) + offset, width * sizeof(float));
+			memcpy(chunk + i * width, table_row(t, begin + i) + offset,
+				width * sizeof(float));
 		RS_TRY(file_writer_write(w, chunk, n * width * sizeof(float)));
 	}
 	return write_padding(w, rows * width * sizeof(float));
@@ -99,8 +101,8 @@ table_file_check(const struct file_map *m, const char *path, const struct table_
 	if (m->size < sizeof(*h) || memcmp(h->magic, TABLE_FILE_MAGIC, sizeof(h->magic)) != 0)
 		return rs_fail(RS_EDATA, "'%s' is not a table file", path);
 	if (h->version != TABLE_FILE_VERSION || h->header_bytes != sizeof(*h))
-		return rs_fail(RS_EDATA, "'%s' has format version %u, expected %d", path, h->version,
-		    TABLE_FILE_VERSION);
+		return rs_fail(RS_EDATA, "'%s' has format version %u, expected %d", path,
+			h->version, TABLE_FILE_VERSION);
 	if (h->begin > h->end || h->end > h->rows || h->end - h->begin > m->size
 	    || h->dim > WIDTH_MAX || h->n_slot > WIDTH_MAX
 	    || memchr(h->name, 0, sizeof(h->name)) == NULL
@@ -122,8 +124,10 @@ check_table(const struct table *t, const struct table_file_header *h, const char
 		return rs_fail(RS_EDATA, "'%s' holds table '%s', expected '%s'", path, h->name,
 		    t->settings.name);
 	if (h->rows != t->settings.rows || h->dim != t->D)
-		return rs_fail(RS_EDATA, "'%s': table '%s' has %llu rows of %u, expected %llu of %zu", path,
-		    h->name, (unsigned long long)h->rows, h->dim, (unsigned long long)t->settings.rows, t->D);
+		return rs_fail(RS_EDATA,
+			"'%s': table '%s' has %llu rows of %u, expected %llu of %zu", path, h->name,
+			(unsigned long long)h->rows, h->dim, (unsigned long long)t->settings.rows,
+			t->D);
 	return RS_OK;
 }
 
@@ -189,15 +193,17 @@ check_cover(const struct table *t, uint64_t *begin, uint64_t *end, size_t n)
 		}
 	for (size_t i = 0; i < n; i++) {
 		if (begin[i] != next)
-			return rs_fail(RS_EDATA, "table '%s': rows %llu to %llu are %s", t->settings.name,
-			    (unsigned long long)(begin[i] < next ? begin[i] : next),
-			    (unsigned long long)(begin[i] < next ? next : begin[i]),
-			    begin[i] < next ? "in two files" : "in no file");
+			return rs_fail(RS_EDATA, "table '%s': rows %llu to %llu are %s",
+				t->settings.name,
+				(unsigned long long)(begin[i] < next ? begin[i] : next),
+				(unsigned long long)(begin[i] < next ? next : begin[i]),
+				begin[i] < next ? "in two files" : "in no file");
 		next = end[i];
 	}
 	if (next != t->settings.rows)
-		return rs_fail(RS_EDATA, "table '%s': rows %llu to %llu are in no file", t->settings.name,
-		    (unsigned long long)next, (unsigned long long)t->settings.rows);
+		return rs_fail(RS_EDATA, "table '%s': rows %llu to %llu are in no file",
+			t->settings.name, (unsigned long long)next,
+			(unsigned long long)t->settings.rows);
 	return RS_OK;
 }
 
@@ -208,8 +214,9 @@ table_file_read(struct table *t, const char *const *path, size_t n_paths)
 	uint64_t *range;
 
 	RS_TRY(memory_alloc(n_paths + 1, 2 * sizeof(*range), &range));
-	memset(t->touched, 0, (size_t)(t->settings.rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS
-	    * sizeof(*t->touched));
+	memset(t->touched, 0,
+		(size_t)(t->settings.rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS *
+			sizeof(*t->touched));
 	for (size_t i = 0; i < n_paths && status == RS_OK; i++)
 		status = read_file(t, path[i], &range[i], &range[n_paths + i]);
 	if (status == RS_OK)

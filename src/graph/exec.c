@@ -122,7 +122,8 @@ inputs_prepare(struct exec *e, const struct feed *feed)
 			continue;
 		RS_TRY(input_reserve(&e->input[i], op_n_ids(feed, i), in->dim, e->g->buffered[i]));
 		if (!simple)
-			e->g->kernel->bag_scale(feed->B, offset, weight, in->combiner, e->input[i].scale);
+			e->g->kernel->bag_scale(
+				feed->B, offset, weight, in->combiner, e->input[i].scale);
 	}
 	return RS_OK;
 }
@@ -237,7 +238,8 @@ exec_backward(struct exec *e, const float *param, const struct feed *feed, float
 		const struct node *n = e->g->node[i];
 		for (size_t k = 0; k < n->n_inputs && !n->op->writes_first; k++)
 			if (op_is_first(&r, n, k))
-				memset(op_gradient(&r, n->input[k]), 0, r.B * n->input[k]->width * sizeof(float));
+				memset(op_gradient(&r, n->input[k]), 0,
+					r.B * n->input[k]->width * sizeof(float));
 		n->op->backward(&r, n);
 	}
 }

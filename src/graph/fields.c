@@ -28,8 +28,10 @@ dense_run_params(struct graph *g, const struct graph_field *field, int linear,
 		for (size_t i = 0; i < run->n; i++) {
 			struct graph_param p = like;
 			p.init_value = field[i].init_stddev;
-			const size_t index = graph_add_param(g, field[i].name, linear
-				? (missing ? "linear.missing" : "linear") : (missing ? "missing" : "vector"), &p);
+			const size_t index = graph_add_param(g, field[i].name,
+				linear ? (missing ? "linear.missing" : "linear") :
+					 (missing ? "missing" : "vector"),
+				&p);
 			if (i == 0)
 				*(missing ? &run->param_u : &run->param_v) = index;
 		}

@@ -169,7 +169,8 @@ check_all_used(const struct graph *g)
 			for (size_t k = 0; k < g->node[j]->n_inputs; k++)
 				used |= g->node[j]->input[k] == g->node[i];
 		if (!used)
-			return rs_fail(RS_EBUG, "operator '%s': nothing uses its value", g->node[i]->op->name);
+			return rs_fail(RS_EBUG, "operator '%s': nothing uses its value",
+				g->node[i]->op->name);
 	}
 	return RS_OK;
 }

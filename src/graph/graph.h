@@ -52,7 +52,7 @@ struct feed {
 	const uint8_t *missing;     /* [B,K]                                          */
 	const float   *label, *weight;             /* [B]                             */
 	const float *const *const *row;            /* [n_inputs][N_i]                 */
-	const uint32_t *const *offset;             /* [n_inputs] -> [B+1] or NULL; offset[0] may be > 0:
+	const uint32_t *const *offset; /* [n_inputs] -> [B+1] or NULL; offset[0] may be > 0:
 	                                              positions are relative to offset[0]   */
 	const float *const *id_weight;             /* [n_inputs] -> [N_i] or NULL     */
 	uint64_t seed, step, first_row;            /* for dropout                     */

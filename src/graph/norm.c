@@ -40,11 +40,12 @@ norm_forward(const struct op_run *r, const struct node *n, const float *gamma, c
 	float *mean = norm_statistics(r, n), *xhat = op_saved(r, n);
 
 	if (r->training)
-		r->kernel->batch_norm_forward(r->B, n->width, x, gamma, beta, n->number, xhat, y, mean,
-			mean + n->width, mean + 2 * n->width);
+		r->kernel->batch_norm_forward(r->B, n->width, x, gamma, beta, n->number, xhat, y,
+			mean, mean + n->width, mean + 2 * n->width);
 	else
-		r->kernel->batch_norm_apply(r->B, n->width, x, gamma, beta, op_param(r, n, NORM_MEAN),
-			op_param(r, n, NORM_VAR), n->number, y == NULL ? xhat : y);
+		r->kernel->batch_norm_apply(r->B, n->width, x, gamma, beta,
+			op_param(r, n, NORM_MEAN), op_param(r, n, NORM_VAR), n->number,
+			y == NULL ? xhat : y);
 }
 
 void

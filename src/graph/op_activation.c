@@ -30,7 +30,8 @@ activation_forward(const struct op_run *r, const struct node *n)
 {
 	const float *slope = n->act == KERNEL_ACT_PRELU ? op_param(r, n, 0) : NULL;
 
-	r->kernel->act_forward(r->B, n->width, op_value(r, n->input[0]), n->act, slope, op_value(r, n));
+	r->kernel->act_forward(
+		r->B, n->width, op_value(r, n->input[0]), n->act, slope, op_value(r, n));
 }
 
 static void

@@ -9,8 +9,8 @@ graph_add(struct graph *g, struct node *a, struct node *b)
 	if (a == NULL || b == NULL)
 		return NULL;
 	if (a->width != b->width)
-		return graph_fail(g, &op_add, "'%s' is [B,%zu] and '%s' is [B,%zu]", a->op->name, a->width,
-			b->op->name, b->width);
+		return graph_fail(g, &op_add, "'%s' is [B,%zu] and '%s' is [B,%zu]", a->op->name,
+			a->width, b->op->name, b->width);
 	struct node *n = graph_append(g, &op_add, a->width);
 	if (n == NULL)
 		return NULL;

@@ -22,7 +22,8 @@ graph_bag_pairs(struct graph *g, struct node *embedding)
 		const struct graph_input *in = &g->input[runs->run[i].input];
 		if (in->combiner == KERNEL_MAX)
 			return graph_fail(g, &op_bag_pairs,
-				"field '%s' has combiner max; a factorisation machine sums", in->field);
+				"field '%s' has combiner max; a factorisation machine sums",
+				in->field);
 		g->buffered[runs->run[i].input] = 1;
 	}
 	struct node *n = graph_append(g, &op_bag_pairs, 1);

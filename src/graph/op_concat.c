@@ -24,8 +24,8 @@ concat_forward(const struct op_run *r, const struct node *n)
 	for (size_t i = 0; i < n->n_inputs; i++) {
 		const size_t width = n->input[i]->width;
 		for (size_t b = 0; b < r->B; b++)
-			memcpy(op_value(r, n) + b * n->width + place, op_value(r, n->input[i]) + b * width,
-				width * sizeof(float));
+			memcpy(op_value(r, n) + b * n->width + place,
+				op_value(r, n->input[i]) + b * width, width * sizeof(float));
 		place += width;
 	}
 }

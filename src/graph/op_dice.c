@@ -38,8 +38,8 @@ dice_backward(const struct op_run *r, const struct node *n)
 
 	memset(dalpha, 0, n->width * sizeof(*dalpha));
 	r->kernel->dice_backward(r->B, n->width, op_value(r, n->input[0]), norm_xhat(r, n),
-		op_param(r, n, NORM_N_PARAMS), op_gradient(r, n), op_gradient(r, n->input[0]), dzhat,
-		dalpha);
+		op_param(r, n, NORM_N_PARAMS), op_gradient(r, n), op_gradient(r, n->input[0]),
+		dzhat, dalpha);
 	norm_backward(r, n, NULL, dzhat, unused, unused + n->width);
 }
 

@@ -31,8 +31,8 @@ dropout_forward(const struct op_run *r, const struct node *n)
 	const float *x = op_value(r, n->input[0]);
 
 	if (r->training)
-		r->kernel->dropout(r->B, n->width, dropout_key(r, n), r->feed->first_row, n->number, x,
-			op_value(r, n));
+		r->kernel->dropout(r->B, n->width, dropout_key(r, n), r->feed->first_row, n->number,
+			x, op_value(r, n));
 	else
 		memcpy(op_value(r, n), x, r->B * n->width * sizeof(*x));
 }
@@ -40,8 +40,8 @@ dropout_forward(const struct op_run *r, const struct node *n)
 static void
 dropout_backward(const struct op_run *r, const struct node *n)
 {
-	r->kernel->dropout_backward(r->B, n->width, dropout_key(r, n), r->feed->first_row, n->number,
-		op_gradient(r, n), op_gradient(r, n->input[0]));
+	r->kernel->dropout_backward(r->B, n->width, dropout_key(r, n), r->feed->first_row,
+		n->number, op_gradient(r, n), op_gradient(r, n->input[0]));
 }
 
 const struct op op_dropout = {

@@ -11,8 +11,9 @@ graph_fm2(struct graph *g, struct node *embedding)
 			embedding->op->name);
 	const struct field_runs *runs = embedding->config;
 	if (runs->dim == 0)
-		return graph_fail(g, &op_fm2, "needs vectors of one dim, but fields '%s' and '%s' differ",
-			runs->names[0], runs->names[1]);
+		return graph_fail(g, &op_fm2,
+			"needs vectors of one dim, but fields '%s' and '%s' differ", runs->names[0],
+			runs->names[1]);
 	struct node *n = graph_append(g, &op_fm2, 1);
 	if (n == NULL)
 		return NULL;

@@ -85,7 +85,8 @@ kernel_select(const char *name, const struct kernel_set **out)
 			return RS_OK;
 		}
 		if (!automatic)
-			return rs_fail(RS_EUSAGE, "this processor cannot run kernel set '%s'", name);
+			return rs_fail(
+				RS_EUSAGE, "this processor cannot run kernel set '%s'", name);
 	}
 	rs_fail(RS_EUSAGE, "unknown kernel set '%s'", name);
 	return rs_hint("known: auto ref avx512 avx2 baseline");

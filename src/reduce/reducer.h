@@ -29,7 +29,8 @@ struct reducer;
 struct reducer_ops {
 	const char *name;           /* "shm"                                          */
 	struct slot_sum *(*acquire)(struct reducer *r, size_t worker);
-	enum rs_status (*contribute)(struct reducer *r, size_t worker, size_t slot, struct slot_sum *sum);
+	enum rs_status (*contribute)(
+		struct reducer *r, size_t worker, size_t slot, struct slot_sum *sum);
 	enum rs_status (*finish)(struct reducer *r, size_t worker, const struct slot_sum **total);
 	enum rs_status (*barrier)(struct reducer *r, size_t worker);
 	/* First failure of any worker of the step, RS_OK if none; called after a

@@ -36,6 +36,7 @@ void dense_free(struct dense *d);
 int  dense_clips(const struct dense *d);
 void dense_measure(struct dense *d, size_t worker, const float *grad);
 /* step counts from 1 (bias correction of Adam). */
-void dense_apply(struct dense *d, size_t worker, const float *grad, double rate, unsigned long long step);
+void dense_apply(
+	struct dense *d, size_t worker, const float *grad, double rate, unsigned long long step);
 
 #endif

@@ -53,7 +53,8 @@ build_graph(struct model *m, const struct settings *s)
 		return unknown_type(s->model.type);
 	RS_TRY(graph_create(m->kernel, &m->graph));
 	graph_set_dense(m->graph, m->schema.K);
-	return graph_finish(m->graph, row->build(m->graph, &m->schema, s), s->model.loss == LOSS_MSE);
+	return graph_finish(
+		m->graph, row->build(m->graph, &m->schema, s), s->model.loss == LOSS_MSE);
 }
 
 /* The settings of a field's vectors: the embedding's, with what the field overrides.
@@ -73,7 +74,8 @@ vector_optimizer(const struct field_settings *f, const struct embedding_settings
 static enum rs_status
 exact_refused(const char *field)
 {
-	(void)rs_fail(RS_ESPEC, "field '%s': table = exact: this version trains hashed tables only", field);
+	(void)rs_fail(RS_ESPEC, "field '%s': table = exact: this version trains hashed tables only",
+		field);
 	return rs_hint("set table = hashed in [field %s] or [embedding]", field);
 }
 
@@ -82,7 +84,8 @@ make_table(const struct model *m, const struct settings *s, const struct graph_t
 	struct lookup_table *out)
 {
 	const struct schema_table *t = &m->schema.table[g->schema_table];
-	const int n = snprintf(out->name, sizeof(out->name), "%s%s", t->name, g->linear ? ".linear" : "");
+	const int n = snprintf(
+		out->name, sizeof(out->name), "%s%s", t->name, g->linear ? ".linear" : "");
 
 	if (n < 0 || (size_t)n >= sizeof(out->name))
 		return rs_fail(RS_ESPEC, "field '%s': a name is at most %zu bytes", t->name,
@@ -91,7 +94,8 @@ make_table(const struct model *m, const struct settings *s, const struct graph_t
 		return exact_refused(t->name);
 	out->rows = t->buckets + 1;
 	out->dim = g->dim;
-	out->optimizer = g->linear ? s->linear.optimizer : vector_optimizer(t->settings, &s->embedding);
+	out->optimizer = g->linear ? s->linear.optimizer :
+				     vector_optimizer(t->settings, &s->embedding);
 	out->init_stddev = g->linear ? s->linear.init_stddev : s->embedding.init_stddev;
 	out->seed = (uint64_t)s->train.seed;
 	return RS_OK;

@@ -40,7 +40,8 @@ struct model_options {
 };
 
 /* Takes the spec (also on failure). */
-enum rs_status model_create(struct spec *spec, const struct model_options *options, struct model **out);
+enum rs_status model_create(
+	struct spec *spec, const struct model_options *options, struct model **out);
 void model_free(struct model *m);
 
 /* Slots of a global batch: train.slots, or the largest power of two up to 8 that

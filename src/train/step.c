@@ -34,7 +34,8 @@ struct stepper {
 	struct rs_failure failure;
 };
 
-static enum rs_status worker_prepare(struct stepper *s, struct worker *w, const struct batch *batch);
+static enum rs_status worker_prepare(
+	struct stepper *s, struct worker *w, const struct batch *batch);
 static void fail_note(struct stepper *s, enum rs_status status);
 static enum rs_status fail_check(struct stepper *s);
 static float loss_scale(const struct batch *batch);
@@ -45,7 +46,8 @@ static enum rs_status apply(struct stepper *s, size_t worker, const struct slot_
 
 /* Rows of one slot through the graph and back. */
 static enum rs_status
-slot_run(struct stepper *s, struct worker *w, size_t slot, const struct batch *batch, struct slot_sum *sum)
+slot_run(struct stepper *s, struct worker *w, size_t slot, const struct batch *batch,
+	struct slot_sum *sum)
 {
 	struct model *m = s->model;
 	struct slot_view *v = &w->view;
@@ -71,8 +73,8 @@ slot_run(struct stepper *s, struct worker *w, size_t slot, const struct batch *b
 }
 
 enum rs_status
-step_run(struct stepper *s, size_t worker, const struct batch *batch, double rate, double rate_factor,
-	struct step_result *out)
+step_run(struct stepper *s, size_t worker, const struct batch *batch, double rate,
+	double rate_factor, struct step_result *out)
 {
 	struct reducer *r = s->reducer;
 	struct worker *w = &s->worker[worker];
@@ -92,8 +94,12 @@ step_run(struct stepper *s, size_t worker, const struct batch *batch, double rat
 	RS_TRY(r->ops->finish(r, worker, &total));                           /* dense gradients */
 	RS_TRY(fail_check(s));
 
-	*out = (struct step_result){ .loss = total->loss, .weight = total->weight, .label = total->label,
-		.prediction = total->prediction, .rows = total->rows, .skipped = total->bad };
+	*out = (struct step_result){ .loss = total->loss,
+		.weight = total->weight,
+		.label = total->label,
+		.prediction = total->prediction,
+		.rows = total->rows,
+		.skipped = total->bad };
 	if (total->bad)
 		find_culprit(s, worker, out);
 	status = apply(s, worker, total, rate, rate_factor);                 /* optimizers */
@@ -105,12 +111,16 @@ step_run(struct stepper *s, size_t worker, const struct batch *batch, double rat
 /* The optimizers: dense by ranges, rows through the lookup; nothing when the
  * step is bad. */
 static enum rs_status
-apply(struct stepper *s, size_t worker, const struct slot_sum *total, double rate, double rate_factor)
+apply(struct stepper *s, size_t worker, const struct slot_sum *total, double rate,
+	double rate_factor)
 {
 	struct model *m = s->model;
 	const struct lookup_commit commit = {
-		.step = s->worker[worker].view.feed.step, .finite = !total->bad, .rate_factor = rate_factor,
-		.worker = worker, .n_workers = s->n_workers,
+		.step = s->worker[worker].view.feed.step,
+		.finite = !total->bad,
+		.rate_factor = rate_factor,
+		.worker = worker,
+		.n_workers = s->n_workers,
 	};
 
 	if (!total->bad) {
@@ -215,8 +225,8 @@ worker_prepare(struct stepper *s, struct worker *w, const struct batch *batch)
 }
 
 static enum rs_status
-predict_chunk(struct stepper *s, struct worker *w, const struct batch *batch, size_t begin, float *logit,
-	uint64_t unseen[2])
+predict_chunk(struct stepper *s, struct worker *w, const struct batch *batch, size_t begin,
+	float *logit, uint64_t unseen[2])
 {
 	const size_t end = begin + PREDICT_CHUNK < batch->B ? begin + PREDICT_CHUNK : batch->B;
 	const float *z;
@@ -233,7 +243,8 @@ predict_chunk(struct stepper *s, struct worker *w, const struct batch *batch, si
 }
 
 enum rs_status
-step_predict(struct stepper *s, size_t worker, const struct batch *batch, float *logit, uint64_t unseen[2])
+step_predict(struct stepper *s, size_t worker, const struct batch *batch, float *logit,
+	uint64_t unseen[2])
 {
 	struct worker *w = &s->worker[worker];
 	enum rs_status status = slot_view_reserve(&w->view, batch, PREDICT_CHUNK);

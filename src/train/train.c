@@ -206,7 +206,8 @@ warn_labels(const struct training *t, const struct train_epoch *e)
 		log_warn("every training label is %d: the model can learn nothing but that",
 			e->label_mean > 0);
 	if (e->has_valid && e->valid.auc < 0.5)
-		log_warn("validation auc %.4f is below 0.5: check data.label and data.label_values", e->valid.auc);
+		log_warn("validation auc %.4f is below 0.5: check data.label and data.label_values",
+			e->valid.auc);
 }
 
 static enum rs_status

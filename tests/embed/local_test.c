@@ -89,8 +89,12 @@ push_step(struct lookup *l, const struct step *s)
 	for (size_t slot = 0; slot < s->n_slots; slot++)
 		for (size_t i = 0; i < INPUTS; i++) {
 			const struct lookup_push p = {
-				.slot = slot, .table = table_of[i], .input = i, .ids = s->id[slot][i],
-				.n = s->n[slot][i], .grad = s->grad[slot][i],
+				.slot = slot,
+				.table = table_of[i],
+				.input = i,
+				.ids = s->id[slot][i],
+				.n = s->n[slot][i],
+				.grad = s->grad[slot][i],
 				.scale = s->scaled && i == 1 ? s->scale[slot][i] : NULL,
 			};
 
@@ -147,7 +151,8 @@ rows_of(size_t table)
 struct naive { double w[D_MAX], s[2 * D_MAX + 1]; int touched; };
 
 static void
-naive_update(struct naive *r, const double *gradient, size_t D, const struct row_optimizer_settings *o)
+naive_update(
+	struct naive *r, const double *gradient, size_t D, const struct row_optimizer_settings *o)
 {
 	const double rate = o->learning_rate * 0.5;
 	double g[D_MAX], squares = 0;
@@ -188,7 +193,8 @@ naive_update(struct naive *r, const double *gradient, size_t D, const struct row
 }
 
 static void
-naive_step(struct naive (*row)[ROWS], const struct step *s, size_t D, const struct row_optimizer_settings *o)
+naive_step(struct naive (*row)[ROWS], const struct step *s, size_t D,
+	const struct row_optimizer_settings *o)
 {
 	static double sum[2][ROWS][D_MAX];
 	static int present[2][ROWS];
@@ -203,7 +209,8 @@ naive_step(struct naive (*row)[ROWS], const struct step *s, size_t D, const stru
 
 				present[t][s->id[slot][i][j]] = 1;
 				for (size_t d = 0; d < D; d++)
-					sum[t][s->id[slot][i][j]][d] += scale * s->value[slot][i][j][d];
+					sum[t][s->id[slot][i][j]][d] += scale *
+						s->value[slot][i][j][d];
 			}
 	for (size_t t = 0; t < 2; t++)
 		for (size_t id = 0; id < rows_of(t); id++)
@@ -212,14 +219,16 @@ naive_step(struct naive (*row)[ROWS], const struct step *s, size_t D, const stru
 }
 
 static void
-naive_init(struct naive (*row)[ROWS], struct lookup *l, size_t D, const struct row_optimizer_settings *o)
+naive_init(struct naive (*row)[ROWS], struct lookup *l, size_t D,
+	const struct row_optimizer_settings *o)
 {
 	memset(row, 0, 2 * sizeof(*row));
 	for (size_t t = 0; t < 2; t++)
 		for (size_t id = 0; id < rows_of(t); id++)
 			for (size_t d = 0; d < (t == 0 ? D : 1); d++) {
 				row[t][id].w[d] = row_of(l, t, id)[d];
-				if (o->kind == ROW_ADAGRAD || o->kind == ROW_FTRL || o->kind == ROW_ROWWISE_ADAGRAD)
+				if (o->kind == ROW_ADAGRAD || o->kind == ROW_FTRL ||
+					o->kind == ROW_ROWWISE_ADAGRAD)
 					row[t][id].s[d] = o->initial_accumulator;
 			}
 }
@@ -305,8 +314,13 @@ a_single_large_table_is_shared_by_threads(void **state)
 	table.optimizer = optimizer_of(ROW_SGD);
 	table.optimizer.l2 = 0;
 	table.optimizer.learning_rate = 2;       /* times the rate factor: 1 */
-	const struct lookup_local_options o = { .kernel = &kernel_ref, .table = &table, .n_tables = 1,
-		.n_slots = 2, .n_inputs = 1, .n_threads = 4, .for_training = 1 };
+	const struct lookup_local_options o = { .kernel = &kernel_ref,
+		.table = &table,
+		.n_tables = 1,
+		.n_slots = 2,
+		.n_inputs = 1,
+		.n_threads = 4,
+		.for_training = 1 };
 	assert_int_equal(lookup_local_open(&o, &l), RS_OK);
 	for (size_t j = 0; j < N_LARGE; j++) {
 		id[j] = j * 7 % ROWS_LARGE;
@@ -359,8 +373,13 @@ L033_a_thousand_duplicates_are_one_update(void **state)
 	table.optimizer.l2 = 0;
 	table.optimizer.learning_rate = 2;
 	for (size_t v = 0; v < 2; v++) {
-		const struct lookup_local_options o = { .kernel = &kernel_ref, .table = &table,
-			.n_tables = 1, .n_slots = 1, .n_inputs = 1, .n_threads = 1, .for_training = 1 };
+		const struct lookup_local_options o = { .kernel = &kernel_ref,
+			.table = &table,
+			.n_tables = 1,
+			.n_slots = 1,
+			.n_inputs = 1,
+			.n_threads = 1,
+			.for_training = 1 };
 		struct lookup *l;
 
 		assert_int_equal(lookup_local_open(&o, &l), RS_OK);
@@ -385,13 +404,20 @@ duplicates_are_merged_before_the_optimizer_and_l2_counts_once(void **state)
 	static const float g = 1;
 	static const uint64_t id[2] = { 5, 5 };
 	const float *grad[2] = { &g, &g };
-	struct lookup_table table = { .name = "T", .rows = 9, .dim = 1, .init_stddev = 0.5, .seed = 3 };
+	struct lookup_table table = {
+		.name = "T", .rows = 9, .dim = 1, .init_stddev = 0.5, .seed = 3
+	};
 	struct lookup *l;
 
 	(void)state;
 	table.optimizer = optimizer_of(ROW_ADAGRAD);
-	const struct lookup_local_options o = { .kernel = &kernel_ref, .table = &table, .n_tables = 1,
-		.n_slots = 2, .n_inputs = 1, .n_threads = 1, .for_training = 1 };
+	const struct lookup_local_options o = { .kernel = &kernel_ref,
+		.table = &table,
+		.n_tables = 1,
+		.n_slots = 2,
+		.n_inputs = 1,
+		.n_threads = 1,
+		.for_training = 1 };
 	assert_int_equal(lookup_local_open(&o, &l), RS_OK);
 	const double w = row_of(l, 0, 5)[0], sum = 4 + 0.01 * w;
 	for (size_t slot = 0; slot < 2; slot++) {
@@ -400,7 +426,8 @@ duplicates_are_merged_before_the_optimizer_and_l2_counts_once(void **state)
 		assert_int_equal(l->ops->push(l, &p), RS_OK);
 	}
 	commit_step(l, 1, 1);
-	assert_true(fabs(row_of(l, 0, 5)[0] - (w - 0.025 * sum / (sqrt(0.1 + sum * sum) + 1e-7))) < 1e-6);
+	assert_true(fabs(row_of(l, 0, 5)[0] - (w - 0.025 * sum / (sqrt(0.1 + sum * sum) + 1e-7))) <
+		1e-6);
 	l->ops->close(l);
 }
 

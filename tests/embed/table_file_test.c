@@ -148,7 +148,8 @@ weights_are_contiguous_at_the_offset_of_the_header(void **state)
 static void
 split(const struct table *t, uint64_t end_of_first, uint64_t begin_of_second)
 {
-	const uint64_t begin[2] = { 0, begin_of_second }, end[2] = { end_of_first, t->settings.rows };
+	const uint64_t begin[2] = { 0, begin_of_second },
+		       end[2] = { end_of_first, t->settings.rows };
 
 	for (size_t k = 0; k < 2; k++) {
 		struct table part = *t;
@@ -235,10 +236,10 @@ L058_a_truncated_or_foreign_file_is_refused(void **state)
 	assert_int_equal(truncate(path, 100), 0);
 	assert_int_equal(load(&a, "t"), RS_EDATA);
 	save(&a, "t");
-	strcpy(a.settings.name, "C2");
+	snprintf(a.settings.name, sizeof(a.settings.name), "C2");
 	assert_int_equal(load(&a, "t"), RS_EDATA);
 	assert_non_null(strstr(rs_failure()->text, "holds table 'C1', expected 'C2'"));
-	strcpy(a.settings.name, "C1");
+	snprintf(a.settings.name, sizeof(a.settings.name), "C1");
 	a.settings.rows = 39;
 	assert_int_equal(load(&a, "t"), RS_EDATA);
 	a.settings.rows = 40;

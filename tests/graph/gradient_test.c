@@ -111,9 +111,18 @@ fill_feed(struct fixture *f)
 		f->id_weight_p[i] = column == 1 ? f->id_weight : NULL;
 	}
 	f->feed = (struct feed){
-		.B = f->B, .dense = f->dense, .missing = f->missing, .label = f->label, .weight = f->weight,
-		.row = f->row_p, .offset = f->offset_p, .id_weight = f->id_weight_p, .seed = 3, .step = 7,
-		.first_row = 1000, .loss_scale = 0.25,
+		.B = f->B,
+		.dense = f->dense,
+		.missing = f->missing,
+		.label = f->label,
+		.weight = f->weight,
+		.row = f->row_p,
+		.offset = f->offset_p,
+		.id_weight = f->id_weight_p,
+		.seed = 3,
+		.step = 7,
+		.first_row = 1000,
+		.loss_scale = 0.25,
 	};
 }
 
@@ -172,8 +181,8 @@ check_derivative(struct fixture *f, double *x, double analytic, const char *what
 	*x = saved;
 	const double numeric = (above - below) / (2 * step);
 	if (fabs(numeric - analytic) > 1e-6 * (fabs(numeric) + fabs(analytic)) + 1e-9)
-		fail_msg("%s[%zu] with %zu rows: gradient %.12g, by differences %.12g", what, i, f->B,
-			analytic, numeric);
+		fail_msg("%s[%zu] with %zu rows: gradient %.12g, by differences %.12g", what, i,
+			f->B, analytic, numeric);
 }
 
 /* Sums the gradients of the occurrences into the rows of the tables. */
@@ -204,13 +213,15 @@ check_gradients(struct fixture *f)
 		const struct graph_param *p = &f->g->param[i];
 		for (size_t j = p->offset; j < p->offset + p->rows * p->columns; j++)
 			if (!p->is_statistic)
-				check_derivative(f, &f->param[j], f->grad[j], p->name, j - p->offset);
+				check_derivative(
+					f, &f->param[j], f->grad[j], p->name, j - p->offset);
 			else
 				assert_true(isfinite(f->grad[j]));
 	}
 	for (size_t i = 0; i < f->g->n_inputs; i++)
 		for (size_t j = 0; j < N_ROWS * f->g->input[i].dim; j++)
-			check_derivative(f, &f->table[i][j], f->row_grad[i][j], f->g->input[i].field, j);
+			check_derivative(
+				f, &f->table[i][j], f->row_grad[i][j], f->g->input[i].field, j);
 }
 
 /* One row, an odd number, the maximum; every combiner. */

@@ -46,10 +46,10 @@ agree_end(struct agree *t, double tolerance)
 	for (size_t p = 0; p < t->n_pairs; p++) {
 		for (size_t i = 0; i < t->n[p]; i++) {
 			const double a = t->buffer[p][0][i], b = t->buffer[p][1][i];
-			if (a != b && !(fabs(a - b) <= tolerance * (1 + fabs(a))) && !(isnan(a) && isnan(b)))
-				fail_msg("%s of %s: buffer %zu[%zu] is %.9g, ref says %.9g", t->kernel, t->set, p,
-					i,
-					b, a);
+			if (a != b && !(fabs(a - b) <= tolerance * (1 + fabs(a))) &&
+				!(isnan(a) && isnan(b)))
+				fail_msg("%s of %s: buffer %zu[%zu] is %.9g, ref says %.9g",
+					t->kernel, t->set, p, i, b, a);
 		}
 		free(t->buffer[p][0]);
 		free(t->buffer[p][1]);

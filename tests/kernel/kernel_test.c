@@ -31,8 +31,8 @@ COMPARE(gemm)
 {
 	const size_t m = agree_below(t, MAX_ROWS), n = agree_below(t,
 		t->key % 3 == 0 ? 1 : MAX_COLUMNS);
-	const size_t k_size = agree_below(t, t->key % 4 == 0 ? 1 : MAX_COLUMNS), pad = agree_below(t,
-		4) - 1;
+	const size_t k_size = agree_below(t, t->key % 4 == 0 ? 1 : MAX_COLUMNS),
+		     pad = agree_below(t, 4) - 1;
 	const int ta = (int)agree_below(t, 2) - 1, tb = (int)agree_below(t, 2) - 1;
 	const size_t lda = (ta ? m : k_size) + pad, ldb = (tb ? k_size : n) + pad, ldc = n + pad;
 	const size_t a = agree_pair(t, (ta ? k_size : m) * lda, -1, 1);
@@ -41,8 +41,8 @@ COMPARE(gemm)
 	const float beta = agree_below(t, 2) == 1 ? 0 : 1;
 
 	BOTH(k->gemm(&(struct gemm_args){ .transpose_a = ta, .transpose_b = tb, .m = m, .n = n,
-		.k = k_size, .alpha = 0.5f, .beta = beta, .a = BUF(a), .lda = lda, .b = BUF(b), .ldb = ldb,
-		.c = BUF(c), .ldc = ldc }));
+		.k = k_size, .alpha = 0.5f, .beta = beta, .a = BUF(a), .lda = lda, .b = BUF(b),
+		.ldb = ldb, .c = BUF(c), .ldc = ldc }));
 }
 
 static const int in_place_acts[] = {
@@ -66,7 +66,8 @@ COMPARE(bias_act_backward)
 	const size_t dbias = agree_pair(t, H, -1, 1);
 
 	for (size_t i = 0; i < 4; i++) {
-		BOTH(k->bias_act_backward(B, H, BUF(y), BUF(dy), in_place_acts[i], BUF(dy), BUF(dbias)));
+		BOTH(k->bias_act_backward(
+			B, H, BUF(y), BUF(dy), in_place_acts[i], BUF(dy), BUF(dbias)));
 		BOTH(k->bias_act_backward(B, H, BUF(y), BUF(dy), in_place_acts[i], BUF(dy), NULL));
 	}
 }
@@ -97,8 +98,8 @@ COMPARE(act_backward)
 	for (size_t i = 0; i < 6; i++) {
 		const size_t dz = agree_pair(t, B * H, -1, 1);
 		const int prelu = z_acts[i] == KERNEL_ACT_PRELU;
-		BOTH(k->act_backward(B, H, BUF(z), BUF(dy), z_acts[i], prelu ? BUF(slope) : NULL, BUF(dz),
-			prelu ? BUF(dslope) : NULL));
+		BOTH(k->act_backward(B, H, BUF(z), BUF(dy), z_acts[i], prelu ? BUF(slope) : NULL,
+			BUF(dz), prelu ? BUF(dslope) : NULL));
 	}
 }
 
@@ -208,7 +209,8 @@ COMPARE(bag_max_forward)
 
 	bags_make(t, &bags, some_dim(t));
 	const size_t ldy = bags.D + 3, y = agree_pair(t, bags.B * ldy, 0, 1);
-	BOTH(const struct bag_args a = bags_args(t, &bags, side, BUF(y), ldy); k->bag_max_forward(&a));
+	BOTH(const struct bag_args a = bags_args(t, &bags, side, BUF(y), ldy);
+		k->bag_max_forward(&a));
 }
 
 COMPARE(bag_max_backward)
@@ -228,7 +230,8 @@ COMPARE(bag_linear_forward)
 
 	bags_make(t, &bags, 1);
 	const size_t y = agree_pair(t, bags.B, 0, 1);
-	BOTH(const struct bag_args a = bags_args(t, &bags, side, BUF(y), 1); k->bag_linear_forward(&a));
+	BOTH(const struct bag_args a = bags_args(t, &bags, side, BUF(y), 1);
+		k->bag_linear_forward(&a));
 }
 
 COMPARE(bag_pairs_forward)
@@ -264,7 +267,9 @@ struct numerics {
 static void
 numerics_make(struct agree *t, struct numerics *n, size_t D)
 {
-	n->a = (struct numeric_args){ .B = agree_below(t, MAX_ROWS), .K = agree_below(t, 9), .D = D };
+	n->a = (struct numeric_args){
+		.B = agree_below(t, MAX_ROWS), .K = agree_below(t, 9), .D = D
+	};
 	n->a.ldx = n->a.K + 2;
 	n->x = agree_pair(t, n->a.B * n->a.ldx, -2, 2);
 	for (size_t i = 0; i < n->a.B * n->a.ldx; i++)
@@ -339,8 +344,8 @@ COMPARE(fm2_forward)
 COMPARE(fm2_backward)
 {
 	const size_t B = agree_below(t, MAX_ROWS), F = agree_below(t, 9), D = some_dim(t);
-	const size_t ldx = F * D + 2, x = agree_pair(t, B * ldx, -1, 1), s = agree_pair(t, B * D, -1,
-		1);
+	const size_t ldx = F * D + 2, x = agree_pair(t, B * ldx, -1, 1),
+		     s = agree_pair(t, B * D, -1, 1);
 	const size_t dy = agree_pair(t, B, -1, 1), dx = agree_pair(t, B * ldx, -1, 1);
 
 	BOTH(k->fm2_backward(B, F, D, BUF(x), ldx, BUF(s), BUF(dy), BUF(dx), ldx));
@@ -377,8 +382,9 @@ COMPARE(batch_norm_forward)
 	const size_t var = agree_pair(t, H, 0, 1), rstd = agree_pair(t, H, 0, 1);
 	const int plain = t->key % 3 == 0;
 
-	BOTH(k->batch_norm_forward(B, H, BUF(x), plain ? NULL : BUF(gamma), plain ? NULL : BUF(beta),
-		1e-2f, BUF(xhat), plain ? NULL : BUF(y), BUF(mean), BUF(var), BUF(rstd)));
+	BOTH(k->batch_norm_forward(B, H, BUF(x), plain ? NULL : BUF(gamma),
+		plain ? NULL : BUF(beta), 1e-2f, BUF(xhat), plain ? NULL : BUF(y), BUF(mean),
+		BUF(var), BUF(rstd)));
 }
 
 COMPARE(batch_norm_apply)
@@ -422,7 +428,8 @@ COMPARE(dropout_backward)
 
 COMPARE(sum_into)
 {
-	const size_t n = agree_below(t, 200), y = agree_pair(t, n, -1, 1), x = agree_pair(t, n, -1, 1);
+	const size_t n = agree_below(t, 200), y = agree_pair(t, n, -1, 1),
+		     x = agree_pair(t, n, -1, 1);
 	int bad[2] = { 0, 0 };
 
 	if (t->key % 2 == 0)
@@ -451,7 +458,8 @@ compare_dense(const struct kernel_set *set, struct agree *t, size_t slot)
 		.rate = 0.1f, .momentum = 0.9f, .beta1 = 0.9f, .beta2 = 0.999f, .epsilon = 1e-4f,
 		.weight_decay = 0.01f, .correction1 = 0.3f, .correction2 = 0.05f,
 	};
-	const size_t n = agree_below(t, 200), w = agree_pair(t, n, -1, 1), g = agree_pair(t, n, -1, 1);
+	const size_t n = agree_below(t, 200), w = agree_pair(t, n, -1, 1),
+		     g = agree_pair(t, n, -1, 1);
 	const size_t m = agree_pair(t, n, -1, 1), v = agree_pair(t, n, 0, 1);
 
 	BOTH(kernel_dense_sgd *const *kernel = (kernel_dense_sgd *const *)((const char *)k + slot);
@@ -516,7 +524,9 @@ compare_all(const char *name)
 		skip();
 	for (size_t i = 0; i < N_COMPARISONS; i++)
 		for (uint64_t trial = 0; trial < N_TRIALS; trial++) {
-			struct agree t = { .kernel = comparison_table[i].name, .set = set->name, .key = trial };
+			struct agree t = {
+				.kernel = comparison_table[i].name, .set = set->name, .key = trial
+			};
 			comparison_table[i].compare(set, &t);
 			agree_end(&t, 2e-5);
 		}

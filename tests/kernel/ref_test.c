@@ -19,8 +19,17 @@ product_of_two_by_three(void **state)
 	float c[4] = { 10, 10, 10, 10 };
 
 	(void)state;
-	k->gemm(&(struct gemm_args){ .m = 2, .n = 2, .k = 3, .alpha = 1, .beta = 1, .a = a, .lda = 3,
-		.b = b, .ldb = 2, .c = c, .ldc = 2 });
+	k->gemm(&(struct gemm_args){ .m = 2,
+		.n = 2,
+		.k = 3,
+		.alpha = 1,
+		.beta = 1,
+		.a = a,
+		.lda = 3,
+		.b = b,
+		.ldb = 2,
+		.c = c,
+		.ldc = 2 });
 	assert_float_equal(c[0], 10 + 1 - 2 + 9, 0);
 	assert_float_equal(c[1], 10 + 0 + 4 + 3, 0);
 	assert_float_equal(c[2], 10 + 4 - 5 + 18, 0);
@@ -130,7 +139,9 @@ missing_number_has_a_vector_of_its_own(void **state)
 {
 	const float x[] = { 2, 0 }, v[] = { 1, 10, 100, 1000 }, u[] = { 7, 8, 9, 6 };
 	const uint8_t missing[] = { 0, 1 };
-	const struct numeric_args a = { .B = 1, .K = 2, .D = 2, .x = x, .missing = missing, .ldx = 2 };
+	const struct numeric_args a = {
+		.B = 1, .K = 2, .D = 2, .x = x, .missing = missing, .ldx = 2
+	};
 	float y[4];
 
 	(void)state;
@@ -274,7 +285,12 @@ static void
 ftrl_row_by_hand(void **state)
 {
 	const struct row_args a = {
-		.D = 1, .rate = 0.5f, .ftrl_beta = 1, .ftrl_l1 = 1, .ftrl_l2 = 2, .ftrl_power = 0.5f,
+		.D = 1,
+		.rate = 0.5f,
+		.ftrl_beta = 1,
+		.ftrl_l1 = 1,
+		.ftrl_l2 = 2,
+		.ftrl_power = 0.5f,
 	};
 	float w[] = { 0 }, slot[] = { 0, 0 };
 	const float g[] = { 4 }, small[] = { -3.5f };

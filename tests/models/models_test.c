@@ -143,7 +143,8 @@ check_gradient(const char *model, int batch_norm)
 	for (size_t i = 0; i < graph_n_params(f.g); i++) {
 		const struct graph_param *p = graph_param(f.g, i);
 		for (size_t j = 0; j < p->rows * p->columns && !p->is_statistic; j++)
-			check_derivative(&f, &f.param[p->offset + j], f.grad[p->offset + j], p->name);
+			check_derivative(
+				&f, &f.param[p->offset + j], f.grad[p->offset + j], p->name);
 	}
 	for (size_t i = 0; i < graph_n_inputs(f.g); i++) {
 		double sum[N_ROWS * D] = { 0 };
@@ -282,7 +283,8 @@ dropout_follows_the_global_row(void **state)
 	f.feed.dense += 4;
 	f.feed.first_row = 4;
 	f.feed.B = B - 4;
-	assert_memory_equal(first + 4, exec_forward(f.e, f.param, &f.feed, 1), (B - 4) * sizeof(float));
+	assert_memory_equal(
+		first + 4, exec_forward(f.e, f.param, &f.feed, 1), (B - 4) * sizeof(float));
 	f.feed.step++;
 	assert_memory_not_equal(first + 4, exec_forward(f.e, f.param, &f.feed, 1),
 		(B - 4) * sizeof(float));

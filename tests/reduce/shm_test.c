@@ -116,7 +116,8 @@ any_number_of_workers_gives_the_tree_sum(void **state)
 				tree_sum(step, 0, slots[k], want);
 				for (size_t i = 0; i < n; i++) {
 					assert_memory_equal(w[i].total[step], want, sizeof(want));
-					assert_true(w[i].loss[step] == (double)(slots[k] * (slots[k] + 1) / 2));
+					assert_true(w[i].loss[step] ==
+						(double)(slots[k] * (slots[k] + 1) / 2));
 					assert_int_equal(w[i].bad[step], 0);
 				}
 			}

@@ -96,7 +96,8 @@ B026_what_is_saved_is_loaded(void **state)
 	uint64_t version;
 
 	assert_int_equal(save(f, 1), 1);
-	assert_int_equal(checkpoint_load(f->directory, 0, &model_options, &m, &progress, &version), RS_OK);
+	assert_int_equal(
+		checkpoint_load(f->directory, 0, &model_options, &m, &progress, &version), RS_OK);
 	assert_int_equal(version, 1);
 	assert_int_equal(m->P, f->m->P);
 	assert_memory_equal(m->param, f->m->param, m->P * sizeof(float));
@@ -139,11 +140,13 @@ B032_a_damaged_version_falls_back_with_a_warning(void **state)
 	save(f, 1);
 	snprintf(path, sizeof path, "%s/v000002/dense.bin", f->directory);
 	assert_int_equal(truncate(path, 100), 0);
-	assert_int_equal(checkpoint_load(f->directory, 0, &model_options, &m, NULL, &version), RS_OK);
+	assert_int_equal(
+		checkpoint_load(f->directory, 0, &model_options, &m, NULL, &version), RS_OK);
 	assert_int_equal(version, 1);
 	assert_int_equal(f->warnings, 1);
 	model_free(m);
-	assert_int_equal(checkpoint_load(f->directory, 2, &model_options, &m, NULL, NULL), RS_EDATA);
+	assert_int_equal(
+		checkpoint_load(f->directory, 2, &model_options, &m, NULL, NULL), RS_EDATA);
 	assert_non_null(strstr(rs_failure()->where, "dense.bin"));
 }
 

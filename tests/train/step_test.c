@@ -49,7 +49,8 @@ assert_threads_agree(const char *const *set, size_t n_sets, const size_t *B)
 		assert_int_equal(n, n_one);
 		assert_memory_equal(many, one, n);
 		assert_memory_equal(&result.loss, &one_result.loss, sizeof(result.loss));
-		assert_memory_equal(&result.prediction, &one_result.prediction, sizeof(result.loss));
+		assert_memory_equal(
+			&result.prediction, &one_result.prediction, sizeof(result.loss));
 		free(many);
 	}
 	free(one);
@@ -247,7 +248,8 @@ predictions_do_not_depend_on_threads_and_touch_nothing(void **state)
 		step_case_batch(&batch, m, 1500, 3);
 		for (size_t f = 0; f < batch.F; f++)
 			n_ids += batch.column[f].N;
-		assert_int_equal(workers_predict(w, &batch, threads == 1 ? one : many, unseen), RS_OK);
+		assert_int_equal(
+			workers_predict(w, &batch, threads == 1 ? one : many, unseen), RS_OK);
 		assert_int_equal(unseen[0], n_ids);
 		assert_int_equal(unseen[1], n_ids);
 		if (threads > 1)

@@ -27,7 +27,8 @@ extern void gotoblas_dynamic_quit(void) __attribute__((weak));
 static int
 correct_core_type(const char *wanted)
 {
-	static const char *const fallback[] = { "Prescott", "Core2", "Nehalem", "Katmai", "Barcelona" };
+	static const char *const fallback[] = { "Prescott", "Core2", "Nehalem", "Katmai",
+		"Barcelona" };
 	int is_fallback = 0;
 
 	if (wanted == NULL || gotoblas_dynamic_init == NULL || gotoblas_dynamic_quit == NULL)
@@ -51,7 +52,8 @@ blas_start(const char *core_type)
 
 	openblas_set_num_threads(1);
 	if (build == BUILD_OPENMP)
-		log_warn("this OpenBLAS is an OpenMP build; several training threads will hardly be "
+		log_warn(
+			"this OpenBLAS is an OpenMP build; several training threads will hardly be "
 			"faster than one (Debian: install libopenblas0-pthread)");
 	sscanf(openblas_get_config(), "%31s %31[^ ]", version, version + 32);
 	snprintf(description, sizeof(description), "%s %s %s%s, 1 thread, %s build", version,

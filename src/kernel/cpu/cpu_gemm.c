@@ -12,8 +12,8 @@ gemv(const struct gemm_args *a)
 		columns = (int)(a->transpose_a ? a->m : a->k);
 	const int step = a->transpose_b ? 1 : (int)a->ldb;
 
-	cblas_sgemv(CblasRowMajor, a->transpose_a ? CblasTrans : CblasNoTrans, rows, columns, a->alpha,
-		a->a, (int)a->lda, a->b, step, a->beta, a->c, (int)a->ldc);
+	cblas_sgemv(CblasRowMajor, a->transpose_a ? CblasTrans : CblasNoTrans, rows, columns,
+		a->alpha, a->a, (int)a->lda, a->b, step, a->beta, a->c, (int)a->ldc);
 }
 
 /* k = 1, b without gaps: C = alpha a b^T + beta C, one pass over C. */
@@ -47,6 +47,6 @@ CPU(gemm)(const struct gemm_args *a)
 		return;
 	}
 	cblas_sgemm(CblasRowMajor, a->transpose_a ? CblasTrans : CblasNoTrans,
-		a->transpose_b ? CblasTrans : CblasNoTrans, (int)a->m, (int)a->n, (int)a->k, a->alpha, a->a,
-		(int)a->lda, a->b, (int)a->ldb, a->beta, a->c, (int)a->ldc);
+		a->transpose_b ? CblasTrans : CblasNoTrans, (int)a->m, (int)a->n, (int)a->k,
+		a->alpha, a->a, (int)a->lda, a->b, (int)a->ldb, a->beta, a->c, (int)a->ldc);
 }

@@ -78,8 +78,8 @@ CPU(batch_norm_backward)(size_t B, size_t H, const float *restrict xhat, const f
 		}
 	for (size_t b = 0; b < B; b++)
 		for (size_t h = 0; h < H; h++)
-			dx[b * H + h] += (gamma == NULL ? 1 : gamma[h]) * rstd[h]
-				* (dy[b * H + h] - share * (dbeta[h] + xhat[b * H + h] * dgamma[h]));
+			dx[b * H + h] += (gamma == NULL ? 1 : gamma[h]) * rstd[h] *
+				(dy[b * H + h] - share * (dbeta[h] + xhat[b * H + h] * dgamma[h]));
 }
 
 /* rng_u64(key, unit) >> 40 is at least p 2^24. */

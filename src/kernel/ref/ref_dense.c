@@ -12,8 +12,10 @@ gemm_ref(const struct gemm_args *a)
 		for (size_t j = 0; j < a->n; j++) {
 			double sum = 0;
 			for (size_t k = 0; k < a->k; k++) {
-				const double x = a->transpose_a ? a->a[k * a->lda + i] : a->a[i * a->lda + k];
-				const double y = a->transpose_b ? a->b[j * a->ldb + k] : a->b[k * a->ldb + j];
+				const double x = a->transpose_a ? a->a[k * a->lda + i] :
+								  a->a[i * a->lda + k];
+				const double y = a->transpose_b ? a->b[j * a->ldb + k] :
+								  a->b[k * a->ldb + j];
 				sum += x * y;
 			}
 			float *c = &a->c[i * a->ldc + j];
@@ -80,7 +82,8 @@ bias_act_forward_ref(size_t B, size_t H, float *y, const float *bias, int act)
 {
 	for (size_t b = 0; b < B; b++)
 		for (size_t h = 0; h < H; h++)
-			y[b * H + h] = act_value(act, y[b * H + h] + (bias == NULL ? 0 : bias[h]), 0);
+			y[b * H + h] = act_value(
+				act, y[b * H + h] + (bias == NULL ? 0 : bias[h]), 0);
 }
 
 void

@@ -58,7 +58,8 @@ bag_argmax(const struct bag_args *a, size_t begin, size_t end, size_t d)
 	size_t best = begin;
 
 	for (size_t i = begin + 1; i < end; i++)
-		if (bag_factor(a->scale, i) * a->row[i][d] > bag_factor(a->scale, best) * a->row[best][d])
+		if (bag_factor(a->scale, i) * a->row[i][d] >
+			bag_factor(a->scale, best) * a->row[best][d])
 			best = i;
 	return best;
 }
@@ -70,7 +71,9 @@ bag_max_forward_ref(const struct bag_args *a)
 		const size_t end = bag_range(a->offset, b, &begin);
 		for (size_t d = 0; d < a->D; d++) {
 			const size_t i = bag_argmax(a, begin, end, d);
-			a->y[b * a->ldy + d] = begin == end ? 0 : bag_factor(a->scale, i) * a->row[i][d];
+			a->y[b * a->ldy + d] = begin == end ?
+				0 :
+				bag_factor(a->scale, i) * a->row[i][d];
 		}
 	}
 }
@@ -127,7 +130,8 @@ bag_pairs_backward_ref(const struct bag_args *a, const float *dy, float *dx, siz
 		for (size_t d = 0; d < a->D; d++) {
 			dx[b * lddx + d] += dy[b] * a->y[b * a->ldy + d];
 			for (size_t i = begin; i < end; i++)
-				grad[i * a->D + d] = -dy[b] * bag_factor(a->scale, i) * a->row[i][d];
+				grad[i * a->D + d] = -dy[b] * bag_factor(a->scale, i) *
+					a->row[i][d];
 		}
 	}
 }
@@ -145,8 +149,9 @@ numeric_forward_ref(const struct numeric_args *a, const float *v, const float *u
 	for (size_t b = 0; b < a->B; b++)
 		for (size_t k = 0; k < a->K; k++)
 			for (size_t d = 0; d < a->D; d++)
-				y[b * ldy + k * a->D + d] = numeric_missing(a, b, k) ? u[k * a->D + d]
-					: a->x[b * a->ldx + k] * v[k * a->D + d];
+				y[b * ldy + k * a->D + d] = numeric_missing(a, b, k) ?
+					u[k * a->D + d] :
+					a->x[b * a->ldx + k] * v[k * a->D + d];
 }
 
 void
@@ -174,7 +179,8 @@ numeric_linear_forward_ref(const struct numeric_args *a, const float *w, const f
 	for (size_t b = 0; b < a->B; b++) {
 		double sum = 0;
 		for (size_t k = 0; k < a->K; k++)
-			sum += numeric_missing(a, b, k) ? u[k] : (double)a->x[b * a->ldx + k] * w[k];
+			sum += numeric_missing(a, b, k) ? u[k] :
+							  (double)a->x[b * a->ldx + k] * w[k];
 		y[b] += sum;
 	}
 }

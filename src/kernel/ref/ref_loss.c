@@ -101,7 +101,8 @@ batch_norm_backward_ref(size_t B, size_t H, const float *xhat, const float *rstd
 		dgamma[h] = product;
 		const double factor = (gamma == NULL ? 1 : gamma[h]) * (double)rstd[h];
 		for (size_t b = 0; b < B; b++)
-			dx[b * H + h] += factor * (dy[b * H + h] - sum / B - xhat[b * H + h] * product / B);
+			dx[b * H + h] += factor *
+				(dy[b * H + h] - sum / B - xhat[b * H + h] * product / B);
 	}
 }
 

@@ -137,8 +137,9 @@ row_ftrl_ref(float *w, float *slot, const float *g, const struct row_args *a)
 		const double after = n[d] == 0 ? 0 : pow(n[d], fabs((double)a->ftrl_power));
 		z[d] += gradient - (after - before) / a->rate * w[d];
 		const double excess = fabs((double)z[d]) - a->ftrl_l1;
-		w[d] = excess <= 0 ? 0
-			: (z[d] > 0 ? -1 : 1) * excess / ((a->ftrl_beta + after) / a->rate + a->ftrl_l2);
+		w[d] = excess <= 0 ? 0 :
+				     (z[d] > 0 ? -1 : 1) * excess /
+				((a->ftrl_beta + after) / a->rate + a->ftrl_l2);
 	}
 }
 
