@@ -158,7 +158,8 @@ text_table(struct dump *d, const struct model_table *t)
 	uint64_t n_untouched = 0, hash = 0;
 
 	RS_TRY(buffer_printf(&d->text, "table %s rows %" PRIu64 " dim %" PRIu32 " optimizer %s "
-		"slots %" PRIu32 " touched %" PRIu64 "\n", h->name, h->rows, h->dim, h->optimizer, h->n_slot,
+		"slots %" PRIu32 " touched %" PRIu64 "\n", h->name, h->rows, h->dim, h->optimizer,
+		h->n_slot,
 		count_touched(t)));
 	for (uint64_t id = h->begin; id < h->end; id++) {
 		if (model_table_touched(t, id)) {

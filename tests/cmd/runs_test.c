@@ -206,7 +206,8 @@ a_running_run_is_not_removed(void **state)
 
 	(void)state;
 	assert_int_equal(store_open(database, 0, 1000, &s), RS_OK);
-	assert_int_equal(store_run_begin(s, &(struct store_run_start){ .model = "fm" }, &run), RS_OK);
+	assert_int_equal(store_run_begin(s, &(struct store_run_start){ .model = "fm" }, &run),
+		RS_OK);
 	store_close(s);
 	assert_int_equal(runs("list --last 1"), 0);
 	assert_has("running");
@@ -222,7 +223,8 @@ B109_a_killed_run_is_listed_as_lost(void **state)
 		struct store *s;
 		int64_t run;
 		_exit(store_open(database, 0, 1000, &s) != RS_OK
-			|| store_run_begin(s, &(struct store_run_start){ .model = "fm" }, &run) != RS_OK);
+			|| store_run_begin(s, &(struct store_run_start){ .model = "fm" },
+			&run) != RS_OK);
 	}
 	int status;
 	assert_int_equal(waitpid(child, &status, 0), child);
