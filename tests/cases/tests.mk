@@ -1,1 +1,3 @@
 # tests of cases
+dist_check_SCRIPTS += tests/cases/faults_test.sh
+EXTRA_DIST += tests/cases/faults.txt

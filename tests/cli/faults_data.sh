@@ -134,4 +134,4 @@ B094_fields_have_tables_of_their_own_unless_shared() {
 	grep -q '^table user ' all || exit 1
 }
 
-run_cases "$0"
+run_cases "$SRCDIR/tests/cli/${0##*/}"

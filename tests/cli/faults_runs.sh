@@ -112,4 +112,4 @@ B109_killed_runs_are_lost_and_stopped_ones_interrupted() {
 	done
 }
 
-run_cases "$0"
+run_cases "$SRCDIR/tests/cli/${0##*/}"

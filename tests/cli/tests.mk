@@ -1,2 +1,5 @@
 # tests of cli
 EXTRA_DIST += tests/cli/train_data.sh
+EXTRA_DIST += tests/cli/cases.sh
+dist_check_SCRIPTS += tests/cli/eval.sh tests/cli/predict.sh tests/cli/inspect.sh
+dist_check_SCRIPTS += tests/cli/faults_data.sh tests/cli/faults_runs.sh
