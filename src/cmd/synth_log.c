@@ -268,11 +268,10 @@ log_spec(const struct synth_world *w, const char *file, struct buffer *out)
 	return buffer_printf(out,
 		"# items the user clicked before; the same vectors as the item\n"
 		"[field history]\ncolumn = history\ntype = multi\nmulti_separator = \"|\"\n"
-		"share = item\nbuckets = %ju\ncombiner = mean\n\n"
+		"share = item\ncombiner = mean\n\n"
 		"[embedding]\ndim = 8\noptimizer = adagrad\nlearning_rate = 0.05\n\n"
 		"[dnn]\nhidden = 64,32\n\n"
-		"[train]\nepochs = 3\nbatch_size = 1024\nlearning_rate = 0.001\n",
-		(uintmax_t)items);
+		"[train]\nepochs = 3\nbatch_size = 1024\nlearning_rate = 0.001\n");
 }
 
 const struct synth_layout synth_layout_log = {
