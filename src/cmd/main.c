@@ -1,1 +1,26 @@
-int main(void) { return 0; }
+/* The program: parse, start, run, end. */
+#include "cmd/arguments.h"
+#include "cmd/process.h"
+
+int
+main(int argc, char **argv)
+{
+	struct arguments a;
+	enum rs_status status;
+	int code;
+
+	process_keep_pipe_errors();
+	status = arguments_parse(argc, argv, &a);
+	if (status == RS_OK)
+		status = process_start(&a);
+	if (status == RS_OK)
+		status = process_run(&a);
+	if (status == RS_OK || status == RS_EPARTIAL || status == RS_EUNMET) {
+		const enum rs_status flushed = output_flush();
+
+		status = flushed != RS_OK ? flushed : status;
+	}
+	code = process_end(&a, status);
+	arguments_free(&a);
+	return code;
+}

@@ -573,7 +573,6 @@ static void
 unknown_set_is_a_usage_error(void **state)
 {
 	const struct kernel_set *set;
-
 	(void)state;
 	assert_int_equal(kernel_select("mmx", &set), RS_EUSAGE);
 }
