@@ -49,7 +49,7 @@ B057_the_best_of_before_the_interruption_is_kept() {
 	make_rows 4000 1 >train.tsv
 	make_rows 500 2 >valid.tsv
 	make_spec s.ini
-	set -- train s.ini --valid valid.tsv --epochs 12 -o train.early_stop=0 -o train.learning_rate=0.05 --json
+	set -- train s.ini -j 1 --valid valid.tsv --epochs 12 -o train.early_stop=0 -o train.learning_rate=0.05 --json
 	expect 0 "$T" "$@" -f whole
 	tail -n 1 out | sed 's/.*"best_epoch":\([0-9]*\).*/\1/' >best
 	[ "$(cat best)" -lt 12 ] || { echo 'the last epoch is the best, so nothing is tested'; exit 1; }

@@ -41,5 +41,5 @@ mkdir "$work/bin" "$work/run"
 ln -s "$RECSYS_TRAIN" "$work/bin/recsys-train"
 (cd "$work/run" && PATH=$work/bin:$PATH sh -eu ../example.sh > ../example.out 2>&1) \
 	|| { tail -5 "$work/example.out"; fail "the examples of recsys-train(1)"; }
-[ "$(wc -l < "$work/run/predictions.txt")" -eq 5000 ] || fail "the examples predict 5000 rows"
+[ "$(wc -l < "$work/run/predictions.txt")" -eq 1000 ] || fail "the examples predict 1000 rows"
 exit $failed
