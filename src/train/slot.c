@@ -144,22 +144,44 @@ slot_view_push(struct slot_view *v, size_t slot, const struct exec *e)
 	return RS_OK;
 }
 
+/* 1 when every gradient of b lies `offset` floats after that of a. */
+static int
+lies_after(const float *const *a, const float *const *b, size_t n, size_t offset)
+{
+	size_t same = 0;
+
+	for (size_t j = 0; j < n; j++)
+		same += b[j] == a[j] + offset;
+	return same == n;
+}
+
+/* Inputs whose gradients lie side by side, or are the same memory, are looked at
+ * together: one call a row, not one an occurrence. */
 int
 slot_view_bad_gradient(const struct slot_view *v, const struct exec *e)
 {
 	const struct kernel_set *kernel = v->model->kernel;
 	int bad = 0;
 
-	for (size_t i = 0; i < v->n_inputs; i++) {
+	for (size_t i = 0, next; i < v->n_inputs; i = next) {
 		const float *const *grad = exec_row_grad(e, i);
-		const float *scale = exec_row_scale(e, i);
-		const size_t D = graph_input(v->model->graph, i)->dim;
+		const size_t D = graph_input(v->model->graph, i)->dim, n = v->n[i];
+		size_t width = D;
 
-		if (scale != NULL)
-			kernel->finite(v->n[i], scale, &bad);
-		for (size_t j = 0; j < v->n[i]; j++)
-			if (j == 0 || grad[j] != grad[j - 1])
-				kernel->finite(D, grad[j], &bad);
+		if (exec_row_scale(e, i) != NULL)
+			kernel->finite(n, exec_row_scale(e, i), &bad);
+		for (next = i + 1; next < v->n_inputs && v->n[next] == n && exec_row_scale(e, next) == NULL;
+		    next++) {
+			const float *const *more = exec_row_grad(e, next);
+			const size_t D_more = graph_input(v->model->graph, next)->dim;
+
+			if (lies_after(grad, more, n, width))
+				width += D_more;
+			else if (D_more > D || !lies_after(grad, more, n, 0))
+				break;
+		}
+		for (size_t j = 0; j < n; j++)
+			kernel->finite(width, grad[j], &bad);
 	}
 	return bad;
 }
