@@ -139,7 +139,10 @@ count_steps(size_t n_threads, int disturb, struct counts *out)
 	step_case_batch(&batch[0], m, 256, 1);
 	step_case_batch(&batch[1], m, 256, 2);
 	for (size_t i = 0; i < 6; i++)
-		assert_int_equal(workers_step(w, &batch[i % 2], 0.01, 1, &r), RS_OK);
+		if (workers_step(w, &batch[i % 2], 0.01, 1, &r) != RS_OK)
+			return 1;
+	/* A thread still being started blocks the signal the filter sends. */
+	usleep(50000);
 	if (watch_calls() != 0)
 		return FLAG_SKIP;
 	atomic_store(&n_calls, 0);
@@ -223,9 +226,14 @@ the_count_notices_an_allocation_and_a_call(void **state)
 	assert_int_equal(c.calls, STEPS);
 }
 
+/* Threads that the BLAS library starts when it is loaded, which no step uses, would
+ * be counted too: start again without them. */
 int
-main(void)
+main(int argc, char **argv)
 {
+	(void)argc;
+	if (getenv("OPENBLAS_NUM_THREADS") == NULL && setenv("OPENBLAS_NUM_THREADS", "1", 1) == 0)
+		execv("/proc/self/exe", argv);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_steady_step_neither_allocates_nor_calls_the_system),
 		cmocka_unit_test(the_count_notices_an_allocation_and_a_call),
