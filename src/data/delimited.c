@@ -99,7 +99,10 @@ delimited_row(struct parser *p, const struct parser_layout *layout, const char *
 		const size_t to = end[c] - (size_t)(c == last && carriage && end[c] > from);
 		struct cell cell = { text + from, to - from };
 
-		if (p->quoted && cell.n > 0 && cell.text[0] == '"')
+		/* An id stays in the text of the span, where parser_ids() points. */
+		if (p->quoted && cell.n > 1 && cell.text[0] == '"' && column->role == ROLE_ID)
+			cell = (struct cell){ cell.text + 1, cell.n - 1 - (cell.text[cell.n - 1] == '"') };
+		else if (p->quoted && cell.n > 0 && cell.text[0] == '"')
 			RS_TRY(cell_unquote(p, &cell, error));
 		RS_TRY(cell_use(p, column, cell, batch, row, error));
 	}

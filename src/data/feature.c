@@ -3,6 +3,7 @@
  */
 #include "data/feature.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -38,14 +39,14 @@ feature_init(struct feature *feature, const struct schema *schema, size_t field,
 		&f->settings->missing : &schema->settings->data.missing;
 
 	*feature = (struct feature){ .field = f, .missing = missing, .log1p = log1p };
-	feature->only_empty = missing->n == 0 || (missing->n == 1 && missing->item[0][0] == '\0');
+	feature->only_empty = missing->n == 1 && missing->item[0][0] == '\0';
 	feature->buckets = id_divisor_make(f->is_dense ? 1 : schema->table[f->table].buckets);
 }
 
 int
 feature_is_missing(const struct feature *feature, struct cell cell)
 {
-	if (feature->only_empty || cell.n == 0)
+	if (feature->only_empty)
 		return cell.n == 0;
 	for (size_t i = 0; i < feature->missing->n; i++)
 		if (strlen(feature->missing->item[i]) == cell.n &&
@@ -308,7 +309,7 @@ feature_cell(const struct feature *feature, struct cell cell, struct batch *batc
 	case FIELD_NUMERIC:
 		if (missing)
 			number_missing(feature, batch);
-		else if (number_read(cell, &value))
+		else if (number_read(cell, &value) && fabs(value) <= FLT_MAX)
 			feature_number(feature, value, batch);
 		else
 			return number_error(feature, cell, error);

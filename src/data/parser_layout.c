@@ -171,12 +171,31 @@ cell_is_label(const struct schema *schema, struct cell cell)
 	return label_read(&p, cell, &label);
 }
 
-/* header = auto: row 1 is a header if its label cell is no label. */
+/* Is any cell of a numeric field a number?  Then row 1 is data. */
+static int
+row_has_number(const struct layout_maker *m)
+{
+	for (size_t i = 0; i < m->schema->n_fields; i++) {
+		const struct field_settings *const f = m->schema->field[i].settings;
+		size_t number;
+		double value;
+
+		if (f->type == FIELD_NUMERIC && reference_number(f->column, &number) && number <= m->row.n &&
+		    number_double(m->row.cell[number - 1].text, m->row.cell[number - 1].n, &value))
+			return 1;
+	}
+	return 0;
+}
+
+/* header = auto: row 1 is a header if its label cell is text that is no label and no
+ * numeric field has a number; a wrong or empty label is a bad row, not a header. */
 static int
 detect_header(const struct layout_maker *m, const char *a_name)
 {
 	const struct data_settings *const d = &m->schema->settings->data;
+	const struct cell *cell;
 	size_t number;
+	double value;
 
 	if (d->header != TRI_AUTO)
 		return d->header == TRI_YES;
@@ -184,7 +203,9 @@ detect_header(const struct layout_maker *m, const char *a_name)
 		return 1;
 	if (!reference_given(d->label) || !reference_number(d->label, &number) || number > m->row.n)
 		return 0;
-	return !cell_is_label(m->schema, m->row.cell[number - 1]);
+	cell = &m->row.cell[number - 1];
+	return cell->n > 0 && !number_double(cell->text, cell->n, &value) &&
+		!cell_is_label(m->schema, *cell) && !row_has_number(m);
 }
 
 /* The separator of another kind that would cut row 1 into at least `wanted`. */
@@ -345,8 +366,11 @@ layout_sparse(const struct layout_maker *m, const char *text, size_t n, struct p
 {
 	size_t i = 0, colons = 0;
 
-	while (i < n && (text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r'))
-		i++;
+	while (i < n && memchr("# \t\r\n", text[i], 5) != NULL) {
+		const char *const end = text[i] == '#' ? memchr(text + i, '\n', n - i) : text + i;
+
+		i = end != NULL ? (size_t)(end + 1 - text) : n;
+	}
 	for (; i < n && text[i] != ' ' && text[i] != '\t' && text[i] != '\n'; i++)
 		colons += text[i] == ':';
 	layout->has_label = m->purpose != PARSE_PREDICT || colons == 0;

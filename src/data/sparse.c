@@ -114,6 +114,9 @@ ffm_item(struct parser *p, const struct token *t, struct batch *batch, struct ce
 	RS_TRY(value_read(t, second + 1, &value, error));
 	feature = &p->feature[p->number_field[number]];
 	if (feature->field->settings->type == FIELD_NUMERIC) {
+		if (feature->field->is_dense ? !batch->missing[batch->B * batch->K + feature->field->index] :
+		    batch->column[feature->field->index].N > batch->B)
+			return token_error(t, error, "a second value of a numeric field");
 		feature_number(feature, value, batch);
 		return RS_OK;
 	}
@@ -129,6 +132,10 @@ sparse_label(struct parser *p, const struct token *t, struct row *row, struct ce
 	const char *const colon = token_colon(t);
 	const struct cell cell = { t->begin, (size_t)((colon != NULL ? colon : t->end) - t->begin) };
 
+	if (colon != NULL && p->purpose == PARSE_PREDICT)
+		return token_error(t, error, "no label, but row 1 of the file has one");
+	if (colon != NULL && memchr(colon + 1, ':', (size_t)(t->end - colon - 1)) != NULL)
+		return token_error(t, error, "wanted a label; only predict takes rows without one");
 	if (colon != NULL) {
 		RS_TRY(value_read(t, colon + 1, &row->weight, error));
 		if (row->weight < 0)
@@ -167,7 +174,9 @@ sparse_row(struct parser *p, const struct parser_layout *layout, const char *beg
 			return cell_error_set(error, begin, "the label is missing");
 		RS_TRY(sparse_label(p, &t, row, error));
 	}
-	while (token_next(&at, end, &t)) {
+	for (size_t n = 0; token_next(&at, end, &t); n++) {
+		if (n == 0 && !layout->has_label && token_colon(&t) == NULL)
+			return token_error(&t, error, "a label, but row 1 of the file has none");
 		if (t.end - t.begin > 4 && memcmp(t.begin, "qid:", 4) == 0)
 			continue;
 		RS_TRY(ffm ? ffm_item(p, &t, batch, error) : index_item(p, &t, batch, error));
