@@ -297,7 +297,7 @@ static enum rs_status
 synth_world_read(const struct arguments *a, struct synth_world *w)
 {
 	const char *layout = argument(a, "--layout"), *format = argument(a, "--format");
-	int64_t seed = 1, users = 5000, items = 1000, hour_rows = 10000;
+	int64_t seed = 1, users = 1000, items = 300, hour_rows = 10000;
 
 	RS_TRY(synth_find_layout(layout != NULL ? layout : "log", &w->layout));
 	if (format != NULL && strcmp(format, "tsv") != 0 && strcmp(format, "csv") != 0)
@@ -498,8 +498,8 @@ static const struct command_option synth_options[] = {
 	{ "--start", 0, "ROW", 0, "0", "Begin at this row." },
 	{ "--no-header", 0, NULL, 0, NULL, "Leave the names of the columns out." },
 	{ "--seed", 0, "N", 0, "1", "Seed of everything that is drawn." },
-	{ "--users", 0, "N", 0, "5000", "Number of users." },
-	{ "--items", 0, "N", 0, "1000", "Number of items." },
+	{ "--users", 0, "N", 0, "1000", "Number of users." },
+	{ "--items", 0, "N", 0, "300", "Number of items." },
 	{ "--format", 0, "tsv|csv", 0, "tsv", "Separator of the columns." },
 	{ "--layout", 0, "log|criteo", 0, "log",
 		"A click log with users, items and histories, or 40 columns as Criteo's." },

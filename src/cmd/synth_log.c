@@ -269,7 +269,9 @@ log_spec(const struct synth_world *w, const char *file, struct buffer *out)
 		"# items the user clicked before; the same vectors as the item\n"
 		"[field history]\ncolumn = history\ntype = multi\nmulti_separator = \"|\"\n"
 		"share = item\ncombiner = mean\n\n"
-		"[embedding]\ndim = 8\noptimizer = adagrad\nlearning_rate = 0.05\n\n"
+		"# gradients of a mean over 1024 rows are small: so is the accumulator's start\n"
+		"[embedding]\ndim = 8\noptimizer = adagrad\nlearning_rate = 0.2\n"
+		"initial_accumulator = 1e-5\n\n"
 		"[dnn]\nhidden = 64,32\n\n"
 		"[train]\nepochs = 3\nbatch_size = 1024\nlearning_rate = 0.001\n");
 }
