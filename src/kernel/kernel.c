@@ -65,7 +65,7 @@ complete_levels(void)
 	size_t best = 0;
 	while (!level_table[best].has())
 		best++;
-	blas_start(level_table[best].core_type);
+	cpu_blas_start(level_table[best].core_type);
 }
 
 enum rs_status
@@ -96,5 +96,5 @@ const char *
 kernel_blas_description(void)
 {
 	pthread_once(&complete_once, complete_levels);
-	return blas_description();
+	return cpu_blas_description();
 }

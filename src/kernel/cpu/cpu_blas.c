@@ -43,7 +43,7 @@ correct_core_type(const char *wanted)
 }
 
 void
-blas_start(const char *core_type)
+cpu_blas_start(const char *core_type)
 {
 	const int build = openblas_get_parallel();
 	char version[64] = "OpenBLAS";
@@ -63,7 +63,7 @@ blas_start(const char *core_type)
 }
 
 const char *
-blas_description(void)
+cpu_blas_description(void)
 {
 	return description;
 }
