@@ -302,7 +302,7 @@ feature_cell(const struct feature *feature, struct cell cell, struct batch *batc
 	struct buffer *scratch, struct cell_error *error)
 {
 	const struct field_settings *const s = feature->field->settings;
-	const int missing = feature_is_missing(feature, cell);
+	const int missing = feature->only_empty ? cell.n == 0 : feature_is_missing(feature, cell);
 	double value;
 
 	switch (s->type) {

@@ -1,8 +1,8 @@
 /*
  * Text to bucket in the inner loop of the parsers: Fingerprint64 of up to 16
  * bytes inline (the same function as hash_fingerprint64, which takes the rest)
- * and the remainder by a fixed divisor without a division (Lemire, Kaser, Kurz
- * 2019, with 128 fractional bits: exact for every 64-bit value and divisor).
+ * and the remainder by a fixed divisor without a division: with the reciprocal
+ * rounded down the quotient is right or one too small, for every 64-bit value.
  */
 #ifndef DATA_ID_HASH_H
 #define DATA_ID_HASH_H
@@ -14,23 +14,22 @@
 
 struct id_divisor {
 	uint64_t d;
-	unsigned __int128 inverse;     /* ceil(2^128 / d); 0 for d == 1           */
+	uint64_t inverse;              /* floor((2^64 - 1) / d)                   */
 };
 
 static inline struct id_divisor
 id_divisor_make(uint64_t d)
 {
-	return (struct id_divisor){ .d = d, .inverse = ~(unsigned __int128)0 / d + 1 };
+	return (struct id_divisor){ .d = d, .inverse = UINT64_MAX / d };
 }
 
 static inline uint64_t
 id_remainder(uint64_t x, const struct id_divisor *by)
 {
-	const unsigned __int128 fraction = by->inverse * x;
-	const unsigned __int128 low = (unsigned __int128)(uint64_t)fraction * by->d;
-	const unsigned __int128 high = (fraction >> 64) * by->d;
+	const uint64_t quotient = (uint64_t)((unsigned __int128)x * by->inverse >> 64);
+	const uint64_t rest = x - quotient * by->d;
 
-	return (uint64_t)((high + (low >> 64)) >> 64);
+	return rest >= by->d ? rest - by->d : rest;
 }
 
 #define ID_K0 0xc3a5c85c97cb3127u

@@ -135,9 +135,9 @@ index_plain(struct span_index *index, const char *text, size_t n, char separator
 
 		RS_TRY(span_index_room(index, index->n + 64));
 		at = index->at + index->n;
-		index->n += (size_t)__builtin_popcountll(mask);
 		for (; mask != 0; mask &= mask - 1)
 			*at++ = (uint32_t)i + (uint32_t)__builtin_ctzll(mask);
+		index->n = (size_t)(at - index->at);
 	}
 	return index_bytes(index, text, i, n, separator);
 }

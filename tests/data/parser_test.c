@@ -13,6 +13,7 @@
 
 #include "base/hash.h"
 #include "base/rng.h"
+#include "data/id_hash.h"
 #include "data/parser.h"
 #include "spec/spec.h"
 
@@ -415,10 +416,36 @@ text_cut_at_any_row_end_gives_the_same_rows(void **state)
 	bed_close(&bed);
 }
 
+static void
+the_remainder_without_division_is_exact(void **state)
+{
+	static const uint64_t edge[] = { 0, 1, 2, 3, 7, 1000, (uint64_t)1 << 40, ((uint64_t)1 << 63) + 1,
+		UINT64_MAX - 1, UINT64_MAX };
+	const size_t n = sizeof edge / sizeof *edge;
+
+	(void)state;
+	for (size_t i = 1; i < n; i++) {
+		const struct id_divisor by = id_divisor_make(edge[i]);
+
+		for (size_t k = 0; k < n; k++) {
+			assert_true(id_remainder(edge[k], &by) == edge[k] % edge[i]);
+			assert_true(id_remainder(0 - edge[i] * edge[k], &by) == (0 - edge[i] * edge[k]) % edge[i]);
+		}
+	}
+	for (uint64_t i = 0; i < 20000; i++) {
+		const uint64_t d = (rng_u64(1, i) >> rng_below(2, i, 63)) + 1, x = rng_u64(3, i);
+		const struct id_divisor by = id_divisor_make(d);
+
+		assert_true(id_remainder(x, &by) == x % d);
+		assert_true(id_remainder(x - x % d, &by) == 0);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_remainder_without_division_is_exact),
 		cmocka_unit_test(an_empty_cell_is_missing_and_a_row_needs_no_newline),
 		cmocka_unit_test(quoted_cells_hold_separators_newlines_and_quotes),
 		cmocka_unit_test(a_file_without_labels_is_for_predict_only),
