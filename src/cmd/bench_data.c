@@ -20,8 +20,8 @@ const char bench_spec[] =
 	"[model]\ntype = deepfm\n"
 	"[data]\ntrain = rows.tsv\nformat = tsv\nheader = no\nlabel = 1\nshuffle = no\n"
 	"[field I1..I13]\ncolumn = 2..14\ntype = numeric\ntransform = log1p\n"
-	"[field C1..C26]\ncolumn = 15..40\nbuckets = 100000\n"
-	"[embedding]\ndim = 16\noptimizer = adagrad\nlearning_rate = 0.02\n"
+	"[field C1..C26]\ncolumn = 15..40\n"
+	"[embedding]\nbuckets = 100000\ndim = 16\noptimizer = adagrad\nlearning_rate = 0.02\n"
 	"[dnn]\nhidden = 400,400,400\nactivation = relu\n"
 	"[train]\nbatch_size = 4096\noptimizer = adam\nlearning_rate = 0.001\n";
 

@@ -10,3 +10,4 @@ dist_check_SCRIPTS += tests/cli/warm_start.sh
 dist_check_SCRIPTS += tests/cli/kill_resume.sh
 dist_check_SCRIPTS += tests/cli/damaged_model.sh
 dist_check_SCRIPTS += tests/cli/synth.sh
+dist_check_SCRIPTS += tests/cli/bench.sh

@@ -1,0 +1,52 @@
+#!/bin/sh
+# bench: rows of the result, the spec of one's own, and nothing left behind.
+set -eu
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+fail() { echo "bench.sh: $1" >&2; exit 1; }
+small="-o embedding.buckets=500 -o dnn.hidden=8 -o train.batch_size=256"
+
+before=$(ls -d /tmp/recsys-train-bench.* 2>/dev/null | wc -l)
+# shellcheck disable=SC2086
+"$RECSYS_TRAIN" bench --rows 1024 --seconds 0.2 -j 2 --json $small > "$dir/out" || fail "exit $?"
+[ "$(wc -l < "$dir/out")" = 1 ] || fail "not one line of JSON"
+case $(cat "$dir/out") in
+'[{"model":"deepfm","precision":"fp32","threads":1,"samples_per_s":'*'"limit_samples_per_s":'*'"limit_ratio":'*'"threads":2,'*'}]') ;;
+*) fail "unexpected: $(cat "$dir/out")" ;;
+esac
+after=$(ls -d /tmp/recsys-train-bench.* 2>/dev/null | wc -l)
+[ "$after" -le "$before" ] || fail "a directory stayed in /tmp"
+
+# The table has a line for each number of threads, and parsing.
+# shellcheck disable=SC2086
+"$RECSYS_TRAIN" bench --rows 1024 --seconds 0.2 -j 1 $small > "$dir/table" || fail "exit $?"
+grep -q '^training step in memory  *1 .* % of the GEMM limit$' "$dir/table" || fail "no step line"
+grep -q '^parsing alone .* MB/s$' "$dir/table" || fail "no parse line"
+
+# A spec of one's own, and one whose data has no full batch.
+awk 'BEGIN { for (i = 0; i < 600; i++) printf "%d\t%d\t%d\n", i % 3 == 0, i % 17, i % 29 }' > "$dir/rows.tsv"
+cat > "$dir/own.ini" <<INI
+[model]
+type = fm
+[data]
+train = rows.tsv
+header = no
+label = 1
+[field a]
+column = 2
+buckets = 100
+[field b]
+column = 3
+buckets = 100
+[train]
+batch_size = 128
+INI
+"$RECSYS_TRAIN" bench "$dir/own.ini" --seconds 0.2 -j 1 --json > "$dir/out" || fail "own spec: exit $?"
+grep -q '^\[{"model":"fm",' "$dir/out" || fail "own spec: $(cat "$dir/out")"
+status=0
+"$RECSYS_TRAIN" bench "$dir/own.ini" --seconds 0.2 -j 1 -o train.batch_size=1000 2> "$dir/err" || status=$?
+[ "$status" = 65 ] || fail "no full batch: exit $status"
+grep -q 'no full batch of 1000 rows' "$dir/err" || fail "no full batch: $(cat "$dir/err")"
+status=0
+"$RECSYS_TRAIN" bench --rows 0 2> "$dir/err" || status=$?
+[ "$status" = 64 ] || fail "--rows 0: exit $status"
