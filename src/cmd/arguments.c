@@ -112,7 +112,8 @@ static enum rs_status
 add_next(struct scan *s, const struct command_option *option)
 {
 	if (s->at + 1 >= s->a->argc)
-		return rs_fail(RS_EUSAGE, "option '%s' needs a value, %s", option->name, option->argument);
+		return rs_fail(RS_EUSAGE, "option '%s' needs a value, %s", option->name,
+			option->argument);
 	return add_value(s, option, s->a->argv[++s->at]);
 }
 
@@ -144,7 +145,8 @@ take_letters(struct scan *s, const char *word)
 		if (option == NULL)
 			return unknown_option(s->a, name, 2);
 		if (option->argument != NULL && !is_optional(option))
-			return word[i + 1] != '\0' ? add_value(s, option, word + i + 1) : add_next(s, option);
+			return word[i + 1] != '\0' ? add_value(s, option, word + i + 1) :
+				add_next(s, option);
 		RS_TRY(add_value(s, option, ""));
 	}
 	return RS_OK;
@@ -225,7 +227,8 @@ refuse(const char *name, const char *value, const char *wanted)
 {
 	char escaped[72];
 
-	return rs_fail(RS_EUSAGE, "%s '%s': %s", name, rs_escape(escaped, value, strlen(value)), wanted);
+	return rs_fail(RS_EUSAGE, "%s '%s': %s", name, rs_escape(escaped, value, strlen(value)),
+		wanted);
 }
 
 enum rs_status
@@ -237,7 +240,8 @@ argument_int(const struct arguments *a, const char *name, int64_t low, int64_t h
 
 	if (value == NULL)
 		return RS_OK;
-	snprintf(wanted, sizeof(wanted), high == INT64_MAX ? "a whole number, at least %lld, is wanted" :
+	snprintf(wanted, sizeof(wanted), high == INT64_MAX ? "a whole number, at least %lld, is "
+		"wanted" :
 		"a whole number from %lld to %lld is wanted", (long long)low, (long long)high);
 	if (!number_i64(value, strlen(value), &number) || number < low || number > high)
 		return refuse(name, value, wanted);
@@ -283,7 +287,8 @@ argument_seconds(const struct arguments *a, const char *name, double *inout)
 			break;
 		}
 	if (!number_double(value, n, &number) || number < 0)
-		return refuse(name, value, "a duration is wanted: a number with s, m, h or d behind it");
+		return refuse(name, value, "a duration is wanted: a number with s, m, h or d "
+			"behind it");
 	*inout = number * factor;
 	return RS_OK;
 }

@@ -81,7 +81,8 @@ data_rows(const struct arguments *a, uint64_t *out)
 static enum rs_status
 end_with_problems(const char *path, enum rs_status status, size_t errors, size_t warnings)
 {
-	return rs_fail_at(status, path, 0, 0, "%zu error%s, %zu warning%s", errors, errors == 1 ? "" : "s",
+	return rs_fail_at(status, path, 0, 0, "%zu error%s, %zu warning%s", errors, errors == 1 ?
+		"" : "s",
 		warnings, warnings == 1 ? "" : "s");
 }
 
@@ -121,7 +122,8 @@ run_check(const struct arguments *a)
 	if (spec == NULL)
 		return status;
 	if (a->n_positional > used)
-		status = rs_fail(RS_EUSAGE, "one spec is wanted, '%s' is one too many", a->positional[used]);
+		status = rs_fail(RS_EUSAGE, "one spec is wanted, '%s' is one too many",
+			a->positional[used]);
 	else
 		status = check_spec(a, spec, path, rows);
 	spec_free(spec);
@@ -131,7 +133,8 @@ run_check(const struct arguments *a)
 static const struct command_option check_option[] = {
 	{ .name = "--show-origin", .text = "Print every value with the place it comes from." },
 	{ .name = "--data", .argument = "[N|all]",
-	  .text = "Read N rows of the training data (by default 10000) and print what is in each field." },
+	  .text = "Read N rows of the training data (by default 10000) and print what is in each "
+	  "field." },
 	{ .name = "--strict", .text = "Exit with 1 when there are warnings." },
 	{ .name = NULL },
 };

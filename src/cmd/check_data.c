@@ -72,7 +72,8 @@ add_number(struct field_report *f, double value)
 }
 
 static enum rs_status
-add_dense(const struct schema *schema, const struct batch *batch, size_t field, struct field_report *f)
+add_dense(const struct schema *schema, const struct batch *batch, size_t field,
+	struct field_report *f)
 {
 	const size_t column = schema->field[field].index;
 
@@ -94,7 +95,8 @@ add_dense(const struct schema *schema, const struct batch *batch, size_t field, 
 }
 
 static enum rs_status
-add_ids(const struct schema *schema, const struct batch *batch, size_t field, struct field_report *f)
+add_ids(const struct schema *schema, const struct batch *batch, size_t field,
+	struct field_report *f)
 {
 	const struct batch_column *c = &batch->column[schema->field[field].index];
 	const uint64_t none = schema->table[schema->field[field].table].buckets;
@@ -136,7 +138,8 @@ read_rows(struct report *r, uint64_t rows)
 {
 	const struct settings *s = r->schema.settings;
 	const struct loader_options options = { .schema = &r->schema, .files = &s->data.train,
-		.command = *s->data.command != '\0' ? s->data.command : NULL, .purpose = PARSE_TRAIN,
+		.command = *s->data.command != '\0' ? s->data.command : NULL,
+		.purpose = PARSE_TRAIN,
 		.batch_size = rows < BATCH_ROWS ? (size_t)rows : BATCH_ROWS, .epochs = 1,
 		.n_threads = (size_t)s->data.threads };
 	const struct batch *batch;
@@ -167,13 +170,17 @@ make_note(const struct field_settings *s, struct field_report *f)
 		snprintf(f->note, NOTE_BYTES, "one value only: contributes nothing");
 	else if (s->type == FIELD_NUMERIC && f->transform == TRANSFORM_LOG1P && f->min < 0)
 		snprintf(f->note, NOTE_BYTES, "negative values: log1p is sign-safe");
-	else if (s->type == FIELD_NUMERIC && f->transform == TRANSFORM_NONE && fmax(-f->min, f->max) > 100)
-		snprintf(f->note, NOTE_BYTES, "large numbers: try transform = log1p or standardize");
+	else if (s->type == FIELD_NUMERIC && f->transform == TRANSFORM_NONE && fmax(-f->min,
+		f->max) > 100)
+		snprintf(f->note, NOTE_BYTES, "large numbers: try transform = log1p or "
+			"standardize");
 	else if (s->type != FIELD_NUMERIC && ids > CROWDED * (double)f->buckets)
-		snprintf(f->note, NOTE_BYTES, "buckets %lld: %.1f ids a bucket", (long long)f->buckets,
+		snprintf(f->note, NOTE_BYTES, "buckets %lld: %.1f ids a bucket",
+			(long long)f->buckets,
 			ids / (double)f->buckets);
 	else if ((s->type == FIELD_MULTI || s->type == FIELD_SEQUENCE) && f->rows > f->missing)
-		snprintf(f->note, NOTE_BYTES, "%.1f items a row", (double)f->values / (double)(f->rows - f->missing));
+		snprintf(f->note, NOTE_BYTES, "%.1f items a row",
+			(double)f->values / (double)(f->rows - f->missing));
 	else if (s->type == FIELD_CATEGORICAL && f->values > 1000 && ids > 0.99 * (double)f->values)
 		snprintf(f->note, NOTE_BYTES, "nearly every row has its own value");
 }
@@ -190,20 +197,25 @@ print_table(struct report *r)
 	const struct settings *s = r->schema.settings;
 	char low[32], high[32];
 
-	RS_TRY(output_printf("%-12s %10s %8s %10s %10s %10s  %s\n", "field", "rows", "missing", "distinct", "min",
+	RS_TRY(output_printf("%-12s %10s %8s %10s %10s %10s  %s\n", "field", "rows", "missing",
+		"distinct", "min",
 		"max", "note"));
 	for (size_t i = 0; i < r->schema.n_fields; i++) {
 		const struct field_report *f = &r->field[i];
 		int exact;
 		const uint64_t ids = distinct_count(&f->distinct, &exact);
 
-		RS_TRY(output_printf("%-12s %10llu %7.1f%% %s%*llu %10s %10s  %s\n", s->field[i].name,
-			(unsigned long long)f->rows, f->rows > 0 ? 100.0 * (double)f->missing / (double)f->rows : 0,
-			exact ? "" : "~", exact ? 10 : 9, (unsigned long long)ids, number_text(low, f->min),
+		RS_TRY(output_printf("%-12s %10llu %7.1f%% %s%*llu %10s %10s  %s\n",
+			s->field[i].name,
+			(unsigned long long)f->rows, f->rows > 0 ?
+			100.0 * (double)f->missing / (double)f->rows : 0,
+			exact ? "" : "~", exact ? 10 : 9, (unsigned long long)ids, number_text(low,
+			f->min),
 			number_text(high, f->max), f->note));
 	}
 	RS_TRY(output_printf("%-12s %10llu %8s %10s %10s %10s  0: %.1f%%  1: %.1f%%\n", "label",
-		(unsigned long long)r->rows, "", "", number_text(low, r->label_min), number_text(high, r->label_max),
+		(unsigned long long)r->rows, "", "", number_text(low, r->label_min),
+		number_text(high, r->label_max),
 		100.0 * (double)r->label_zero / (double)(r->rows > 0 ? r->rows : 1),
 		100.0 * (double)r->label_one / (double)(r->rows > 0 ? r->rows : 1)));
 	if (r->tally.skipped > 0)

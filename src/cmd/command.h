@@ -31,7 +31,10 @@ struct arguments {
 	const struct command *command;
 	const char **positional;   /* [n_positional]                                  */
 	size_t       n_positional;
-	const struct option_value { const struct command_option *option; const char *value; } *given;
+	const struct option_value {
+		const struct command_option *option;
+		const char *value;
+	} *given;
 	size_t       n_given;
 	int          argc;         /* as typed, for the run record                    */
 	char       **argv;
@@ -63,9 +66,12 @@ int    argument_given(const struct arguments *a, const char *name);
 /* i-th value of a repeated option, NULL past the end. */
 const char *argument_nth(const struct arguments *a, const char *name, size_t i);
 /* Numbers with checks: RS_EUSAGE names the option and what was wanted. */
-enum rs_status argument_int(const struct arguments *a, const char *name, int64_t low, int64_t high, int64_t *inout);
-enum rs_status argument_double(const struct arguments *a, const char *name, double low, double high, double *inout);
-enum rs_status argument_seconds(const struct arguments *a, const char *name, double *inout);   /* 50m, 2h, 30 */
+enum rs_status argument_int(const struct arguments *a, const char *name, int64_t low, int64_t high,
+	int64_t *inout);
+enum rs_status argument_double(const struct arguments *a, const char *name, double low, double high,
+	double *inout);
+enum rs_status argument_seconds(const struct arguments *a, const char *name,
+	double *inout);   /* 50m, 2h, 30 */
 
 /* The spec of a command: positional 0, else RECSYS_TRAIN_SPEC, else ./recsys.ini,
  * with --layer files, -o overrides and -j; prints every problem and fails with
@@ -77,7 +83,8 @@ enum rs_status command_spec(const struct arguments *a, const char *const *extra,
 /* The run database: --db, else RECSYS_TRAIN_DB, else runs.db of the spec (spec may
  * be NULL), else runs.db beside the model directory (directory may be NULL: in the
  * working directory).  Caller frees. */
-enum rs_status command_database(const struct arguments *a, const struct spec *spec, const char *directory,
+enum rs_status command_database(const struct arguments *a, const struct spec *spec,
+	const char *directory,
 	char **out);
 
 /* stdout of results: checks every write, ends quietly on a closed pipe (141). */

@@ -17,7 +17,8 @@ model_names(const char *names[MODELS_MAX])
 {
 	size_t n = 0;
 
-	for (const struct model_row *row = model_table; row->name != NULL && n + 1 < MODELS_MAX; row++)
+	for (const struct model_row *row = model_table; row->name != NULL &&
+		n + 1 < MODELS_MAX; row++)
 		names[n++] = row->name;
 	names[n] = NULL;
 	return names[0];
@@ -34,11 +35,13 @@ main_layer(const struct arguments *a, const char **path, size_t *n_used)
 	if (access(*path, F_OK) == 0)
 		return RS_OK;
 	rs_fail(RS_EUSAGE, "which spec? none was given, and there is no ./recsys.ini");
-	return rs_hint("recsys-train %s SPEC.ini; RECSYS_TRAIN_SPEC names one as well", a->command->name);
+	return rs_hint("recsys-train %s SPEC.ini; RECSYS_TRAIN_SPEC names one as well",
+		a->command->name);
 }
 
 enum rs_status
-command_spec_read(const struct arguments *a, const char *const *extra, size_t n_extra, struct spec **out,
+command_spec_read(const struct arguments *a, const char *const *extra, size_t n_extra,
+	struct spec **out,
 	size_t *n_used, const char **path)
 {
 	static const char *models[MODELS_MAX];         /* the spec keeps a pointer to it */
@@ -116,11 +119,13 @@ command_spec(const struct arguments *a, const char *const *extra, size_t n_extra
 	command_spec_count(*out, &errors, &warnings);
 	spec_free(*out);
 	*out = NULL;
-	return rs_fail_at(RS_ESPEC, path, 0, 0, "%zu error%s in the spec", errors, errors == 1 ? "" : "s");
+	return rs_fail_at(RS_ESPEC, path, 0, 0, "%zu error%s in the spec", errors, errors == 1 ?
+		"" : "s");
 }
 
 enum rs_status
-command_database(const struct arguments *a, const struct spec *spec, const char *directory, char **out)
+command_database(const struct arguments *a, const struct spec *spec, const char *directory,
+	char **out)
 {
 	const char *given = argument(a, "--db");
 	const size_t n = directory != NULL ? strlen(directory) : 0;

@@ -6,7 +6,8 @@
 
 /* As command_spec(), but *out stays with its problems on RS_ESPEC, and nothing is
  * printed.  *path: the file of the spec. */
-enum rs_status command_spec_read(const struct arguments *a, const char *const *extra, size_t n_extra,
+enum rs_status command_spec_read(const struct arguments *a, const char *const *extra,
+	size_t n_extra,
 	struct spec **out, size_t *n_used, const char **path);
 /* Prints every problem on stderr. */
 void command_spec_report(const struct spec *spec);

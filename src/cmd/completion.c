@@ -33,8 +33,10 @@ print_keys(void)
 static enum rs_status
 print_bash(void)
 {
-	RS_TRY(output_printf("# completion of recsys-train for bash; source it\n_recsys_train()\n{\n"
-		"\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command= word\n"
+	RS_TRY(output_printf("# completion of recsys-train for bash; source "
+		"it\n_recsys_train()\n{\n"
+		"\tlocal cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} command= "
+		"word\n"
 		"\tlocal commands=\""));
 	RS_TRY(print_command_names());
 	RS_TRY(output_printf("\"\n\tlocal options=\""));
@@ -50,9 +52,11 @@ print_bash(void)
 		RS_TRY(output_printf("\";;\n"));
 	}
 	return output_printf("\tesac\n\tCOMPREPLY=()\n\tcase $prev in\n"
-		"\t-o|--set) COMPREPLY=($(compgen -W \"$keys\" -- \"$cur\")); compopt -o nospace 2>/dev/null; return;;\n"
+		"\t-o|--set) COMPREPLY=($(compgen -W \"$keys\" -- \"$cur\")); compopt -o nospace "
+		"2>/dev/null; return;;\n"
 		"\tesac\n"
-		"\tcase $cur in\n\t-*) COMPREPLY=($(compgen -W \"$options\" -- \"$cur\")); return;;\n\tesac\n"
+		"\tcase $cur in\n\t-*) COMPREPLY=($(compgen -W \"$options\" -- \"$cur\")); "
+		"return;;\n\tesac\n"
 		"\tif [ -z \"$command\" ] || [ \"$command\" = help ]; then\n"
 		"\t\tCOMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))\n\telse\n"
 		"\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n\tfi\n}\n"
@@ -62,7 +66,8 @@ print_bash(void)
 static enum rs_status
 print_zsh(void)
 {
-	RS_TRY(output_printf("#compdef recsys-train\nautoload -U +X bashcompinit && bashcompinit\n"));
+	RS_TRY(output_printf("#compdef recsys-train\nautoload -U +X bashcompinit && "
+		"bashcompinit\n"));
 	return print_bash();
 }
 
@@ -104,7 +109,8 @@ print_fish(void)
 {
 	RS_TRY(output_printf("# completion of recsys-train for fish\n"));
 	for (size_t i = 0; command_table[i] != NULL; i++) {
-		RS_TRY(output_printf("complete -c recsys-train -n '__fish_use_subcommand' -f -a %s -d ",
+		RS_TRY(output_printf("complete -c recsys-train -n '__fish_use_subcommand' -f -a "
+			"%s -d ",
 			command_table[i]->name));
 		RS_TRY(print_quoted(command_table[i]->text));
 	}

@@ -13,7 +13,8 @@ static void
 note(struct distinct *d, uint64_t hash)
 {
 	const uint64_t mixed = hash_mix(hash), rest = mixed << REGISTER_BITS;
-	const uint8_t  rank = rest != 0 ? (uint8_t)(__builtin_clzll(rest) + 1) : 64 - REGISTER_BITS + 1;
+	const uint8_t  rank = rest != 0 ? (uint8_t)(__builtin_clzll(rest) + 1) :
+		64 - REGISTER_BITS + 1;
 	uint8_t *reg = &d->reg[mixed >> (64 - REGISTER_BITS)];
 
 	if (rank > *reg)

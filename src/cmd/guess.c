@@ -12,7 +12,8 @@ enum { BUCKETS_MIN = 16, ROW_ID_ROWS = 1000 };
 #define BUCKETS_MAX ((uint64_t)1 << 20)
 
 static const char *const label_name[] = {
-	"label", "click", "clicked", "is_click", "isclick", "target", "y", "is_attributed", "conversion",
+	"label", "click", "clicked", "is_click", "isclick", "target", "y", "is_attributed",
+	"conversion",
 	"class", "rating",
 };
 
@@ -54,7 +55,8 @@ names_an_id(const char *name)
 static int
 holds_labels(const struct sample_column *c)
 {
-	if (c->missing > 0 || c->more_values || c->n_values < 1 || c->n_values > 2 || c->numbers != c->rows)
+	if (c->missing > 0 || c->more_values || c->n_values < 1 || c->n_values > 2 ||
+		c->numbers != c->rows)
 		return 0;
 	for (size_t i = 0; i < c->n_values; i++)
 		if (strcmp(c->value[i].text, "0") != 0 && strcmp(c->value[i].text, "1") != 0 &&
@@ -67,7 +69,8 @@ size_t
 guess_label(const struct sample *s)
 {
 	for (size_t i = 0; s->has_header && i < s->n_columns; i++)
-		if (is_one_of(s->column[i].name, label_name, sizeof(label_name) / sizeof(label_name[0])))
+		if (is_one_of(s->column[i].name, label_name,
+			sizeof(label_name) / sizeof(label_name[0])))
 			return i;
 	if (holds_labels(&s->column[0]))
 		return 0;
@@ -77,7 +80,8 @@ guess_label(const struct sample *s)
 		if (holds_labels(&s->column[i]) && s->column[i].n_values == 2)
 			return i;
 	for (size_t i = s->n_columns; i-- > 0;)
-		if (s->column[i].missing == 0 && !s->column[i].more_values && s->column[i].n_values == 2)
+		if (s->column[i].missing == 0 && !s->column[i].more_values &&
+			s->column[i].n_values == 2)
 			return i;
 	return GUESS_NO_LABEL;
 }
@@ -90,7 +94,8 @@ multi_separator(const struct sample *s, const struct sample_column *c)
 	const uint64_t cells = c->rows - c->missing;
 
 	for (const char *byte = candidate; *byte != '\0'; byte++)
-		if (*byte != s->separator && c->with[(int)*byte] * 5 > cells && c->with[(int)*byte] < cells &&
+		if (*byte != s->separator && c->with[(int)*byte] * 5 > cells &&
+			c->with[(int)*byte] < cells &&
 		    (*byte != ' ' || c->with[(int)*byte] * 2 > cells))
 			return *byte;
 	return 0;
@@ -140,12 +145,14 @@ guess_column(const struct sample *s, size_t column, size_t label)
 	} else if (c->name != NULL && c->numbers == cells && c->max >= 1e9 &&
 	    is_one_of(c->name, time_name, sizeof(time_name) / sizeof(time_name[0]))) {
 		g.role = GUESS_TIME;
-	} else if (cells >= ROW_ID_ROWS && (double)g.distinct > 0.98 * (double)cells && c->missing == 0 &&
+	} else if (cells >= ROW_ID_ROWS && (double)g.distinct > 0.98 * (double)cells &&
+		c->missing == 0 &&
 	    c->wholes + c->hexadecimal >= cells) {
 		g.role = GUESS_ROW_ID;
 	} else if (is_measured(c, g.distinct)) {
 		g.role = GUESS_NUMERIC;
-		g.transform = fmax(-c->min, c->max) > 100 ? "log1p" : fmax(-c->min, c->max) > 2 ? "standardize" : "none";
+		g.transform = fmax(-c->min, c->max) > 100 ? "log1p" : fmax(-c->min, c->max) > 2 ?
+			"standardize" : "none";
 	} else if (c->numbers < cells && c->hexadecimal < cells) {
 		g.multi_separator = multi_separator(s, c);
 		g.role = g.multi_separator != 0 ? GUESS_MULTI : GUESS_CATEGORICAL;

@@ -25,7 +25,8 @@ help_version(void)
 	blas[strcspn(blas, "\n")] = '\0';
 	for (size_t n = strlen(blas); n > 0 && blas[n - 1] == ' '; n--)
 		blas[n - 1] = '\0';
-	return output_printf("recsys-train %s  features: openblas zlib sqlite%s; sqlite %s; zlib %s; %s\n",
+	return output_printf("recsys-train %s  features: openblas zlib sqlite%s; sqlite %s; zlib "
+		"%s; %s\n",
 		PACKAGE_VERSION,
 #ifdef HAVE_X86_LEVELS
 		" avx2 avx512",
@@ -69,10 +70,12 @@ print_option(const struct command_option *o)
 	int n;
 
 	if (optional)
-		n = snprintf(left, sizeof(left), "  %s%s[=%s", o->letter != 0 ? letter : "    ", o->name,
+		n = snprintf(left, sizeof(left), "  %s%s[=%s", o->letter != 0 ? letter : "    ",
+			o->name,
 			o->argument + 1);
 	else
-		n = snprintf(left, sizeof(left), "  %s%s%s%s", o->letter != 0 ? letter : "    ", o->name,
+		n = snprintf(left, sizeof(left), "  %s%s%s%s", o->letter != 0 ? letter : "    ",
+			o->name,
 			o->argument != NULL ? " " : "", o->argument != NULL ? o->argument : "");
 	snprintf(text, sizeof(text), o->dflt != NULL ? "%.*s [%s]%s" : "%.*s%.0s%s", words, o->text,
 		o->dflt != NULL ? o->dflt : "", o->repeats ? " (repeatable)" : "");
@@ -83,7 +86,8 @@ print_option(const struct command_option *o)
 static enum rs_status
 print_heading(const struct arguments *a, const char *text)
 {
-	return output_printf(command_color(a, STDOUT_FILENO) ? "\n\033[1m%s\033[0m\n" : "\n%s\n", text);
+	return output_printf(command_color(a, STDOUT_FILENO) ? "\n\033[1m%s\033[0m\n" : "\n%s\n",
+		text);
 }
 
 static enum rs_status
@@ -110,7 +114,8 @@ enum rs_status
 help_print(const struct arguments *a, const struct command *command)
 {
 	if (command != NULL) {
-		RS_TRY(output_printf("usage: recsys-train %s %s\n\n", command->name, command->synopsis));
+		RS_TRY(output_printf("usage: recsys-train %s %s\n\n", command->name,
+			command->synopsis));
 		RS_TRY(print_folded(command->text, 0, 0));
 		if (command->alias != NULL)
 			RS_TRY(output_printf("Another name of it is '%s'.\n", command->alias));
@@ -118,7 +123,8 @@ help_print(const struct arguments *a, const struct command *command)
 			RS_TRY(print_heading(a, "options"));
 		RS_TRY(print_options(command->option));
 	} else {
-		RS_TRY(output_printf("usage: recsys-train [global options] COMMAND [options] [SPEC.ini] [arguments]\n\n"
+		RS_TRY(output_printf("usage: recsys-train [global options] COMMAND [options] "
+			"[SPEC.ini] [arguments]\n\n"
 			"Trains recommender models from click logs.\n"));
 		RS_TRY(print_heading(a, "commands"));
 		RS_TRY(print_commands());
@@ -126,7 +132,8 @@ help_print(const struct arguments *a, const struct command *command)
 	RS_TRY(print_heading(a, "global options"));
 	RS_TRY(print_options(command_global));
 	if (command != NULL)
-		return output_printf("\n'recsys-train help %s' opens the manual page.\n", command->name);
+		return output_printf("\n'recsys-train help %s' opens the manual page.\n",
+			command->name);
 	return output_printf("\n'recsys-train help COMMAND' opens the manual page of a command.\n");
 }
 
@@ -174,7 +181,8 @@ run_help(const struct arguments *a)
 	const struct command *command = name != NULL ? arguments_command(name) : NULL;
 
 	if (a->n_positional > 1)
-		return rs_fail(RS_EUSAGE, "one name is wanted, '%s' is one too many", a->positional[1]);
+		return rs_fail(RS_EUSAGE, "one name is wanted, '%s' is one too many",
+			a->positional[1]);
 	if (argument_given(a, "--spec"))
 		return help_sample();
 	if (argument_given(a, "--mdoc-exit"))
@@ -192,8 +200,10 @@ run_help(const struct arguments *a)
 
 static const struct command_option help_option[] = {
 	{ .name = "--spec", .text = "print a spec with every key, its default and what it means" },
-	{ .name = "--mdoc-options", .text = "print the options of a command as mdoc; without one: the global options" },
-	{ .name = "--mdoc-keys", .text = "print the keys of a section of the spec, or of all, as mdoc" },
+	{ .name = "--mdoc-options", .text = "print the options of a command as mdoc; without "
+	  "one: the global options" },
+	{ .name = "--mdoc-keys", .text = "print the keys of a section of the spec, or of all, as "
+	  "mdoc" },
 	{ .name = "--mdoc-exit", .text = "print the exit codes as mdoc" },
 	{ .name = "--mdoc-commands", .text = "print the commands as mdoc" },
 	{ .name = NULL },

@@ -17,7 +17,8 @@ print_text(const char *text, int sentence)
 	if (text[0] == '.' || text[0] == '\'')
 		RS_TRY(output_printf("\\&"));
 	for (size_t i = 0; i < n; i++) {
-		const int upper = sentence && i == 0 && text[i] >= 'a' && text[i] <= 'z' && text[1] != ':';
+		const int upper = sentence && i == 0 && text[i] >= 'a' && text[i] <= 'z' &&
+			text[1] != ':';
 
 		if (text[i] == '\\')
 			RS_TRY(output_printf("\\e"));
@@ -51,7 +52,8 @@ print_option(const struct command_option *o)
 		RS_TRY(output_printf("Fl %c , ", o->letter));
 	RS_TRY(output_printf("Fl %s", o->name + 1));
 	if (optional)
-		RS_TRY(output_printf(" Ns Op = Ns Ar %.*s", (int)strcspn(o->argument + 1, "]"), o->argument + 1));
+		RS_TRY(output_printf(" Ns Op = Ns Ar %.*s", (int)strcspn(o->argument + 1, "]"),
+			o->argument + 1));
 	else if (o->argument != NULL)
 		RS_TRY(output_printf(" Ar %s", o->argument));
 	RS_TRY(output_printf("\n"));
@@ -135,7 +137,8 @@ help_mdoc_keys(const char *section)
 			continue;
 		found = 1;
 		if (section == NULL) {
-			RS_TRY(output_printf(".Ss Section %s%s\n", s->name, strcmp(s->name, "field") == 0 ? " NAME" : ""));
+			RS_TRY(output_printf(".Ss Section %s%s\n", s->name, strcmp(s->name,
+				"field") == 0 ? " NAME" : ""));
 			RS_TRY(print_text(s->text, 1));
 		}
 		RS_TRY(output_printf(".Bl -tag -width Ds\n"));

@@ -14,7 +14,8 @@ static const char *
 needed_value(const struct option_row *row)
 {
 	for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++)
-		if (strcmp(row->section, needed[i].section) == 0 && strcmp(row->key, needed[i].key) == 0)
+		if (strcmp(row->section, needed[i].section) == 0 && strcmp(row->key,
+			needed[i].key) == 0)
 			return needed[i].value;
 	return NULL;
 }
@@ -39,9 +40,11 @@ print_key(const struct option_row *row)
 enum rs_status
 help_sample(void)
 {
-	RS_TRY(output_printf("# Every key of a spec; those behind # have the value they have anyway.\n"));
+	RS_TRY(output_printf("# Every key of a spec; those behind # have the value they have "
+		"anyway.\n"));
 	for (const struct option_section *s = option_section; s->name != NULL; s++) {
-		RS_TRY(output_printf("\n# %s\n[%s%s]\n", s->text, s->name, strcmp(s->name, "field") == 0 ? " C1" : ""));
+		RS_TRY(output_printf("\n# %s\n[%s%s]\n", s->text, s->name, strcmp(s->name,
+			"field") == 0 ? " C1" : ""));
 		for (const struct option_row *row = option_table; row->section != NULL; row++)
 			if (strcmp(row->section, s->name) == 0)
 				RS_TRY(print_key(row));

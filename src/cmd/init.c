@@ -49,7 +49,8 @@ static const char *
 separator_name(char c, char out[2])
 {
 	static const struct { char byte; const char *name; } row[] = {
-		{ '\t', "tab" }, { ',', "comma" }, { ';', "semicolon" }, { '|', "pipe" }, { ' ', "space" },
+		{ '\t', "tab" }, { ',', "comma" }, { ';', "semicolon" }, { '|', "pipe" }, { ' ',
+			"space" },
 	};
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++)
@@ -79,7 +80,8 @@ describe_label(const struct draft *d, char out[200])
 
 	out[0] = '\0';
 	for (size_t i = 0; i < c->n_values && used < 150; i++)
-		used += (size_t)snprintf(out + used, 200 - used, "%s%.12s: %.1f%%", i > 0 ? ", " : "", c->value[i].text,
+		used += (size_t)snprintf(out + used, 200 - used, "%s%.12s: %.1f%%", i > 0 ? ", " :
+			"", c->value[i].text,
 			100.0 * (double)c->value[i].n / (double)c->rows);
 	if (c->more_values)
 		snprintf(out + used, 200 - used, ", ...");
@@ -95,16 +97,20 @@ add_label(struct draft *d)
 	describe_label(d, described);
 	RS_TRY(add_column_key(d, "label", d->label, described));
 	if (c->more_values || c->n_values > 2)
-		return c->numbers == c->rows ? add_key(d, "label_type", "real", "more than two values: regression") : RS_OK;
+		return c->numbers == c->rows ? add_key(d, "label_type", "real",
+			"more than two values: regression") : RS_OK;
 	if (c->n_values == 2) {
-		low = c->numbers == c->rows ? strtod(c->value[0].text, NULL) > strtod(c->value[1].text, NULL) :
+		low = c->numbers == c->rows ? strtod(c->value[0].text,
+			NULL) > strtod(c->value[1].text, NULL) :
 			strcmp(c->value[0].text, c->value[1].text) > 0;
-		snprintf(values, sizeof(values), "%s,%s", c->value[low].text, c->value[1 - low].text);
+		snprintf(values, sizeof(values), "%s,%s", c->value[low].text,
+			c->value[1 - low].text);
 	} else {
 		snprintf(values, sizeof(values), "0,1");
 	}
 	if (strcmp(values, "0,1") == 0 || strcmp(values, "1,0") == 0)
-		return add_key(d, "label_values", "0,1", "negative, positive; anything else is a bad row");
+		return add_key(d, "label_values", "0,1", "negative, positive; anything else is a "
+			"bad row");
 	RS_TRY(buffer_printf(&d->text, "label_values = "));
 	RS_TRY(value_print(&d->text, c->value[low].text, 1));
 	RS_TRY(buffer_printf(&d->text, ","));
@@ -137,10 +143,12 @@ static enum rs_status
 add_field_name(struct draft *d, const char *name)
 {
 	for (const char *c = name; *c != '\0'; c++)
-		if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", *c) == NULL) {
+		if (strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-",
+			*c) == NULL) {
 			RS_TRY(buffer_printf(&d->text, "\n[field \""));
 			for (c = name; *c != '\0'; c++)
-				RS_TRY(buffer_printf(&d->text, strchr("\"\\", *c) != NULL ? "\\%c" : "%c", *c));
+				RS_TRY(buffer_printf(&d->text, strchr("\"\\", *c) != NULL ? "\\%c" :
+					"%c", *c));
 			return buffer_printf(&d->text, "\"]");
 		}
 	return buffer_printf(&d->text, "\n[field %s]", name);
@@ -153,7 +161,8 @@ add_field(struct draft *d, size_t column, const struct guess *g, const char *nam
 	char number[32], byte[2];
 
 	RS_TRY(add_field_name(d, name));
-	RS_TRY(buffer_printf(&d->text, "  # %llu different values, %.1f%% missing\n", (unsigned long long)g->distinct,
+	RS_TRY(buffer_printf(&d->text, "  # %llu different values, %.1f%% missing\n",
+		(unsigned long long)g->distinct,
 		100.0 * (double)c->missing / (double)c->rows));
 	RS_TRY(add_column_key(d, "column", column, ""));
 	if (g->role == GUESS_NUMERIC) {
@@ -163,8 +172,10 @@ add_field(struct draft *d, size_t column, const struct guess *g, const char *nam
 	RS_TRY(add_key(d, "type", g->role == GUESS_MULTI ? "multi" : "categorical",
 		"categorical numeric multi sequence"));
 	if (g->role == GUESS_MULTI)
-		RS_TRY(add_key(d, "multi_separator", separator_name(g->multi_separator, byte), "%s", ""));
-	snprintf(number, sizeof(number), g->buckets == (1u << 20) ? "1M" : g->buckets >= 1024 ? "%lluk" : "%llu",
+		RS_TRY(add_key(d, "multi_separator", separator_name(g->multi_separator, byte), "%s",
+			""));
+	snprintf(number, sizeof(number), g->buckets == (1u << 20) ? "1M" : g->buckets >= 1024 ?
+		"%lluk" : "%llu",
 		(unsigned long long)(g->buckets >= 1024 ? g->buckets / 1024 : g->buckets));
 	return add_key(d, "buckets", number, "about four times the different values");
 }
@@ -182,10 +193,13 @@ add_fields(struct draft *d)
 		if (g.role == GUESS_LABEL)
 			continue;
 		if (g.role >= GUESS_ROW_ID) {
-			RS_TRY(buffer_printf(&d->text, "\n# column %zu%s%s%s is left out: %s\n", i + 1, c->name != NULL ?
-				" (" : "", c->name != NULL ? c->name : "", c->name != NULL ? ")" : "",
+			RS_TRY(buffer_printf(&d->text, "\n# column %zu%s%s%s is left out: %s\n",
+				i + 1, c->name != NULL ?
+				" (" : "", c->name != NULL ? c->name : "", c->name != NULL ? ")" :
+				"",
 				g.role == GUESS_ROW_ID ? "every row has its own value" :
-				g.role == GUESS_TIME ? "it is the time of the row" : "it has one value"));
+				g.role == GUESS_TIME ? "it is the time of the row" :
+				"it has one value"));
 			continue;
 		}
 		snprintf(name, sizeof(name), g.role == GUESS_NUMERIC ? "I%zu" : "C%zu",
@@ -194,7 +208,8 @@ add_fields(struct draft *d)
 		n_fields++;
 	}
 	log_info("%s: %zu fields", d->data, n_fields);
-	return n_fields > 0 ? RS_OK : rs_fail(RS_EDATA, "'%s' has no column that tells rows apart", d->data);
+	return n_fields > 0 ? RS_OK : rs_fail(RS_EDATA, "'%s' has no column that tells rows apart",
+		d->data);
 }
 
 static enum rs_status
@@ -203,8 +218,10 @@ write_draft(struct draft *d)
 	const struct sample_column *label = &d->sample->column[d->label];
 	const int regression = label->more_values || label->n_values > 2;
 
-	RS_TRY(buffer_printf(&d->text, "# %s - written by recsys-train %s init\n", d->name, PACKAGE_VERSION));
-	RS_TRY(buffer_printf(&d->text, "# 'recsys-train help --spec' prints every key.\n\n[model]\n"));
+	RS_TRY(buffer_printf(&d->text, "# %s - written by recsys-train %s init\n", d->name,
+		PACKAGE_VERSION));
+	RS_TRY(buffer_printf(&d->text, "# 'recsys-train help --spec' prints every "
+		"key.\n\n[model]\n"));
 	RS_TRY(add_key(d, "type", d->model, "%s", ""));
 	RS_TRY(add_key(d, "path", "model", "the model directory"));
 	if (regression)
@@ -232,7 +249,8 @@ tell(const struct draft *d)
 	const struct sample *s = d->sample;
 	char described[200], byte[2];
 
-	log_info("%s: %llu rows read: %s, %s header, %zu columns", d->data, (unsigned long long)s->rows,
+	log_info("%s: %llu rows read: %s, %s header, %zu columns", d->data,
+		(unsigned long long)s->rows,
 		separator_name(s->separator, byte), s->has_header ? "a" : "no", s->n_columns);
 	describe_label(d, described);
 	log_info("column %zu looks like the label (%s)", d->label + 1, described);
@@ -292,7 +310,8 @@ choose_separator(const struct arguments *a, char *out)
 	if (format == NULL)
 		return RS_OK;
 	if (strcmp(format, "tsv") != 0 && strcmp(format, "csv") != 0) {
-		rs_fail(RS_EUSAGE, "--format '%s': init reads tsv and csv", rs_escape(escaped, format, strlen(format)));
+		rs_fail(RS_EUSAGE, "--format '%s': init reads tsv and csv", rs_escape(escaped,
+			format, strlen(format)));
 		return rs_hint("'recsys-train help --spec' prints a spec to begin with");
 	}
 	*out = format[0] == 't' ? '\t' : ',';
@@ -312,7 +331,8 @@ draft_from(const struct arguments *a, struct draft *d, struct sample *sample, co
 	d->label = guess_label(sample);
 	if (d->label == GUESS_NO_LABEL) {
 		rs_fail(RS_EDATA, "'%s': no column looks like a label", data);
-		return rs_hint("a column named label or click, or one with the values 0 and 1, is wanted");
+		return rs_hint("a column named label or click, or one with the values 0 and 1, "
+			"is wanted");
 	}
 	tell(d);
 	return write_draft(d);
@@ -348,8 +368,10 @@ run_init(const struct arguments *a)
 }
 
 static const struct command_option init_option[] = {
-	{ .name = "--model", .argument = "NAME", .dflt = "deepfm", .text = "The model of the spec." },
-	{ .name = "--from", .argument = "DATA", .text = "The file to look at; - is standard input." },
+	{ .name = "--model", .argument = "NAME", .dflt = "deepfm",
+	  .text = "The model of the spec." },
+	{ .name = "--from", .argument = "DATA", .text = "The file to look at; - is standard "
+	  "input." },
 	{ .name = "--rows", .argument = "N", .dflt = "100000", .text = "Look at this many rows." },
 	{ .name = "--format", .argument = "tsv|csv", .text = "Do not guess the separator." },
 	{ .name = "--output", .letter = 'O', .argument = "FILE",

@@ -28,7 +28,8 @@ write_all(const char *bytes, size_t n)
 		}
 		if (done < 0) {
 			broken = RS_EIO;
-			return rs_fail(RS_EIO, "cannot write to standard output: %s", strerror(errno));
+			return rs_fail(RS_EIO, "cannot write to standard output: %s",
+				strerror(errno));
 		}
 		bytes += done;
 		n -= (size_t)done;

@@ -36,12 +36,14 @@ check_word(const struct arguments *a, const char *name)
 	const char *value = argument(a, name);
 	char escaped[72];
 
-	for (const struct command_option *o = command_global; value != NULL && o->name != NULL; o++) {
+	for (const struct command_option *o = command_global; value != NULL &&
+		o->name != NULL; o++) {
 		if (strcmp(o->name, name) != 0)
 			continue;
 		for (const char *word = o->argument; word != NULL; word = strchr(word, '|')) {
 			word += *word == '|';
-			if (strcspn(word, "|") == strlen(value) && strncmp(word, value, strlen(value)) == 0)
+			if (strcspn(word, "|") == strlen(value) && strncmp(word, value,
+				strlen(value)) == 0)
 				return RS_OK;
 		}
 		return rs_fail(RS_EUSAGE, "%s '%s': one of %s is wanted", name,
@@ -71,7 +73,8 @@ open_log(const struct arguments *a)
 		return RS_OK;
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	if (fd < 0)
-		return rs_fail(RS_ECREATE, "cannot open the log file '%s': %s", path, strerror(errno));
+		return rs_fail(RS_ECREATE, "cannot open the log file '%s': %s", path,
+			strerror(errno));
 	log_set_file(fd, format != NULL && strcmp(format, "json") == 0);
 	return RS_OK;
 }

@@ -28,7 +28,8 @@ read_bytes(const char *path, uint64_t rows, struct buffer *out)
 	size_t   got = 1;
 
 	RS_TRY(status);
-	while (status == RS_OK && got > 0 && lines <= rows && out->n + READ_BYTES < SAMPLE_BYTES_MAX) {
+	while (status == RS_OK && got > 0 && lines <= rows &&
+		out->n + READ_BYTES < SAMPLE_BYTES_MAX) {
 		status = buffer_reserve(out, READ_BYTES + 1);
 		if (status == RS_OK)
 			status = source_read(source, out->data + out->n, READ_BYTES, &got);
@@ -157,7 +158,8 @@ count_value(struct sample_column *c, const struct cell *cell)
 		return;
 	}
 	for (size_t i = 0; i < c->n_values; i++)
-		if (strlen(c->value[i].text) == cell->n && memcmp(c->value[i].text, cell->text, cell->n) == 0) {
+		if (strlen(c->value[i].text) == cell->n && memcmp(c->value[i].text, cell->text,
+			cell->n) == 0) {
 			c->value[i].n++;
 			return;
 		}
@@ -188,7 +190,8 @@ add_cell(struct sample_column *c, const struct cell *cell)
 	}
 	c->wholes += number_i64(cell->text, cell->n, &whole) != 0;
 	c->hexadecimal += is_hexadecimal(cell) != 0;
-	c->zero_padded += cell->n > 1 && cell->text[0] == '0' && cell->text[1] >= '0' && cell->text[1] <= '9';
+	c->zero_padded += cell->n > 1 && cell->text[0] == '0' && cell->text[1] >= '0' &&
+		cell->text[1] <= '9';
 	for (size_t i = 0; i < cell->n; i++) {
 		const unsigned char byte = (unsigned char)cell->text[i];
 
@@ -220,7 +223,8 @@ looks_like_header(const struct sample *s, const struct cell *cell, size_t rest_a
 		if (cell[i].n == 0 || is_number(&cell[i]))
 			return 0;
 		for (size_t k = 0; k < i && k < 1000; k++)
-			if (cell[k].n == cell[i].n && memcmp(cell[k].text, cell[i].text, cell[i].n) == 0)
+			if (cell[k].n == cell[i].n && memcmp(cell[k].text, cell[i].text,
+				cell[i].n) == 0)
 				return 0;
 	}
 	for (size_t line = 0; line < LOOK_LINES && at < s->n; line++) {

@@ -36,7 +36,8 @@ size_t
 ini_utf8_length(const char *text, size_t n)
 {
 	const unsigned char *s = (const unsigned char *)text;
-	const size_t   want = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 :
+	const size_t   want = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ?
+		3 :
 		s[0] < 0xf5 ? 4 : 0;
 	const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
 	uint32_t       code = want == 1 ? s[0] : s[0] & (0x7fu >> want);
@@ -48,7 +49,8 @@ ini_utf8_length(const char *text, size_t n)
 			return 0;
 		code = code << 6 | (s[i] & 0x3f);
 	}
-	if (want > 1 && (code < least[want] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000)))
+	if (want > 1 && (code < least[want] || code > 0x10ffff || (code >= 0xd800 &&
+		code < 0xe000)))
 		return 0;
 	return want;
 }
@@ -190,7 +192,8 @@ read_line(struct reader *r)
 		if (c == '=' && now->value_at == 0 && !is_section)
 			now->value_at = now->n + 1;
 		if (!is_blank(c))
-			last = now->value_at > 0 && c == '=' && now->n + 1 != now->value_at ? 'x' : c;
+			last = now->value_at > 0 && c == '=' && now->n + 1 != now->value_at ? 'x' :
+				c;
 		copy_byte(r);
 	}
 	now->text[now->n] = '\0';
@@ -236,7 +239,8 @@ read_section_name(struct reader *r, const char *text, struct ini_entry *e, const
 		n = name_length(text);
 		if (text[n] != ']' && text[n] != '\0' && !is_blank(text[n])) {
 			rs_fail(RS_ESPEC, "the character '%s' in a section's name needs quotes",
-				rs_escape(escaped, text + n, ini_utf8_length(text + n, strlen(text + n))));
+				rs_escape(escaped, text + n, ini_utf8_length(text + n,
+				strlen(text + n))));
 			return rs_hint("write [%s \"NAME\"]", e->section);
 		}
 		RS_TRY(pool_text(r->pool, text, n, &e->name));
@@ -341,7 +345,8 @@ check_text(struct reader *r, int *usable)
 	size_t line = 1, begin = 0;
 
 	*usable = 0;
-	if (r->n >= 2 && ((uint8_t)r->text[0] ^ (uint8_t)r->text[1]) == 1 && (uint8_t)r->text[0] >= 0xfe)
+	if (r->n >= 2 && ((uint8_t)r->text[0] ^ (uint8_t)r->text[1]) == 1 &&
+		(uint8_t)r->text[0] >= 0xfe)
 		return add_problem(r, 1, 1, "the file is UTF-16, not UTF-8", "save it as UTF-8");
 	for (size_t at = 0; at < r->n;) {
 		const size_t n = ini_utf8_length(r->text + at, r->n - at);

@@ -125,7 +125,8 @@ static enum rs_status
 read_number(const struct option_row *row, const char *text, double *out)
 {
 	size_t n = strlen(text);
-	const double factor = row->type == OPTION_SECONDS ? suffix_factor(seconds_suffix, text, &n) : 1;
+	const double factor = row->type == OPTION_SECONDS ? suffix_factor(seconds_suffix, text,
+		&n) : 1;
 
 	if (!number_double(text, n, out))
 		return refuse(text, row->type == OPTION_SECONDS ?
@@ -153,7 +154,8 @@ split_choices(const char *choices, char text[512], const char *word[MAX_CHOICES]
 	char  *rest = text;
 
 	snprintf(text, 512, "%s", choices);
-	for (char *one = strsep(&rest, " "); one != NULL && n < MAX_CHOICES; one = strsep(&rest, " "))
+	for (char *one = strsep(&rest, " "); one != NULL && n < MAX_CHOICES; one = strsep(&rest,
+		" "))
 		word[n++] = one;
 	return n;
 }
@@ -205,7 +207,8 @@ expand(const char *text, const struct option_context *context, struct buffer *ou
 		snprintf(name, sizeof(name), "%.*s", (int)(close - text - 2), text + 2);
 		value = context->environment(name);
 		if (value == NULL)
-			return rs_fail(RS_ESPEC, "'${%s}': the environment has no such variable", name);
+			return rs_fail(RS_ESPEC, "'${%s}': the environment has no such variable",
+				name);
 		RS_TRY(buffer_printf(out, "%s", value));
 		text = close + 1;
 	}
@@ -253,7 +256,8 @@ read_text_list(const struct option_row *row, const char *text, const struct opti
 }
 
 static enum rs_status
-read_number_list(const struct option_row *row, const char *text, const struct option_context *context,
+read_number_list(const struct option_row *row, const char *text,
+	const struct option_context *context,
 	struct number_list *list)
 {
 	const struct number_list old = context->append ? *list : (struct number_list){ 0 };
@@ -368,7 +372,8 @@ print_list(const struct option_row *row, const void *at, struct buffer *out)
 		else if (is_text)
 			RS_TRY(value_print(out, texts->item[i], 1));
 		else
-			RS_TRY(buffer_printf(out, "%s", number_print_double(number, numbers->item[i])));
+			RS_TRY(buffer_printf(out, "%s", number_print_double(number,
+				numbers->item[i])));
 	}
 	return buffer_printf(out, "%s", "");
 }
@@ -468,7 +473,8 @@ option_equal(const struct option_row *a, const void *a_settings, const struct op
 
 	buffer_init(&x, 1 << 24);
 	buffer_init(&y, 1 << 24);
-	equal = option_print(a, a_settings, &x) == RS_OK && option_print(b, b_settings, &y) == RS_OK &&
+	equal = option_print(a, a_settings, &x) == RS_OK && option_print(b, b_settings,
+		&y) == RS_OK &&
 		x.n == y.n && memcmp(x.data, y.data, x.n) == 0;
 	buffer_free(&x);
 	buffer_free(&y);

@@ -13,7 +13,8 @@ enum rs_status
 spec_add_problem(struct spec *spec, int is_error, const struct spec_place *place, const char *hint,
 	const char *format, ...)
 {
-	struct spec_problem p = { .is_error = is_error, .line = place->line, .column = place->column };
+	struct spec_problem p = { .is_error = is_error, .line = place->line,
+		.column = place->column };
 	char text[1024];
 	va_list arguments;
 
@@ -21,7 +22,8 @@ spec_add_problem(struct spec *spec, int is_error, const struct spec_place *place
 	vsnprintf(text, sizeof(text), format, arguments);
 	va_end(arguments);
 	if (spec->n_problems == spec->problem_capacity) {
-		const size_t capacity = spec->problem_capacity > 0 ? 2 * spec->problem_capacity : 16;
+		const size_t capacity = spec->problem_capacity > 0 ? 2 * spec->problem_capacity :
+			16;
 		struct spec_problem *grown = realloc(spec->problem, capacity * sizeof(*grown));
 
 		if (grown == NULL)
@@ -48,7 +50,8 @@ spec_failure_to_problem(struct spec *spec, const struct spec_place *place, const
 	if (f.status != RS_ESPEC)
 		return rs_failure_put(&f);
 	return spec_add_problem(spec, 1, place, f.hint[0] != '\0' ? f.hint : NULL, "%s%s%s",
-		prefix != NULL ? prefix : "", prefix == NULL ? "" : f.text[0] == '\'' ? " = " : ": ", f.text);
+		prefix != NULL ? prefix : "", prefix == NULL ? "" : f.text[0] == '\'' ? " = " :
+		": ", f.text);
 }
 
 struct spec_origin *
@@ -97,7 +100,8 @@ make(struct spec **out)
 	with_pool.pool = &spec->pool;
 	spec->n_rows = option_count();
 	status = pool_alloc(&spec->pool, spec->n_rows, sizeof(*spec->origin), &spec->origin);
-	for (const struct option_row *row = option_table; status == RS_OK && row->section != NULL; row++) {
+	for (const struct option_row *row = option_table; status == RS_OK &&
+		row->section != NULL; row++) {
 		if (strcmp(row->section, "field") == 0)
 			continue;
 		option_clear(row, &spec->settings);
@@ -206,7 +210,8 @@ spec_set(struct spec *spec, const char *section, const char *key, const char *va
 {
 	const size_t problems = spec->n_problems, errors = spec->n_errors;
 	struct spec_selection fields = { 0 };
-	struct spec_assignment a = { .key = key, .value = value, .base = "", .serial = ++spec->serial,
+	struct spec_assignment a = { .key = key, .value = value, .base = "",
+		.serial = ++spec->serial,
 		.place = { .file = "this run" } };
 	const int is_field = strncmp(section, "field ", 6) == 0;
 	enum rs_status status = RS_OK;

@@ -18,7 +18,8 @@ is_number(const char *text)
 
 /* An error at a key of a section other than [field]. */
 static enum rs_status
-error_at(struct spec *spec, const char *section, const char *key, const char *hint, const char *text)
+error_at(struct spec *spec, const char *section, const char *key, const char *hint,
+	const char *text)
 {
 	const struct spec_place place = spec_place(spec, section, key, NONE);
 
@@ -33,7 +34,8 @@ check_model_type(struct spec *spec)
 	size_t n = 0;
 
 	if (*type == '\0')
-		return error_at(spec, "model", "type", "for example type = deepfm", "a model is needed");
+		return error_at(spec, "model", "type", "for example type = deepfm",
+			"a model is needed");
 	if (spec->model_type == NULL)
 		return RS_OK;
 	for (; spec->model_type[n] != NULL; n++)
@@ -53,19 +55,25 @@ check_input(struct spec *spec)
 	const struct settings *s = &spec->settings;
 
 	if (s->data.train.n == 0 && *s->data.command == '\0')
-		RS_TRY(error_at(spec, "data", "train", NULL, "training data is needed, here or as data.command"));
+		RS_TRY(error_at(spec, "data", "train", NULL, "training data is needed, here or "
+			"as data.command"));
 	if (s->data.train.n > 0 && *s->data.command != '\0')
-		RS_TRY(error_at(spec, "data", "command", NULL, "given beside train; only one of them can be"));
+		RS_TRY(error_at(spec, "data", "command", NULL,
+			"given beside train; only one of them can be"));
 	if (s->n_fields == 0)
 		RS_TRY(spec_add_problem(spec, 1, &(struct spec_place){ 0 },
-			"recsys-train init writes a spec from a sample of the data", "there is no [field NAME]"));
+			"recsys-train init writes a spec from a sample of the data",
+			"there is no [field NAME]"));
 	for (size_t i = 0; i < s->data.train.n; i++)
 		if (strcmp(s->data.train.item[i], "-") == 0 && s->train.epochs > 1)
-			RS_TRY(error_at(spec, "train", "epochs", NULL, "standard input can be read only once"));
+			RS_TRY(error_at(spec, "train", "epochs", NULL,
+				"standard input can be read only once"));
 	if (!s->data.shuffle || !spec_given(spec, "data", "shuffle", NONE))
 		return RS_OK;
-	if (*s->data.command != '\0' || (s->data.train.n == 1 && strcmp(s->data.train.item[0], "-") == 0))
-		return error_at(spec, "data", "shuffle", NULL, "a stream cannot be shuffled, only files");
+	if (*s->data.command != '\0' || (s->data.train.n == 1 && strcmp(s->data.train.item[0],
+		"-") == 0))
+		return error_at(spec, "data", "shuffle", NULL,
+			"a stream cannot be shuffled, only files");
 	return RS_OK;
 }
 
@@ -94,7 +102,8 @@ check_named_columns(struct spec *spec)
 
 	for (size_t i = 0; i < sizeof(column) / sizeof(column[0]); i++)
 		if (*column[i].value != '\0' && d->header == TRI_NO && !is_number(column[i].value))
-			RS_TRY(error_at(spec, "data", column[i].key, "use the number of the column, from 1",
+			RS_TRY(error_at(spec, "data", column[i].key,
+				"use the number of the column, from 1",
 				"a column by name, but header = no"));
 	return RS_OK;
 }
@@ -112,8 +121,10 @@ check_format(struct spec *spec)
 	if (*d->label == '\0')
 		RS_TRY(error_at(spec, "data", "label", "a number from 1, or a name of the header",
 			"the column of the label is needed"));
-	if (d->quote != TRI_NO && (d->quote == TRI_YES || d->format == FORMAT_CSV) && column_separator(d) == '"')
-		RS_TRY(error_at(spec, "data", "separator", "set quote = no", "the separator is the quote"));
+	if (d->quote != TRI_NO && (d->quote == TRI_YES || d->format == FORMAT_CSV) &&
+		column_separator(d) == '"')
+		RS_TRY(error_at(spec, "data", "separator", "set quote = no",
+			"the separator is the quote"));
 	return check_named_columns(spec);
 }
 
@@ -127,7 +138,8 @@ check_label(struct spec *spec)
 		RS_TRY(error_at(spec, "data", "label_values", NULL,
 			"two different values are wanted, the negative and the positive"));
 	if (values->n > 0 && s->data.label_type != LABEL_BINARY)
-		RS_TRY(error_at(spec, "data", "label_values", NULL, "only for label_type = binary"));
+		RS_TRY(error_at(spec, "data", "label_values", NULL,
+			"only for label_type = binary"));
 	if (s->data.label_type == LABEL_REAL && s->model.loss != LOSS_MSE)
 		RS_TRY(error_at(spec, "data", "label_type", "set model.loss = mse",
 			"real labels have no logloss"));
@@ -142,7 +154,8 @@ check_train(struct spec *spec)
 	if (s->train.schedule == SCHEDULE_PLATEAU && s->data.valid.n == 0)
 		RS_TRY(error_at(spec, "train", "schedule", NULL, "plateau needs data.valid"));
 	if (s->train.schedule == SCHEDULE_WARMUP_LINEAR && s->train.warmup_steps == 0)
-		RS_TRY(error_at(spec, "train", "warmup_steps", NULL, "schedule = warmup_linear needs it"));
+		RS_TRY(error_at(spec, "train", "warmup_steps", NULL,
+			"schedule = warmup_linear needs it"));
 	if (s->data.row_group > s->data.shuffle_window)
 		RS_TRY(error_at(spec, "data", "row_group", NULL, "larger than shuffle_window"));
 	if (s->train.slots > s->train.batch_size)
@@ -152,7 +165,8 @@ check_train(struct spec *spec)
 
 /* One field. */
 static enum rs_status __attribute__((format(printf, 5, 6)))
-field_problem(struct spec *spec, int is_error, size_t field, const char *key, const char *format, ...)
+field_problem(struct spec *spec, int is_error, size_t field, const char *key, const char *format,
+	...)
 {
 	const struct spec_place place = spec_place(spec, "field", key, field);
 	char text[400];
@@ -170,7 +184,8 @@ check_share(struct spec *spec, size_t field)
 {
 	const struct field_settings *f = &spec->settings.field[field], *owner;
 	const size_t target = spec_field_find(spec, f->share);
-	static const char *const equal[] = { "dim", "buckets", "table", "optimizer", "learning_rate", "l2" };
+	static const char *const equal[] = { "dim", "buckets", "table", "optimizer",
+		"learning_rate", "l2" };
 
 	if (*f->share == '\0')
 		return RS_OK;
@@ -180,15 +195,18 @@ check_share(struct spec *spec, size_t field)
 	if (target == field)
 		return field_problem(spec, 1, field, "share", "a field cannot share with itself");
 	if (*owner->share != '\0')
-		return field_problem(spec, 1, field, "share", "'%s' itself shares with '%s'; name that one",
+		return field_problem(spec, 1, field, "share",
+			"'%s' itself shares with '%s'; name that one",
 			f->share, owner->share);
 	if (owner->type == FIELD_NUMERIC)
-		return field_problem(spec, 1, field, "share", "'%s' is numeric and has no table", f->share);
+		return field_problem(spec, 1, field, "share", "'%s' is numeric and has no table",
+			f->share);
 	for (size_t i = 0; i < sizeof(equal) / sizeof(equal[0]); i++) {
 		const struct option_row *row = option_find("field", equal[i]);
 
 		if (!option_equal(row, f, row, owner))
-			RS_TRY(field_problem(spec, 1, field, equal[i], "differs from that of '%s', whose table is shared",
+			RS_TRY(field_problem(spec, 1, field, equal[i],
+				"differs from that of '%s', whose table is shared",
 				f->share));
 	}
 	return RS_OK;
@@ -203,13 +221,15 @@ check_separators(struct spec *spec, size_t field)
 	if (f->type != FIELD_MULTI && f->type != FIELD_SEQUENCE)
 		return RS_OK;
 	if (is_delimited(d) && *f->multi_separator == column_separator(d))
-		RS_TRY(field_problem(spec, 1, field, "multi_separator", "equals the separator of the columns"));
+		RS_TRY(field_problem(spec, 1, field, "multi_separator",
+			"equals the separator of the columns"));
 	if (*f->weight_separator == '\0')
 		return RS_OK;
 	if (*f->weight_separator == *f->multi_separator)
 		RS_TRY(field_problem(spec, 1, field, "weight_separator", "equals multi_separator"));
 	if (is_delimited(d) && *f->weight_separator == column_separator(d))
-		RS_TRY(field_problem(spec, 1, field, "weight_separator", "equals the separator of the columns"));
+		RS_TRY(field_problem(spec, 1, field, "weight_separator",
+			"equals the separator of the columns"));
 	return RS_OK;
 }
 
@@ -223,7 +243,8 @@ check_column(struct spec *spec, size_t field)
 	if (!is_delimited(d))
 		return RS_OK;
 	if (number_i64(f->column, strlen(f->column), &number) && number < 1)
-		RS_TRY(field_problem(spec, 1, field, "column", "'%s': columns count from 1", f->column));
+		RS_TRY(field_problem(spec, 1, field, "column", "'%s': columns count from 1",
+			f->column));
 	if (d->header == TRI_NO && !is_number(f->column))
 		RS_TRY(field_problem(spec, 1, field, "column",
 			"'%s': a column by name, but data.header = no", f->column));
@@ -238,10 +259,12 @@ check_boundaries(struct spec *spec, size_t field)
 	const struct field_settings *f = &spec->settings.field[field];
 
 	if (f->boundaries.n > 0 && f->transform != TRANSFORM_BUCKETIZE)
-		RS_TRY(field_problem(spec, 1, field, "boundaries", "only for transform = bucketize"));
+		RS_TRY(field_problem(spec, 1, field, "boundaries",
+			"only for transform = bucketize"));
 	for (size_t i = 1; i < f->boundaries.n; i++)
 		if (!(f->boundaries.item[i - 1] < f->boundaries.item[i]))
-			return field_problem(spec, 1, field, "boundaries", "not ascending at item %zu", i + 1);
+			return field_problem(spec, 1, field, "boundaries",
+				"not ascending at item %zu", i + 1);
 	return RS_OK;
 }
 
@@ -252,10 +275,12 @@ check_effects(struct spec *spec, size_t field)
 	const struct field_settings *f = &spec->settings.field[field];
 
 	for (const struct option_row *row = option_table; row->section != NULL; row++) {
-		if (strcmp(row->section, "field") != 0 || row->types == 0 || row->types >> f->type & 1 ||
+		if (strcmp(row->section, "field") != 0 || row->types == 0 ||
+			row->types >> f->type & 1 ||
 		    !spec_given(spec, "field", row->key, field))
 			continue;
-		RS_TRY(field_problem(spec, strcmp(row->key, "transform") == 0 && f->transform != TRANSFORM_NONE,
+		RS_TRY(field_problem(spec, strcmp(row->key, "transform") == 0 &&
+			f->transform != TRANSFORM_NONE,
 			field, row->key, "has no effect on a field of this type"));
 	}
 	return RS_OK;

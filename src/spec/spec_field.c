@@ -39,7 +39,8 @@ spec_field_range(struct pool *pool, const char *text, char ***out, size_t *n)
 	    !split_number(dots + 2, strlen(dots + 2), &high))
 		return RS_OK;
 	if (low.prefix != high.prefix || memcmp(text, dots + 2, low.prefix) != 0)
-		return rs_fail(RS_ESPEC, "'%s': both ends of a range need the same text before the number", text);
+		return rs_fail(RS_ESPEC, "'%s': both ends of a range need the same text before "
+			"the number", text);
 	if (high.number < low.number)
 		return rs_fail(RS_ESPEC, "'%s': the range runs backwards", text);
 	if (high.number - low.number >= RANGE_LENGTH)
@@ -47,7 +48,8 @@ spec_field_range(struct pool *pool, const char *text, char ***out, size_t *n)
 	width = low.digits > 1 && text[low.prefix] == '0' ? low.digits : 1;
 	RS_TRY(pool_alloc(pool, (size_t)(high.number - low.number + 1), sizeof(**out), out));
 	for (int64_t i = low.number; i <= high.number; i++, (*n)++)
-		RS_TRY(pool_printf(pool, &(*out)[*n], "%.*s%0*lld", (int)low.prefix, text, (int)width,
+		RS_TRY(pool_printf(pool, &(*out)[*n], "%.*s%0*lld", (int)low.prefix, text,
+			(int)width,
 			(long long)i));
 	return RS_OK;
 }
@@ -71,15 +73,18 @@ check_name(const char *name)
 	if (n == 0)
 		return rs_fail(RS_ESPEC, "a field needs a name, as in [field C1]");
 	if (n > NAME_BYTES)
-		return rs_fail(RS_ESPEC, "field '%s': a name of %zu bytes, at most %d are allowed", escaped, n,
+		return rs_fail(RS_ESPEC, "field '%s': a name of %zu bytes, at most %d are allowed",
+			escaped, n,
 			NAME_BYTES);
 	for (size_t i = 0; i < n;) {
 		const size_t length = ini_utf8_length(name + i, n - i);
 		char character[72];
 
 		rs_escape(character, name + i, length > 0 ? length : 1);
-		if (length == 0 || (unsigned char)name[i] < 0x20 || name[i] == 0x7f || name[i] == '/')
-			return rs_fail(RS_ESPEC, "field '%s': the character '%s' is not allowed in a name", escaped,
+		if (length == 0 || (unsigned char)name[i] < 0x20 || name[i] == 0x7f ||
+			name[i] == '/')
+			return rs_fail(RS_ESPEC, "field '%s': the character '%s' is not allowed "
+				"in a name", escaped,
 				character);
 		i += length;
 	}

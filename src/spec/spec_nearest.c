@@ -28,7 +28,8 @@ distance(const char *a, const char *b)
 
 		now[0] = i;
 		for (size_t j = 1; j <= m; j++) {
-			now[j] = least(before[j - 1] + (a[i - 1] != b[j - 1]), least(before[j], now[j - 1]) + 1);
+			now[j] = least(before[j - 1] + (a[i - 1] != b[j - 1]), least(before[j],
+				now[j - 1]) + 1);
 			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
 				now[j] = least(now[j], second[j - 2] + 1);
 		}

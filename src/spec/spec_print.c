@@ -37,7 +37,8 @@ print_field_name(struct buffer *out, const char *name)
 		return buffer_printf(out, "%s", name);
 	RS_TRY(buffer_printf(out, "\""));
 	for (size_t i = 0; name[i] != '\0'; i++)
-		RS_TRY(buffer_printf(out, strchr("\"\\", name[i]) != NULL ? "\\%c" : "%c", name[i]));
+		RS_TRY(buffer_printf(out, strchr("\"\\", name[i]) != NULL ? "\\%c" : "%c",
+			name[i]));
 	return buffer_printf(out, "\"");
 }
 
@@ -72,7 +73,8 @@ print_section(const struct spec *spec, const char *section, struct buffer *out)
 
 /* "ctr.ini:14", padded, then the key and its value. */
 static enum rs_status
-print_origin(const struct spec *spec, const struct option_row *row, size_t field, struct buffer *out)
+print_origin(const struct spec *spec, const struct option_row *row, size_t field,
+	struct buffer *out)
 {
 	const struct spec_place *place = &spec_origin(spec, row, field)->place;
 	char origin[400] = "default", key[300];
@@ -89,7 +91,8 @@ print_origin(const struct spec *spec, const struct option_row *row, size_t field
 	else if (row->inherits != NULL)
 		snprintf(origin, sizeof(origin), "%s", row->inherits);
 	if (field != SPEC_NO_FIELD)
-		snprintf(key, sizeof(key), "field %s.%s", spec->settings.field[field].name, row->key);
+		snprintf(key, sizeof(key), "field %s.%s", spec->settings.field[field].name,
+			row->key);
 	else
 		snprintf(key, sizeof(key), "%s.%s", row->section, row->key);
 	RS_TRY(buffer_printf(out, "%-22s %-30s = ", origin, key));

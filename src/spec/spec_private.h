@@ -59,11 +59,13 @@ enum rs_status spec_failure_to_problem(struct spec *spec, const struct spec_plac
 	const char *prefix);
 
 /* Origin of a key; of field number `field` for rows of section "field". */
-struct spec_origin *spec_origin(const struct spec *spec, const struct option_row *row, size_t field);
+struct spec_origin *spec_origin(const struct spec *spec, const struct option_row *row,
+	size_t field);
 void *spec_base(const struct spec *spec, const struct option_row *row, size_t field);
 int spec_given(const struct spec *spec, const char *section, const char *key, size_t field);
 /* The place of a key that was given, else of the field's section, else of nothing. */
-struct spec_place spec_place(const struct spec *spec, const char *section, const char *key, size_t field);
+struct spec_place spec_place(const struct spec *spec, const char *section, const char *key,
+	size_t field);
 
 /* Fields.  Numbers of the fields that NAME or the range A..B stands for; those
  * that are new are added when create is set, else they are a problem. */
@@ -75,9 +77,11 @@ size_t spec_field_find(const struct spec *spec, const char *name);
 enum rs_status spec_field_range(struct pool *pool, const char *text, char ***out, size_t *n);
 
 enum rs_status spec_read_file(struct spec *spec, const char *path);
-enum rs_status spec_read_text(struct spec *spec, const char *text, size_t n, const char *file, const char *base);
+enum rs_status spec_read_text(struct spec *spec, const char *text, size_t n, const char *file,
+	const char *base);
 enum rs_status spec_read_set(struct spec *spec, const char *set);
-enum rs_status spec_assign(struct spec *spec, const char *section, const struct spec_selection *fields,
+enum rs_status spec_assign(struct spec *spec, const char *section,
+	const struct spec_selection *fields,
 	const struct spec_assignment *a);
 
 /* Fills what nobody gave from what it inherits. */

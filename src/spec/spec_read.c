@@ -38,7 +38,8 @@ collect_keys(const char *section, const char *names[NAMES_MAX])
 {
 	size_t n = 0;
 
-	for (const struct option_row *row = option_table; row->section != NULL && n < NAMES_MAX; row++)
+	for (const struct option_row *row = option_table; row->section != NULL &&
+		n < NAMES_MAX; row++)
 		if (strcmp(row->section, section) == 0)
 			names[n++] = row->key;
 	return n;
@@ -54,7 +55,8 @@ unknown_key(struct spec *spec, const char *section, const struct spec_assignment
 	near = spec_nearest(a->key, names, n);
 	if (near != NULL)
 		snprintf(hint, sizeof(hint), "did you mean '%s'?", near);
-	for (const struct option_row *row = option_table; near == NULL && row->section != NULL; row++)
+	for (const struct option_row *row = option_table; near == NULL &&
+		row->section != NULL; row++)
 		if (strcmp(row->key, a->key) == 0 && strcmp(row->section, "field") != 0)
 			snprintf(hint, sizeof(hint), "'%s' is a key of [%s]", a->key, row->section);
 	if (strcmp(a->key, "include") == 0)
@@ -65,7 +67,8 @@ unknown_key(struct spec *spec, const char *section, const struct spec_assignment
 
 /* field: number of the field or SPEC_NO_FIELD. */
 static enum rs_status
-assign_one(struct spec *spec, const struct option_row *row, size_t field, const struct spec_assignment *a,
+assign_one(struct spec *spec, const struct option_row *row, size_t field,
+	const struct spec_assignment *a,
 	const char *value)
 {
 	struct spec_origin *origin = spec_origin(spec, row, field);
@@ -77,9 +80,11 @@ assign_one(struct spec *spec, const struct option_row *row, size_t field, const 
 
 	if (field != SPEC_NO_FIELD)
 		snprintf(name, sizeof(name), "field %s", spec->settings.field[field].name);
-	snprintf(prefix, sizeof(prefix), "[%s] %s", field != SPEC_NO_FIELD ? name : row->section, row->key);
+	snprintf(prefix, sizeof(prefix), "[%s] %s", field != SPEC_NO_FIELD ? name : row->section,
+		row->key);
 	if (a->append && !option_is_list(row))
-		return spec_add_problem(spec, 1, &place, "write = instead of +=", "%s is not a list", prefix);
+		return spec_add_problem(spec, 1, &place, "write = instead of +=",
+			"%s is not a list", prefix);
 	if (!a->append && origin->serial == a->serial)
 		return spec_add_problem(spec, 1, &place, option_is_list(row) ?
 			"+= adds to a list" : NULL, "%s: given twice, first in line %zu", prefix,
@@ -101,9 +106,11 @@ assign_fields(struct spec *spec, const struct option_row *row, const struct spec
 	if (strcmp(row->key, "column") == 0)
 		RS_TRY(spec_field_range(&spec->pool, a->value, &values, &n));
 	if (n > 0 && n != fields->n)
-		return rs_fail(RS_ESPEC, "'%s': a range of %zu for %zu fields", a->value, n, fields->n);
+		return rs_fail(RS_ESPEC, "'%s': a range of %zu for %zu fields", a->value, n,
+			fields->n);
 	if (n == 0 && strcmp(row->key, "column") == 0 && fields->n > 1)
-		return rs_fail(RS_ESPEC, "'%s': one column for %zu fields, a range A..B is wanted", a->value, fields->n);
+		return rs_fail(RS_ESPEC, "'%s': one column for %zu fields, a range A..B is wanted",
+			a->value, fields->n);
 	for (size_t i = 0; i < fields->n; i++) {
 		const size_t problems = spec->n_problems;
 
@@ -168,7 +175,8 @@ begin_fields(struct reading *r, const struct ini_entry *e, const struct spec_pla
 	struct spec *spec = r->spec;
 	enum rs_status status;
 
-	status = spec_field_select(spec, e->name != NULL ? e->name : "", e->quoted, 1, place, &r->fields);
+	status = spec_field_select(spec, e->name != NULL ? e->name : "", e->quoted, 1, place,
+		&r->fields);
 	if (status != RS_OK) {
 		r->skip = 1;
 		return spec_failure_to_problem(spec, place, NULL);
@@ -178,7 +186,8 @@ begin_fields(struct reading *r, const struct ini_entry *e, const struct spec_pla
 
 		if (field->serial == r->serial) {
 			r->skip = 1;
-			return spec_add_problem(spec, 1, place, "a run layer or -o changes single keys",
+			return spec_add_problem(spec, 1, place,
+				"a run layer or -o changes single keys",
 				"[field %s] is in the file twice, first in line %zu",
 				spec->settings.field[r->fields.field[i]].name, field->place.line);
 		}
@@ -220,7 +229,8 @@ include(struct reading *r, const struct ini_entry *e, const struct spec_place *p
 	if (r->chain == NULL)
 		return spec_add_problem(spec, 1, place, NULL, "include is not possible here");
 	if (r->chain->depth >= INCLUDE_DEPTH)
-		return spec_add_problem(spec, 1, place, NULL, "more than %d files include one another", INCLUDE_DEPTH);
+		return spec_add_problem(spec, 1, place, NULL,
+			"more than %d files include one another", INCLUDE_DEPTH);
 	status = value_scalar(e->value, strlen(e->value), &spec->pool, &name);
 	if (status != RS_OK)
 		return spec_failure_to_problem(spec, place, "include");
@@ -246,7 +256,8 @@ take_entry(struct reading *r, const struct ini_entry *e)
 	if (r->section == NULL && strcmp(e->key, "include") == 0)
 		return include(r, e, &a.place);
 	if (r->section == NULL)
-		return spec_add_problem(r->spec, 1, &a.place, NULL, "'%s' stands before the first section", e->key);
+		return spec_add_problem(r->spec, 1, &a.place, NULL,
+			"'%s' stands before the first section", e->key);
 	return spec_assign(r->spec, r->section, &r->fields, &a);
 }
 
@@ -296,7 +307,8 @@ read_path(struct spec *spec, const char *path, const struct chain *outer)
 	RS_TRY(file_read(path, SPEC_BYTES_MAX, &text, &n));
 	status = pool_text(&spec->pool, path, strlen(path), &name);
 	if (status == RS_OK)
-		status = pool_text(&spec->pool, path, slash != NULL ? (size_t)(slash - path) + 1 : 0, &base);
+		status = pool_text(&spec->pool, path, slash != NULL ? (size_t)(slash - path) + 1 :
+			0, &base);
 	if (status == RS_OK)
 		status = read_text(spec, text, n, name, base, &here);
 	free(text);
@@ -323,7 +335,8 @@ bad_set(const char *set)
 
 /* The name of "field NAME.key" at text; *key_at is the byte behind the dot. */
 static enum rs_status
-split_field(struct spec *spec, const char *set, const char *text, const char *end, struct set_parts *out,
+split_field(struct spec *spec, const char *set, const char *text, const char *end,
+	struct set_parts *out,
 	const char **key_at)
 {
 	const char *dot = NULL;
@@ -395,7 +408,8 @@ spec_read_set(struct spec *spec, const char *set)
 		status = spec_field_select(spec, parts.field, parts.quoted, 0, &place, &fields);
 	if (status != RS_OK)
 		return spec_failure_to_problem(spec, &place, NULL);
-	a = (struct spec_assignment){ .key = parts.key, .value = parts.value, .append = parts.append,
+	a = (struct spec_assignment){ .key = parts.key, .value = parts.value,
+		.append = parts.append,
 		.base = "", .serial = ++spec->serial, .place = place };
 	return spec_assign(spec, parts.section, &fields, &a);
 }

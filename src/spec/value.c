@@ -79,7 +79,8 @@ not_closed(const char *text, size_t n)
 {
 	char escaped[72];
 
-	return rs_fail(RS_ESPEC, "the quote that opens at '%s' is not closed", rs_escape(escaped, text, n));
+	return rs_fail(RS_ESPEC, "the quote that opens at '%s' is not closed", rs_escape(escaped,
+		text, n));
 }
 
 enum rs_status
@@ -121,7 +122,8 @@ read_item(const char *text, size_t n, size_t *at, struct pool *pool, char **out)
 			return not_closed(text + begin, n - begin);
 		*at = skip_blanks(text, n, begin + quoted);
 		if (*at < n && text[*at] != ',')
-			return rs_fail(RS_ESPEC, "text after the closing quote; a comma was expected");
+			return rs_fail(RS_ESPEC, "text after the closing quote; a comma was "
+				"expected");
 		return decode_quoted(text + begin, quoted, pool, out);
 	}
 	while (end < n && text[end] != ',')

@@ -41,7 +41,8 @@ assert_error(const char *text, size_t line, size_t column, const char *words)
 
 		if (!p->is_error)
 			continue;
-		if (strstr(p->text, words) == NULL || p->line != line || (column != 0 && p->column != column))
+		if (strstr(p->text, words) == NULL || p->line != line || (column != 0 &&
+			p->column != column))
 			fail_msg("%zu:%zu: %s", p->line, p->column, p->text);
 		spec_free(spec);
 		return;
@@ -90,7 +91,8 @@ defaults_are_those_of_the_manual(void **state)
 static void
 range_makes_fields_with_columns(void **state)
 {
-	struct spec *spec = load(HEAD "[field C1..C26]\ncolumn = 15..40\nbuckets = 10k\n[field N07..N09]\n"
+	struct spec *spec = load(HEAD "[field C1..C26]\ncolumn = 15..40\nbuckets = 10k\n[field "
+		"N07..N09]\n"
 		"column = n_7..n_9\ntype = numeric\n");
 	const struct settings *s = spec_settings(spec);
 
@@ -113,17 +115,21 @@ every_error_is_reported_at_once(void **state)
 	struct spec *spec;
 
 	(void)state;
-	assert_int_equal(spec_load_text("[model]\ntype = deepfm\n[data]\ntrain = t\nlabel = 1\n[trian]\nx = 1\n"
-		"[train]\nlerning_rate = 1\nepochs = two\n[field C1]\ncolumn = 2\ndim = 16x\n", "t.ini", &spec), RS_ESPEC);
+	assert_int_equal(spec_load_text("[model]\ntype = deepfm\n[data]\ntrain = t\nlabel = "
+		"1\n[trian]\nx = 1\n"
+		"[train]\nlerning_rate = 1\nepochs = two\n[field C1]\ncolumn = 2\ndim = 16x\n",
+		"t.ini", &spec), RS_ESPEC);
 	assert_int_equal(spec_n_problems(spec), 4);
 	assert_string_equal(spec_problem(spec, 0)->text, "[trian]: unknown section");
 	assert_string_equal(spec_problem(spec, 0)->hint, "did you mean 'train'?");
 	assert_int_equal(spec_problem(spec, 0)->line, 6);
 	assert_string_equal(spec_problem(spec, 1)->text, "[train] lerning_rate: unknown key");
 	assert_string_equal(spec_problem(spec, 1)->hint, "did you mean 'learning_rate'?");
-	assert_string_equal(spec_problem(spec, 2)->text, "[train] epochs = 'two': not a whole number");
+	assert_string_equal(spec_problem(spec, 2)->text, "[train] epochs = 'two': not a whole "
+		"number");
 	assert_int_equal(spec_problem(spec, 2)->column, 10);
-	assert_string_equal(spec_problem(spec, 3)->text, "[field C1] dim = '16x': not a whole number");
+	assert_string_equal(spec_problem(spec, 3)->text, "[field C1] dim = '16x': not a whole "
+		"number");
 	spec_free(spec);
 }
 
@@ -133,8 +139,10 @@ text_of_another_shape_is_an_error(void **state)
 	(void)state;
 	assert_error(MINIMAL "[train]\nepochs 3\n", 9, 1, "'epochs 3' is not 'key = value'");
 	assert_error(MINIMAL "[train\nepochs = 3\n", 8, 1, "']' is missing");
-	assert_error(MINIMAL "[train]\nepochs = 1\nepochs = 2\n", 10, 1, "given twice, first in line 9");
-	assert_error(MINIMAL "[train]\nepochs = 0\n", 9, 10, "out of range, 1 to 1000000 is wanted");
+	assert_error(MINIMAL "[train]\nepochs = 1\nepochs = 2\n", 10, 1,
+		"given twice, first in line 9");
+	assert_error(MINIMAL "[train]\nepochs = 0\n", 9, 10, "out of range, 1 to 1000000 is "
+		"wanted");
 	assert_error(MINIMAL "[train]\nlearning_rate = 0\n", 9, 17, "out of range, above 0");
 	assert_error(MINIMAL "[train]\nepochs += 1\n", 9, 1, "is not a list");
 	assert_error(MINIMAL "[field C1]\ndim = 3\n", 8, 1, "twice, first in line 6");
@@ -145,15 +153,19 @@ text_of_another_shape_is_an_error(void **state)
 	assert_error(MINIMAL "[train]\nseed = 1 \\\n  2\n", 9, 8, "not a whole number");
 	assert_error(MINIMAL "[data]\nmissing = \"a\n", 9, 11, "not closed");
 	assert_error(MINIMAL "[data]\nmissing = a,,b\n", 9, 11, "an empty item");
-	assert_error(MINIMAL "[data]\ncommand = \"cat\" x\n", 9, 11, "text after the closing quote");
+	assert_error(MINIMAL "[data]\ncommand = \"cat\" x\n", 9, 11,
+		"text after the closing quote");
 }
 
 static void
 dialect_is_read(void **state)
 {
-	struct spec *spec = load("\xef\xbb\xbf; comment\r\n[model]\r\ntype = deepfm # why\r\n[data]\r\n"
-		"train = a.tsv,\\\r\n \"b c.tsv\" ; more\r\nlabel=1\r\nmissing = ''\r\nmissing += \"a\\tb\", x#y\r\n"
-		"separator = \";\"\r\n[train]\r\nepochs = 3\r\n[field \"a b\"]\r\ncolumn = 2\r\n[train]\r\nseed = 5\r\n");
+	struct spec *spec = load("\xef\xbb\xbf; comment\r\n[model]\r\ntype = deepfm # "
+		"why\r\n[data]\r\n"
+		"train = a.tsv,\\\r\n \"b c.tsv\" ; more\r\nlabel=1\r\nmissing = ''\r\nmissing "
+		"+= \"a\\tb\", x#y\r\n"
+		"separator = \";\"\r\n[train]\r\nepochs = 3\r\n[field \"a b\"]\r\ncolumn = "
+		"2\r\n[train]\r\nseed = 5\r\n");
 	const struct settings *s = spec_settings(spec);
 
 	(void)state;
@@ -173,24 +185,34 @@ static void
 rules_over_several_keys_are_checked(void **state)
 {
 	(void)state;
-	assert_error("[data]\ntrain = t\nlabel = 1\n[field C1]\ncolumn = 2\n", 0, 0, "a model is needed");
-	assert_error("[model]\ntype = fm\n[data]\nlabel = 1\n[field C1]\ncolumn = 2\n", 0, 0, "training data is needed");
+	assert_error("[data]\ntrain = t\nlabel = 1\n[field C1]\ncolumn = 2\n", 0, 0,
+		"a model is needed");
+	assert_error("[model]\ntype = fm\n[data]\nlabel = 1\n[field C1]\ncolumn = 2\n", 0, 0,
+		"training data is needed");
 	assert_error(HEAD, 0, 0, "there is no [field NAME]");
-	assert_error("[model]\ntype=fm\n[data]\ntrain=t\n[field C1]\ncolumn=2\n", 0, 0, "the column of the label is needed");
-	assert_error("[model]\ntype=fm\n[data]\ntrain=t\nformat=libsvm\n[field C1]\n", 0, 0, "index_base");
+	assert_error("[model]\ntype=fm\n[data]\ntrain=t\n[field C1]\ncolumn=2\n", 0, 0,
+		"the column of the label is needed");
+	assert_error("[model]\ntype=fm\n[data]\ntrain=t\nformat=libsvm\n[field C1]\n", 0, 0,
+		"index_base");
 	assert_error(MINIMAL "share = C2\n", 8, 1, "there is no field 'C2'");
-	assert_error(MINIMAL "[field C2]\ncolumn=3\nshare=C1\ndim = 3\n", 11, 1, "[field C2] dim: differs");
-	assert_error(MINIMAL "type = multi\nmulti_separator = tab\n", 9, 1, "equals the separator of the columns");
+	assert_error(MINIMAL "[field C2]\ncolumn=3\nshare=C1\ndim = 3\n", 11, 1,
+		"[field C2] dim: differs");
+	assert_error(MINIMAL "type = multi\nmulti_separator = tab\n", 9, 1,
+		"equals the separator of the columns");
 	assert_error(MINIMAL "[train]\nschedule = plateau\n", 9, 1, "plateau needs data.valid");
-	assert_error(MINIMAL "type = numeric\ntransform = bucketize\nboundaries = 1,1\n", 10, 1, "not ascending");
-	assert_error(HEAD "header = no\n[field C1]\n", 7, 1, "a column by name, but data.header = no");
+	assert_error(MINIMAL "type = numeric\ntransform = bucketize\nboundaries = 1,1\n", 10, 1,
+		"not ascending");
+	assert_error(HEAD "header = no\n[field C1]\n", 7, 1, "a column by name, but data.header "
+		"= no");
 }
 
 static void
 inherited_values_follow_their_origin(void **state)
 {
-	struct spec *spec = load(MINIMAL "[field C2]\ncolumn = 3\nlearning_rate = 0.5\n[field C3]\nshare = C2\n"
-		"[embedding]\nlearning_rate = 0.05\ndim = 8\nl2 = 0.1\noptimizer = adam\n[linear]\nl2 = 0\n");
+	struct spec *spec = load(MINIMAL "[field C2]\ncolumn = 3\nlearning_rate = 0.5\n[field "
+		"C3]\nshare = C2\n"
+		"[embedding]\nlearning_rate = 0.05\ndim = 8\nl2 = 0.1\noptimizer = "
+		"adam\n[linear]\nl2 = 0\n");
 	const struct settings *s = spec_settings(spec);
 
 	(void)state;
@@ -209,7 +231,8 @@ inherited_values_follow_their_origin(void **state)
 static void
 set_after_loading_is_checked(void **state)
 {
-	struct spec *spec = load(HEAD "[field I1]\ncolumn = 2\ntype = numeric\ntransform = standardize\n");
+	struct spec *spec = load(HEAD "[field I1]\ncolumn = 2\ntype = numeric\ntransform = "
+		"standardize\n");
 
 	(void)state;
 	assert_int_equal(spec_set(spec, "field I1", "mean", "3.25"), RS_OK);
@@ -224,10 +247,14 @@ set_after_loading_is_checked(void **state)
 static void
 printed_spec_reads_back_equal(void **state)
 {
-	struct spec *spec = load(HEAD "valid = /v/a b.tsv, '/v/#c.tsv'\nseparator = ';'\nlabel_values = -1,1\n"
-		"weight = \"a;b\"\nmissing = \"\",NA\n[field C1..C3]\ncolumn=2..4\nlearning_rate=0.3\n[field \"o\\\"dd x\"]\n"
-		"column=7\ntype=multi\nweight_separator=:\n[field I1]\ncolumn=9\ntype=numeric\ntransform=bucketize\n"
-		"boundaries=-1.5,0,1e300\n[train]\ntime_limit=90m\nbatch_size=1000\n[dnn]\nhidden=\n"), *again;
+	struct spec *spec = load(HEAD "valid = /v/a b.tsv, '/v/#c.tsv'\nseparator = "
+		"';'\nlabel_values = -1,1\n"
+		"weight = \"a;b\"\nmissing = \"\",NA\n[field "
+		"C1..C3]\ncolumn=2..4\nlearning_rate=0.3\n[field \"o\\\"dd x\"]\n"
+		"column=7\ntype=multi\nweight_separator=:\n[field "
+		"I1]\ncolumn=9\ntype=numeric\ntransform=bucketize\n"
+		"boundaries=-1.5,0,1e300\n[train]\ntime_limit=90m\nbatch_size=1000\n"
+		"[dnn]\nhidden=\n"), *again;
 	char *first = print(spec), *second;
 
 	(void)state;
@@ -242,7 +269,8 @@ printed_spec_reads_back_equal(void **state)
 	assert_int_equal(spec_settings(again)->dnn.hidden.n, 0);
 	for (const struct option_row *row = option_table; row->section != NULL; row++)
 		if (strcmp(row->section, "field") != 0)
-			assert_true(option_equal(row, spec_settings(spec), row, spec_settings(again)));
+			assert_true(option_equal(row, spec_settings(spec), row,
+				spec_settings(again)));
 	free(first);
 	free(second);
 	spec_free(spec);
@@ -253,14 +281,16 @@ printed_spec_reads_back_equal(void **state)
 static void
 B030_no_false_disagreement_after_a_round_trip(void **state)
 {
-	static const char *const value[] = { "0.1", "1e-7", "0.02", "1e-300", "0.30000000000000004", "123456.789" };
+	static const char *const value[] = { "0.1", "1e-7", "0.02", "1e-300", "0.30000000000000004",
+		"123456.789" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(value) / sizeof(value[0]); i++) {
 		char text[500], *first, *second;
 		struct spec *spec, *again;
 
-		snprintf(text, sizeof(text), MINIMAL "[train]\nlearning_rate = %s\n[dnn]\nl2 = %s\n", value[i], value[i]);
+		snprintf(text, sizeof(text), MINIMAL "[train]\nlearning_rate = %s\n[dnn]\nl2 = "
+			"%s\n", value[i], value[i]);
 		spec = load(text);
 		first = print(spec);
 		again = load(first);
@@ -329,10 +359,13 @@ static void
 B063_paths_keep_every_character(void **state)
 {
 	static const struct { const char *written, *path; } row[] = {
-		{ "'/d/a#b.tsv'", "/d/a#b.tsv" }, { "/d/a#b.tsv", "/d/a#b.tsv" }, { "/d/a;b=c.tsv", "/d/a;b=c.tsv" },
-		{ "\"/d/a #b.tsv\"  # comment", "/d/a #b.tsv" }, { "'/d/C:\\temp\\x'", "/d/C:\\temp\\x" },
+		{ "'/d/a#b.tsv'", "/d/a#b.tsv" }, { "/d/a#b.tsv", "/d/a#b.tsv" }, { "/d/a;b=c.tsv",
+		  "/d/a;b=c.tsv" },
+		{ "\"/d/a #b.tsv\"  # comment", "/d/a #b.tsv" }, { "'/d/C:\\temp\\x'",
+		  "/d/C:\\temp\\x" },
 		{ "/d/C:\\temp\\x", "/d/C:\\temp\\x" }, { "\"/d/a\\\\b\\\"c\"", "/d/a\\b\"c" },
-		{ "/d/it's.tsv ; x", "/d/it's.tsv" }, { "\"/d/it's\"", "/d/it's" }, { "/d/a b.tsv", "/d/a b.tsv" },
+		{ "/d/it's.tsv ; x", "/d/it's.tsv" }, { "\"/d/it's\"", "/d/it's" }, { "/d/a b.tsv",
+		  "/d/a b.tsv" },
 		{ "'/d/a,b.tsv'", "/d/a,b.tsv" }, { "\"/d/\\xe9.tsv\"", "/d/\xe9.tsv" },
 	};
 
@@ -357,7 +390,8 @@ B063_paths_keep_every_character(void **state)
 static void
 B106_odd_field_names_work_in_quotes_or_are_named(void **state)
 {
-	static const char *const good[] = { "a b", "a,b", "a[b]", "a.b", "\xc3\xa9t\xc3\xa9", "\xf0\x9f\x98\x80", "x..y", "C1..C3" };
+	static const char *const good[] = { "a b", "a,b", "a[b]", "a.b", "\xc3\xa9t\xc3\xa9",
+		"\xf0\x9f\x98\x80", "x..y", "C1..C3" };
 	char long_name[301] = "", text[600];
 
 	(void)state;
@@ -376,9 +410,12 @@ B106_odd_field_names_work_in_quotes_or_are_named(void **state)
 		spec_free(again);
 	}
 	assert_error(HEAD "[field a b]\ncolumn = 2\n", 6, 1, "blanks needs quotes");
-	assert_error(HEAD "[field a,b]\ncolumn = 2\n", 6, 1, "the character ',' in a section's name needs quotes");
-	assert_error(HEAD "[field \"a/b\"]\ncolumn = 2\n", 6, 1, "field 'a/b': the character '/' is not allowed");
-	assert_error(HEAD "[field \"a\\nb\"]\ncolumn = 2\n", 6, 1, "the character '\\x0A' is not allowed");
+	assert_error(HEAD "[field a,b]\ncolumn = 2\n", 6, 1, "the character ',' in a section's "
+		"name needs quotes");
+	assert_error(HEAD "[field \"a/b\"]\ncolumn = 2\n", 6, 1,
+		"field 'a/b': the character '/' is not allowed");
+	assert_error(HEAD "[field \"a\\nb\"]\ncolumn = 2\n", 6, 1,
+		"the character '\\x0A' is not allowed");
 	memset(long_name, 'x', 300);
 	snprintf(text, sizeof(text), HEAD "[field %s]\ncolumn = 2\n", long_name);
 	assert_error(text, 6, 1, "a name of 300 bytes, at most 100");
@@ -396,7 +433,8 @@ table_rows_are_complete_and_their_defaults_valid(void **state)
 		memset(&space, 0, sizeof(space));
 		option_clear(row, &space);
 		assert_true(row->text != NULL && row->text[strlen(row->text) - 1] != '.');
-		if (row->type == OPTION_INT || row->type == OPTION_NUMBER || row->type == OPTION_SIZE)
+		if (row->type == OPTION_INT || row->type == OPTION_NUMBER ||
+			row->type == OPTION_SIZE)
 			assert_true(row->min < row->max);
 		if (row->type == OPTION_CHOICE || row->type == OPTION_WORD)
 			assert_true(row->choices != NULL || strcmp(row->key, "type") == 0);
@@ -405,7 +443,8 @@ table_rows_are_complete_and_their_defaults_valid(void **state)
 		if (row->dflt == NULL && row->inherits == NULL)
 			assert_true(option_is_unset(row, &space));
 		for (const struct option_row *other = option_table; other < row; other++)
-			assert_false(strcmp(row->section, other->section) == 0 && strcmp(row->key, other->key) == 0);
+			assert_false(strcmp(row->section, other->section) == 0 && strcmp(row->key,
+				other->key) == 0);
 	}
 	pool_free(&pool);
 }
@@ -413,8 +452,10 @@ table_rows_are_complete_and_their_defaults_valid(void **state)
 static void
 choices_are_in_the_order_of_their_enum(void **state)
 {
-	struct spec *spec = load(MINIMAL "type = sequence\n[data]\nformat = libfm\n[embedding]\noptimizer = ftrl\n"
-		"[dnn]\nactivation = gelu\ninit = he_normal\n[train]\noptimizer = adamw\nschedule = cosine\n");
+	struct spec *spec = load(MINIMAL "type = sequence\n[data]\nformat = "
+		"libfm\n[embedding]\noptimizer = ftrl\n"
+		"[dnn]\nactivation = gelu\ninit = he_normal\n[train]\noptimizer = "
+		"adamw\nschedule = cosine\n");
 	const struct settings *s = spec_settings(spec);
 
 	(void)state;
