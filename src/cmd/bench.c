@@ -144,7 +144,8 @@ run_steps(struct bench *b, struct series *s, size_t n, double *batch_s)
 	for (size_t i = 0; i < n; i++) {
 		const struct batch *batch = &b->batches.batch[b->next_batch++ % b->batches.n];
 
-		RS_TRY(workers_step(s->workers, batch, settings_of(b)->train.learning_rate, 1, &result));
+		RS_TRY(workers_step(
+			s->workers, batch, settings_of(b)->train.learning_rate, 1, &result));
 	}
 	*batch_s = (clock_seconds() - start) / (double)n;
 	return RS_OK;
@@ -162,7 +163,8 @@ measure_steps(struct bench *b)
 	for (size_t r = 0; r < ROUNDS_MAX && (r < ROUNDS_MIN || clock_seconds() < end); r++) {
 		b->gemm_s[r] = bench_gemm_run(&b->gemm);
 		for (size_t i = 0; i < b->n_series; i++)
-			RS_TRY(run_steps(b, &b->series[i], STEPS_A_ROUND, &b->series[i].batch_s[r]));
+			RS_TRY(run_steps(
+				b, &b->series[i], STEPS_A_ROUND, &b->series[i].batch_s[r]));
 		b->n_rounds = r + 1;
 	}
 	return RS_OK;
@@ -180,7 +182,8 @@ steps_from_file(struct bench *b, struct series *s, struct loader *loader, double
 		RS_TRY(loader_next(loader, &batch, NULL));
 		if (batch == NULL)
 			break;
-		RS_TRY(workers_step(s->workers, batch, settings_of(b)->train.learning_rate, 1, &result));
+		RS_TRY(workers_step(
+			s->workers, batch, settings_of(b)->train.learning_rate, 1, &result));
 		now = clock_seconds();
 		if (i < WARM_UP)
 			start = now;
@@ -195,7 +198,8 @@ static enum rs_status
 measure_files(struct bench *b)
 {
 	const struct data_settings *d = &settings_of(b)->data;
-	const int once = d->command[0] != '\0' || (d->train.n == 1 && strcmp(d->train.item[0], "-") == 0);
+	const int once = d->command[0] != '\0' ||
+		(d->train.n == 1 && strcmp(d->train.item[0], "-") == 0);
 
 	for (size_t i = 0; i < b->n_series; i++) {
 		struct loader *loader;
@@ -205,11 +209,14 @@ measure_files(struct bench *b)
 		if (once)
 			continue;
 		RS_TRY(bench_loader_open(b->model, FILE_EPOCHS, &loader));
-		status = steps_from_file(b, &b->series[i], loader, b->seconds * FILE_SHARE / (double)b->n_series);
+		status = steps_from_file(
+			b, &b->series[i], loader, b->seconds * FILE_SHARE / (double)b->n_series);
 		loader_close(loader);
 		RS_TRY(status);
 	}
-	return once ? RS_OK : bench_parse(b->model, PARSE_LIMIT, &b->parse_s, &b->parse_bytes, &b->parse_rows);
+	return once ?
+		RS_OK :
+		bench_parse(b->model, PARSE_LIMIT, &b->parse_s, &b->parse_bytes, &b->parse_rows);
 }
 
 /* Row size of the table with the most rows. */
@@ -262,9 +269,10 @@ make_lines(struct bench *b, struct line *line)
 			limit * (double)s->threads };
 	}
 	for (size_t i = 0; i < b->n_series; i++)
-		line[n++] = (struct line){ "file", b->series[i].threads, b->series[i].file_rows_per_s,
-			line[i].samples_per_s };
-	line[n++] = (struct line){ "parse", 1, b->parse_s > 0 ? (double)b->parse_rows / b->parse_s : NAN, NAN };
+		line[n++] = (struct line){ "file", b->series[i].threads,
+			b->series[i].file_rows_per_s, line[i].samples_per_s };
+	line[n++] = (struct line){ "parse", 1,
+		b->parse_s > 0 ? (double)b->parse_rows / b->parse_s : NAN, NAN };
 	return n;
 }
 
@@ -303,11 +311,13 @@ print_json(struct bench *b, const struct line *line, size_t n)
 		if (strcmp(line[i].measure, "parse") == 0)
 			json_double(&j, "mb_per_s", parse_mb_per_s(b));
 		if (i == 0) {
-			json_double(&j, "gemm_gflops", b->gemm.flop / median(b->gemm_s, b->n_rounds) / 1e9);
+			json_double(&j, "gemm_gflops",
+				b->gemm.flop / median(b->gemm_s, b->n_rounds) / 1e9);
 			json_double(&j, "random_rows_per_s", b->random_rows_per_s);
 			json_double(&j, "memory_gb_per_s", b->bytes_per_s / 1e9);
 			json_double(&j, "peak_bytes", b->peak_bytes);
-			json_double(&j, "table_bytes", (double)b->model->lookup->ops->bytes(b->model->lookup));
+			json_double(&j, "table_bytes",
+				(double)b->model->lookup->ops->bytes(b->model->lookup));
 		}
 		json_close(&j);
 	}
@@ -331,7 +341,8 @@ print_line(const struct bench *b, const struct line *line)
 		i++;
 	if (isnan(line->samples_per_s))
 		return RS_OK;
-	RS_TRY(output_printf("%-24s %7zu %12.0f", word[i].text, line->threads, line->samples_per_s));
+	RS_TRY(output_printf(
+		"%-24s %7zu %12.0f", word[i].text, line->threads, line->samples_per_s));
 	if (!isnan(line->limit))
 		return output_printf(" %12.0f %5.1f %% %s\n", line->limit,
 		    100 * line->samples_per_s / line->limit, word[i].limit);
@@ -343,17 +354,19 @@ print_table(struct bench *b, const struct line *line, size_t n)
 {
 	const struct settings *s = settings_of(b);
 
-	RS_TRY(output_printf("%s, %s, batch %lld, %zu slots, %zu dense parameters, kernels %s, %s\n",
-	    s->model.type, s->train.precision, (long long)s->train.batch_size, model_slots(s), b->model->P,
-	    b->model->kernel->name, kernel_blas_description()));
+	RS_TRY(output_printf(
+		"%s, %s, batch %lld, %zu slots, %zu dense parameters, kernels %s, %s\n",
+		s->model.type, s->train.precision, (long long)s->train.batch_size, model_slots(s),
+		b->model->P, b->model->kernel->name, kernel_blas_description()));
 	RS_TRY(output_printf("%-24s %7s %12s %12s\n", "", "threads", "samples/s", "limit"));
 	for (size_t i = 0; i < n; i++)
 		RS_TRY(print_line(b, &line[i]));
-	return output_printf("limits of one core: %.1f GFLOP/s in the model's own products, %.1f M random rows/s "
-	    "of %zu bytes, %.1f GB/s read\npeak memory %.0f MiB, tables and optimizer state %.0f MiB\n",
-	    b->gemm.flop / median(b->gemm_s, b->n_rounds) / 1e9, b->random_rows_per_s / 1e6,
-	    row_floats(b->model) * sizeof(float), b->bytes_per_s / 1e9, b->peak_bytes / 1048576,
-	    (double)b->model->lookup->ops->bytes(b->model->lookup) / 1048576);
+	return output_printf(
+		"limits of one core: %.1f GFLOP/s in the model's own products, %.1f M random rows/s "
+		"of %zu bytes, %.1f GB/s read\npeak memory %.0f MiB, tables and optimizer state %.0f MiB\n",
+		b->gemm.flop / median(b->gemm_s, b->n_rounds) / 1e9, b->random_rows_per_s / 1e6,
+		row_floats(b->model) * sizeof(float), b->bytes_per_s / 1e9, b->peak_bytes / 1048576,
+		(double)b->model->lookup->ops->bytes(b->model->lookup) / 1048576);
 }
 
 static enum rs_status

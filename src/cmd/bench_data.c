@@ -79,10 +79,15 @@ bench_loader_open(const struct model *m, uint64_t epochs, struct loader **out)
 {
 	const struct settings *s = spec_settings(m->spec);
 	const struct loader_options options = {
-		.schema = &m->schema, .files = &s->data.train,
-		.command = s->data.command[0] != '\0' ? s->data.command : NULL, .purpose = PARSE_TRAIN,
-		.batch_size = (size_t)s->train.batch_size, .shuffle = s->data.shuffle,
-		.seed = (uint64_t)s->train.seed, .epochs = epochs, .n_threads = (size_t)s->data.threads,
+		.schema = &m->schema,
+		.files = &s->data.train,
+		.command = s->data.command[0] != '\0' ? s->data.command : NULL,
+		.purpose = PARSE_TRAIN,
+		.batch_size = (size_t)s->train.batch_size,
+		.shuffle = s->data.shuffle,
+		.seed = (uint64_t)s->train.seed,
+		.epochs = epochs,
+		.n_threads = (size_t)s->data.threads,
 	};
 
 	return loader_open(&options, out);
@@ -165,8 +170,8 @@ read_text(const char *path, size_t limit, struct buffer *text)
 
 /* The whole text once, span by span, as the loader's parsers do. */
 static enum rs_status
-parse_once(struct parser *parser, const struct model *m, struct parser_span span, struct batch *batch,
-	const char *end, uint64_t *rows)
+parse_once(struct parser *parser, const struct model *m, struct parser_span span,
+	struct batch *batch, const char *end, uint64_t *rows)
 {
 	struct parser_tally tally = { .read = 0 };
 
@@ -194,15 +199,18 @@ parse_passes(const struct model *m, const char *path, const struct buffer *text,
 	enum rs_status status = batch_init(&batch, &m->schema);
 
 	if (status == RS_OK)
-		status = parser_layout_make(&m->schema, PARSE_TRAIN, path, text->data, text->n, &layout, &skip,
-		    &lines);
+		status = parser_layout_make(
+			&m->schema, PARSE_TRAIN, path, text->data, text->n, &layout, &skip, &lines);
 	if (status == RS_OK)
 		status = parser_open(&m->schema, PARSE_TRAIN, &parser);
 	*bytes = text->n - skip;
 	*seconds = INFINITY;
 	for (size_t pass = 0; pass < PARSE_PASSES && status == RS_OK; pass++) {
-		const struct parser_span span = { .file = path, .layout = layout, .text = text->data + skip,
-			.line = lines + 1, .offset = skip };
+		const struct parser_span span = { .file = path,
+			.layout = layout,
+			.text = text->data + skip,
+			.line = lines + 1,
+			.offset = skip };
 		const double start = clock_seconds();
 
 		status = parse_once(parser, m, span, &batch, text->data + text->n, rows);

@@ -28,7 +28,8 @@ struct bench_batches {
 enum rs_status bench_loader_open(const struct model *m, uint64_t epochs, struct loader **out);
 /* The first full batches of the training files, rows_max rows at most; RS_EDATA
  * when there is not one. */
-enum rs_status bench_batches_read(const struct model *m, uint64_t rows_max, struct bench_batches *out);
+enum rs_status bench_batches_read(
+	const struct model *m, uint64_t rows_max, struct bench_batches *out);
 void bench_batches_free(struct bench_batches *b);
 
 /* Seconds and bytes of parsing the first file, up to `limit` bytes, on one thread. */

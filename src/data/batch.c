@@ -136,7 +136,8 @@ batch_reserve_ids(struct batch *batch, size_t f, size_t n_ids)
 	if (n_ids <= column->capacity)
 		return RS_OK;
 	if (column->offset != NULL && n_ids > UINT32_MAX)
-		return rs_fail(RS_ERESOURCE, "more than %u ids of one column in a batch", UINT32_MAX);
+		return rs_fail(
+			RS_ERESOURCE, "more than %u ids of one column in a batch", UINT32_MAX);
 	RS_TRY(batch_grow(&column->ids, capacity, sizeof *column->ids));
 	if (column->weight != NULL)
 		RS_TRY(batch_grow(&column->weight, capacity, sizeof *column->weight));
@@ -145,8 +146,8 @@ batch_reserve_ids(struct batch *batch, size_t f, size_t n_ids)
 }
 
 static void
-gather_single(struct batch_column *to, size_t B, const struct batch_column *from, const uint32_t *row,
-	size_t n)
+gather_single(struct batch_column *to, size_t B, const struct batch_column *from,
+	const uint32_t *row, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		to->ids[B + i] = from->ids[row[i]];
@@ -157,7 +158,8 @@ gather_single(struct batch_column *to, size_t B, const struct batch_column *from
 }
 
 static enum rs_status
-gather_many(struct batch *batch, size_t f, const struct batch_column *from, const uint32_t *row, size_t n)
+gather_many(struct batch *batch, size_t f, const struct batch_column *from, const uint32_t *row,
+	size_t n)
 {
 	struct batch_column *to = &batch->column[f];
 	size_t total = to->N;
@@ -170,7 +172,8 @@ gather_many(struct batch *batch, size_t f, const struct batch_column *from, cons
 
 		memcpy(to->ids + to->N, from->ids + begin, count * sizeof *to->ids);
 		if (to->weight != NULL)
-			memcpy(to->weight + to->N, from->weight + begin, count * sizeof *to->weight);
+			memcpy(to->weight + to->N, from->weight + begin,
+				count * sizeof *to->weight);
 		to->N += count;
 		to->offset[batch->B + i + 1] = (uint32_t)to->N;
 	}
@@ -188,7 +191,8 @@ batch_gather(struct batch *batch, const struct batch *src, const uint32_t *row, 
 		batch->weight[B + i] = src->weight[row[i]];
 	}
 	for (size_t i = 0; K > 0 && i < n; i++) {
-		memcpy(batch->dense + (B + i) * K, src->dense + row[i] * K, K * sizeof *batch->dense);
+		memcpy(batch->dense + (B + i) * K, src->dense + row[i] * K,
+			K * sizeof *batch->dense);
 		memcpy(batch->missing + (B + i) * K, src->missing + row[i] * K, K);
 	}
 	for (size_t f = 0; f < batch->F; f++) {

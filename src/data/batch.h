@@ -42,7 +42,8 @@ enum rs_status batch_init(struct batch *batch, const struct schema *schema);
 void batch_free(struct batch *batch);
 void batch_clear(struct batch *batch);
 /* Appends rows[0..n) of src in that order. */
-enum rs_status batch_gather(struct batch *batch, const struct batch *src, const uint32_t *row, size_t n);
+enum rs_status batch_gather(
+	struct batch *batch, const struct batch *src, const uint32_t *row, size_t n);
 /* Makes room for B rows (and n_ids ids in column f). */
 enum rs_status batch_reserve(struct batch *batch, size_t B);
 enum rs_status batch_reserve_ids(struct batch *batch, size_t f, size_t n_ids);

@@ -18,12 +18,14 @@ cell_unquote(struct parser *p, struct cell *cell, struct cell_error *error)
 		const char *const quote = memchr(at, '"', (size_t)(end - at));
 
 		if (quote == NULL)
-			return cell_error_set(error, cell->text, "a quoted cell has no closing quote");
+			return cell_error_set(
+				error, cell->text, "a quoted cell has no closing quote");
 		RS_TRY(buffer_append(&p->cell, at, (size_t)(quote - at)));
 		if (quote + 1 == end)
 			break;
 		if (quote[1] != '"')
-			return cell_error_set(error, quote + 1, "text follows the closing quote of a cell");
+			return cell_error_set(
+				error, quote + 1, "text follows the closing quote of a cell");
 		RS_TRY(buffer_append(&p->cell, "\"", 1));
 		at = quote + 2;
 	}
@@ -50,8 +52,8 @@ weight_read(struct cell cell, float *weight, struct cell_error *error)
 }
 
 static enum rs_status
-cell_use(struct parser *p, const struct layout_column *column, struct cell cell, struct batch *batch,
-	struct row *row, struct cell_error *error)
+cell_use(struct parser *p, const struct layout_column *column, struct cell cell,
+	struct batch *batch, struct row *row, struct cell_error *error)
 {
 	switch (column->role) {
 	case ROLE_FIELD:
@@ -70,14 +72,15 @@ cell_use(struct parser *p, const struct layout_column *column, struct cell cell,
 }
 
 static enum rs_status
-count_error(const struct parser *p, const struct parser_layout *layout, const char *at, size_t n_cells,
-	struct cell_error *error)
+count_error(const struct parser *p, const struct parser_layout *layout, const char *at,
+	size_t n_cells, struct cell_error *error)
 {
 	cell_error_set(error, at, "%zu columns found, %zu wanted", n_cells, layout->n_columns);
 	if (n_cells + 1 == layout->n_columns && layout->has_label)
 		snprintf(error->hint, sizeof error->hint, "is the label missing, or a separator?");
 	else if (p->quoted)
-		snprintf(error->hint, sizeof error->hint, "a cell that holds the separator must be quoted");
+		snprintf(error->hint, sizeof error->hint,
+			"a cell that holds the separator must be quoted");
 	return RS_EDATA;
 }
 
@@ -91,7 +94,8 @@ delimited_row(struct parser *p, const struct parser_layout *layout, const char *
 	const int carriage = end[last] > begin && text[end[last] - 1] == '\r';
 
 	if (n_cells != wanted)
-		return count_error(p, layout, text + begin, n_cells - (size_t)layout->trailing, error);
+		return count_error(
+			p, layout, text + begin, n_cells - (size_t)layout->trailing, error);
 	for (size_t i = 0; i < layout->n; i++) {
 		const struct layout_column *const column = &layout->column[i];
 		const size_t c = column->column;
@@ -101,7 +105,8 @@ delimited_row(struct parser *p, const struct parser_layout *layout, const char *
 
 		/* An id stays in the text of the span, where parser_ids() points. */
 		if (p->quoted && cell.n > 1 && cell.text[0] == '"' && column->role == ROLE_ID)
-			cell = (struct cell){ cell.text + 1, cell.n - 1 - (cell.text[cell.n - 1] == '"') };
+			cell = (struct cell){ cell.text + 1,
+				cell.n - 1 - (cell.text[cell.n - 1] == '"') };
 		else if (p->quoted && cell.n > 0 && cell.text[0] == '"')
 			RS_TRY(cell_unquote(p, &cell, error));
 		RS_TRY(cell_use(p, column, cell, batch, row, error));

@@ -153,10 +153,12 @@ number_error(const struct feature *feature, struct cell cell, struct cell_error 
 	cell_error_set(error, cell.text, "field '%s': '%s' is not a number", feature->field->name,
 		rs_escape(shown, cell.text, cell.n));
 	if (memchr(cell.text, ',', cell.n) != NULL)
-		snprintf(error->hint, sizeof error->hint, "numbers are written with a decimal point "
+		snprintf(error->hint, sizeof error->hint,
+			"numbers are written with a decimal point "
 			"and without separators of thousands");
 	else
-		snprintf(error->hint, sizeof error->hint, "cells that mean \"no value\" are listed in "
+		snprintf(error->hint, sizeof error->hint,
+			"cells that mean \"no value\" are listed in "
 			"data.missing");
 	return RS_EDATA;
 }
@@ -182,8 +184,10 @@ integer_normalise(const struct feature *feature, struct cell *cell, struct buffe
 		scratch->n = 0;
 		RS_TRY(buffer_printf(scratch, "%llu", (unsigned long long)value));
 	} else {
-		return cell_error_set(error, cell->text, "field '%s': '%s' is not a 64-bit whole number "
-			"(id_type = int)", feature->field->name, rs_escape(shown, cell->text, cell->n));
+		return cell_error_set(error, cell->text,
+			"field '%s': '%s' is not a 64-bit whole number "
+			"(id_type = int)",
+			feature->field->name, rs_escape(shown, cell->text, cell->n));
 	}
 	*cell = (struct cell){ scratch->data, scratch->n };
 	return RS_OK;
@@ -250,7 +254,8 @@ list_trim(const struct feature *feature, size_t begin, struct batch *batch)
 }
 
 static enum rs_status
-item_weight(const struct feature *feature, struct cell *item, float *weight, struct cell_error *error)
+item_weight(
+	const struct feature *feature, struct cell *item, float *weight, struct cell_error *error)
 {
 	const char *const separator = feature->field->settings->weight_separator;
 	const size_t width = separator == NULL ? 0 : strlen(separator);
@@ -264,11 +269,13 @@ item_weight(const struct feature *feature, struct cell *item, float *weight, str
 	     separator, width)) != NULL; p += width)
 		at = p;
 	if (at == NULL)
-		return cell_error_set(error, item->text, "field '%s': item '%s' has no weight after '%s'",
-			feature->field->name, rs_escape(shown, item->text, item->n), separator);
+		return cell_error_set(error, item->text,
+			"field '%s': item '%s' has no weight after '%s'", feature->field->name,
+			rs_escape(shown, item->text, item->n), separator);
 	if (!number_float(at + width, (size_t)(item->text + item->n - at) - width, weight))
-		return cell_error_set(error, at + width, "field '%s': weight of item '%s' is not a number",
-			feature->field->name, rs_escape(shown, item->text, item->n));
+		return cell_error_set(error, at + width,
+			"field '%s': weight of item '%s' is not a number", feature->field->name,
+			rs_escape(shown, item->text, item->n));
 	item->n = (size_t)(at - item->text);
 	return RS_OK;
 }
@@ -283,7 +290,8 @@ feature_list(const struct feature *feature, struct cell cell, struct batch *batc
 	const char *p = cell.text, *const end = cell.text + cell.n;
 
 	while (p < end) {
-		const char *const cut = width > 0 ? memmem(p, (size_t)(end - p), separator, width) : NULL;
+		const char *const cut = width > 0 ? memmem(p, (size_t)(end - p), separator, width) :
+						    NULL;
 		struct cell item = { p, (size_t)((cut != NULL ? cut : end) - p) };
 		float weight;
 
@@ -335,7 +343,9 @@ feature_close(const struct feature *feature, size_t n, struct batch *batch)
 	for (size_t i = 0; i < n; i++) {
 		const struct schema_field *const f = feature[i].field;
 		struct batch_column *const c = f->is_dense ? NULL : &batch->column[f->index];
-		const size_t begin = c == NULL ? 0 : c->offset == NULL ? batch->B : c->offset[batch->B];
+		const size_t begin = c == NULL ? 0 :
+			c->offset == NULL      ? batch->B :
+						 c->offset[batch->B];
 
 		if (c == NULL)
 			continue;

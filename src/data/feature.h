@@ -41,7 +41,8 @@ struct feature {
 #define FEATURE_LOG1P 4096
 
 /* log1p is a table of FEATURE_LOG1P values that outlives the features. */
-void feature_init(struct feature *feature, const struct schema *schema, size_t field, const float *log1p);
+void feature_init(
+	struct feature *feature, const struct schema *schema, size_t field, const float *log1p);
 void feature_log1p_table(float table[FEATURE_LOG1P]);
 
 int feature_is_missing(const struct feature *feature, struct cell cell);

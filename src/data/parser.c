@@ -45,7 +45,8 @@ number_field_init(struct parser *p)
 					schema->field[i].settings->line, 0,
 					"[field %s] column = '%s': libffm fields are numbers up to 1048576",
 					schema->field[i].name, column);
-				return rs_hint("column = the number before the first ':' of its features");
+				return rs_hint(
+					"column = the number before the first ':' of its features");
 			}
 			if (fill)
 				p->number_field[number] = i;
@@ -73,7 +74,8 @@ parser_prepare(struct parser *p)
 	p->max_line = d->max_line > 0 ? (size_t)d->max_line : (size_t)16 << 20;
 	if (p->sparse && d->format != FORMAT_LIBFFM && (schema->F != 1 ||
 	    schema->field[schema->column_field[0]].settings->type != FIELD_MULTI)) {
-		rs_fail(RS_ESPEC, "%zu fields, wanted one [field ...] with type = multi for %s data",
+		rs_fail(RS_ESPEC,
+			"%zu fields, wanted one [field ...] with type = multi for %s data",
 			schema->n_fields, d->format == FORMAT_LIBSVM ? "libsvm" : "libfm");
 		return rs_hint("all features of a row go to that field, weighted by their values");
 	}
@@ -141,7 +143,8 @@ parser_split(const struct schema *schema, const char *text, size_t n, int at_end
 
 	if (at_end)
 		return n;
-	return text_last_row_end(text, n, !data_is_sparse(d) && data_is_quoted(d), data_separator(d));
+	return text_last_row_end(
+		text, n, !data_is_sparse(d) && data_is_quoted(d), data_separator(d));
 }
 
 int
@@ -191,9 +194,10 @@ label_error(const struct parser *p, struct cell cell, struct cell_error *error)
 	else
 		cell_error_set(error, cell.text, "label '%s', wanted '%s' or '%s'", shown,
 			two ? d->label_values.item[0] : "0", two ? d->label_values.item[1] : "1");
-	snprintf(error->hint, sizeof error->hint, d->label_type == LABEL_BINARY ?
-		"data.label_values names the two labels, data.label_type = probability takes numbers" :
-		"data.label names the column");
+	snprintf(error->hint, sizeof error->hint,
+		d->label_type == LABEL_BINARY ?
+			"data.label_values names the two labels, data.label_type = probability takes numbers" :
+			"data.label names the column");
 	return RS_EDATA;
 }
 
@@ -211,14 +215,17 @@ place_column(const struct place *at, const struct cell_error *error)
 	const char *const row = at->span->text + at->begin;
 
 	/* Unquoted cells live elsewhere: then the row is all that can be named. */
-	return error->at >= row && error->at <= at->span->text + at->end ? (size_t)(error->at - row) + 1 : 1;
+	return error->at >= row && error->at <= at->span->text + at->end ?
+		(size_t)(error->at - row) + 1 :
+		1;
 }
 
 static enum rs_status
 row_fail(const struct place *at, const struct cell_error *error)
 {
 	const size_t column = place_column(at, error);
-	const enum rs_status status = rs_fail_at(RS_EDATA, at->span->file, at->line, column, "%s", error->text);
+	const enum rs_status status = rs_fail_at(
+		RS_EDATA, at->span->file, at->line, column, "%s", error->text);
 
 	return error->hint[0] != '\0' ? rs_hint("%s", error->hint) : status;
 }
@@ -247,8 +254,8 @@ row_keep_bad(struct parser *p, struct batch *batch)
 }
 
 static enum rs_status
-row_bad(struct parser *p, const struct place *at, const struct cell_error *error, struct batch *batch,
-	struct parser_tally *tally)
+row_bad(struct parser *p, const struct place *at, const struct cell_error *error,
+	struct batch *batch, struct parser_tally *tally)
 {
 	feature_undo(p->schema, batch);
 	if (p->keep_bad_rows) {
@@ -271,7 +278,8 @@ ids_add(struct parser *p, const struct parser_span *span, struct cell id)
 	if (p->n_ids == p->id_capacity) {
 		const size_t capacity = p->id_capacity > 0 ? 2 * p->id_capacity : 1024;
 		size_t *const begin = realloc(p->id_begin, capacity * sizeof *begin);
-		size_t *const end = begin == NULL ? NULL : realloc(p->id_end, capacity * sizeof *end);
+		size_t *const end = begin == NULL ? NULL :
+						    realloc(p->id_end, capacity * sizeof *end);
 
 		p->id_begin = begin != NULL ? begin : p->id_begin;
 		p->id_end = end != NULL ? end : p->id_end;
@@ -294,8 +302,8 @@ row_check(const struct parser *p, const struct place *at, struct cell_error *err
 	const char *nul;
 
 	if (n > p->max_line)
-		return cell_error_set(error, text, "the row has %zu bytes or more, data.max_line is %zu", n,
-			p->max_line);
+		return cell_error_set(error, text,
+			"the row has %zu bytes or more, data.max_line is %zu", n, p->max_line);
 	nul = memchr(text, '\0', n);
 	if (nul != NULL)
 		return cell_error_set(error, nul, "a NUL byte");
@@ -304,23 +312,24 @@ row_check(const struct parser *p, const struct place *at, struct cell_error *err
 
 /* Fills row batch->B; on success the caller completes it. */
 static enum rs_status
-row_parse(struct parser *p, const struct place *at, size_t first_cell, size_t n_cells, struct batch *batch,
-	struct row *row, struct cell_error *error)
+row_parse(struct parser *p, const struct place *at, size_t first_cell, size_t n_cells,
+	struct batch *batch, struct row *row, struct cell_error *error)
 {
 	const struct parser_span *const span = at->span;
 
 	RS_TRY(row_check(p, at, error));
 	if (p->sparse)
-		RS_TRY(sparse_row(p, span->layout, span->text + at->begin, span->text + at->end, batch, row, error));
-	else
-		RS_TRY(delimited_row(p, span->layout, span->text, p->index.at + first_cell, n_cells, at->begin,
+		RS_TRY(sparse_row(p, span->layout, span->text + at->begin, span->text + at->end,
 			batch, row, error));
+	else
+		RS_TRY(delimited_row(p, span->layout, span->text, p->index.at + first_cell, n_cells,
+			at->begin, batch, row, error));
 	return RS_OK;
 }
 
 static enum rs_status
-row_take(struct parser *p, const struct place *at, size_t first_cell, size_t n_cells, struct batch *batch,
-	struct parser_tally *tally)
+row_take(struct parser *p, const struct place *at, size_t first_cell, size_t n_cells,
+	struct batch *batch, struct parser_tally *tally)
 {
 	struct row row = { .label = 0, .weight = 1, .id = { NULL, 0 } };
 	struct cell_error error = { .at = NULL };

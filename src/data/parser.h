@@ -41,7 +41,8 @@ enum rs_status parser_layout_make(const struct schema *schema, enum parser_purpo
 void parser_layout_free(struct parser_layout *layout);
 int parser_layout_has_label(const struct parser_layout *layout);
 
-enum rs_status parser_open(const struct schema *schema, enum parser_purpose purpose, struct parser **out);
+enum rs_status parser_open(
+	const struct schema *schema, enum parser_purpose purpose, struct parser **out);
 void parser_close(struct parser *parser);
 
 /* Bytes of text[0..n) up to and including the last complete row; at_end: the

@@ -44,7 +44,8 @@ data_is_quoted(const struct data_settings *data)
 int
 data_is_sparse(const struct data_settings *data)
 {
-	return data->format == FORMAT_LIBSVM || data->format == FORMAT_LIBFFM || data->format == FORMAT_LIBFM;
+	return data->format == FORMAT_LIBSVM || data->format == FORMAT_LIBFFM ||
+		data->format == FORMAT_LIBFM;
 }
 
 static enum rs_status
@@ -72,7 +73,8 @@ first_row_read(struct first_row *r, const char *text, size_t n, const struct dat
 		if (i + 1 == index.n && end > begin && text[end - 1] == '\r')
 			end--;
 		for (size_t j = begin + (size_t)in_quotes; j < end; j++)
-			if (!in_quotes || text[j] != '"' || (j + 1 < end && text[j + 1] == '"' && ++j))
+			if (!in_quotes || text[j] != '"' ||
+				(j + 1 < end && text[j + 1] == '"' && ++j))
 				*to++ = text[j];
 		r->cell[r->n++] = (struct cell){ start, (size_t)(to - start) };
 		begin = index.at[i] + 1;
@@ -180,8 +182,10 @@ row_has_number(const struct layout_maker *m)
 		size_t number;
 		double value;
 
-		if (f->type == FIELD_NUMERIC && reference_number(f->column, &number) && number <= m->row.n &&
-		    number_double(m->row.cell[number - 1].text, m->row.cell[number - 1].n, &value))
+		if (f->type == FIELD_NUMERIC && reference_number(f->column, &number) &&
+			number <= m->row.n &&
+			number_double(
+				m->row.cell[number - 1].text, m->row.cell[number - 1].n, &value))
 			return 1;
 	}
 	return 0;
@@ -212,9 +216,16 @@ detect_header(const struct layout_maker *m, const char *a_name)
 static const char *
 other_separator(const char *text, size_t n, size_t wanted)
 {
-	static const struct { char c; const char *name; } known[] = {
-		{ '\t', "tab" }, { ',', "comma" }, { ';', "semicolon" }, { '|', "pipe" }, { ' ', "space" },
-		{ '\001', "\"\\x01\"" }, { '^', "^" }, { ':', ":" },
+	static const struct { char c; const char *name;
+	} known[] = {
+		{ '\t', "tab" },
+		{ ',', "comma" },
+		{ ';', "semicolon" },
+		{ '|', "pipe" },
+		{ ' ', "space" },
+		{ '\001', "\"\\x01\"" },
+		{ '^', "^" },
+		{ ':', ":" },
 	};
 
 	for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
@@ -241,7 +252,8 @@ column_missing(const struct layout_maker *m, const char *text, size_t n, size_t 
 		return rs_hint("label missing? predict takes rows without a label");
 	if (m->row.n + 1 == wanted)
 		return rs_hint("label missing?");
-	return rs_hint("data.format, data.separator and the columns of the fields say how rows are cut");
+	return rs_hint(
+		"data.format, data.separator and the columns of the fields say how rows are cut");
 }
 
 static enum rs_status
@@ -251,11 +263,13 @@ name_missing(const struct layout_maker *m, const char *name)
 	char shown[72];
 
 	for (size_t i = 0; i < m->row.n && best == LAYOUT_NONE; i++)
-		if (m->row.cell[i].n == strlen(name) && strncasecmp(m->row.cell[i].text, name, m->row.cell[i].n) == 0)
+		if (m->row.cell[i].n == strlen(name) &&
+			strncasecmp(m->row.cell[i].text, name, m->row.cell[i].n) == 0)
 			best = i;
 	rs_fail_at(RS_EDATA, m->file, m->line, 1, "the header has no column '%s'", name);
 	if (best != LAYOUT_NONE)
-		return rs_hint("did you mean '%s'?", rs_escape(shown, m->row.cell[best].text, m->row.cell[best].n));
+		return rs_hint("did you mean '%s'?",
+			rs_escape(shown, m->row.cell[best].text, m->row.cell[best].n));
 	if (m->row.n == 1)
 		return rs_hint("the header is one column: is data.separator right?");
 	return rs_hint("columns of a file without a header are named by number");
@@ -263,7 +277,8 @@ name_missing(const struct layout_maker *m, const char *name)
 
 /* Column of a reference, LAYOUT_NONE when it is the absent label. */
 static enum rs_status
-reference_find(const struct layout_maker *m, const char *reference, enum layout_role role, size_t *out)
+reference_find(
+	const struct layout_maker *m, const char *reference, enum layout_role role, size_t *out)
 {
 	size_t number;
 
@@ -319,8 +334,8 @@ layout_fill(const struct layout_maker *m, struct parser_layout *layout)
 }
 
 static enum rs_status
-layout_delimited(struct layout_maker *m, const char *text, size_t n, struct parser_layout *layout, size_t *skip,
-	size_t *lines)
+layout_delimited(struct layout_maker *m, const char *text, size_t n, struct parser_layout *layout,
+	size_t *skip, size_t *lines)
 {
 	const struct data_settings *const d = &m->schema->settings->data;
 	const char *a_name;
@@ -348,10 +363,13 @@ layout_delimited(struct layout_maker *m, const char *text, size_t n, struct pars
 /* A separator at the end of every row: the header has one column fewer than row 2,
  * whose last cell is empty. */
 static enum rs_status
-layout_trailing(const struct layout_maker *m, struct parser_layout *layout, const char *text, size_t n)
+layout_trailing(
+	const struct layout_maker *m, struct parser_layout *layout, const char *text, size_t n)
 {
 	struct first_row row = { .cell = NULL };
-	const enum rs_status status = n == 0 ? RS_OK : first_row_read(&row, text, n, &m->schema->settings->data);
+	const enum rs_status status = n == 0 ?
+		RS_OK :
+		first_row_read(&row, text, n, &m->schema->settings->data);
 
 	if (status == RS_OK && row.n == layout->n_columns + 1 && row.cell[row.n - 1].n == 0)
 		layout->trailing = 1;
@@ -362,7 +380,8 @@ layout_trailing(const struct layout_maker *m, struct parser_layout *layout, cons
 
 /* libsvm and its kin: without a label the first token of row 1 has a ':'. */
 static void
-layout_sparse(const struct layout_maker *m, const char *text, size_t n, struct parser_layout *layout)
+layout_sparse(
+	const struct layout_maker *m, const char *text, size_t n, struct parser_layout *layout)
 {
 	size_t i = 0, colons = 0;
 
@@ -403,12 +422,15 @@ parser_layout_make(const struct schema *schema, enum parser_purpose purpose, con
 		return RS_OK;
 	}
 	/* Blank lines at the top are not row 1. */
-	while (*skip < n && (text[*skip] == '\n' || (text[*skip] == '\r' && *skip + 1 < n && text[*skip + 1] == '\n'))) {
+	while (*skip < n &&
+		(text[*skip] == '\n' ||
+			(text[*skip] == '\r' && *skip + 1 < n && text[*skip + 1] == '\n'))) {
 		*lines += text[*skip] == '\n';
 		++*skip;
 	}
 	m.line = *lines + 1;
-	status = *skip == n ? RS_OK : layout_delimited(&m, text + *skip, n - *skip, *out, skip, lines);
+	status = *skip == n ? RS_OK :
+			      layout_delimited(&m, text + *skip, n - *skip, *out, skip, lines);
 	if (status == RS_OK && m.has_header)
 		status = layout_trailing(&m, *out, text + *skip, n - *skip);
 	free(m.row.cell);

@@ -70,7 +70,8 @@ size_t text_row_end(const char *text, size_t n, int quoted, char separator);
 /* Offset behind the last complete row, 0 if there is none. */
 size_t text_last_row_end(const char *text, size_t n, int quoted, char separator);
 /* Separators and row ends outside quotes into the index. */
-enum rs_status span_index_make(struct span_index *index, const char *text, size_t n, int quoted, char separator);
+enum rs_status span_index_make(
+	struct span_index *index, const char *text, size_t n, int quoted, char separator);
 
 /* A label cell by the spec's convention: 1 and *label, or 0. */
 int label_read(const struct parser *p, struct cell cell, float *label);

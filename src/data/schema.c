@@ -69,8 +69,9 @@ schema_share(struct schema *schema, struct schema_field *field)
 	for (size_t i = 0; i < schema->n_fields; i++) {
 		const struct schema_field *owner = &schema->field[i];
 
-		if (owner == field || owner->is_dense || strcmp(owner->name, field->settings->share) != 0 ||
-		    (owner->settings->share != NULL && *owner->settings->share != '\0'))
+		if (owner == field || owner->is_dense ||
+			strcmp(owner->name, field->settings->share) != 0 ||
+			(owner->settings->share != NULL && *owner->settings->share != '\0'))
 			continue;
 		field->table = owner->table;
 		field->dim = owner->dim;

@@ -90,7 +90,8 @@ index_quoted(struct span_index *index, const char *text, size_t n, char separato
 	struct quote_scan scan = { 0, 1 };
 
 	for (size_t i = 0; i < n; i++)
-		if (quote_scan_step(&scan, text[i], separator) && (text[i] == separator || text[i] == '\n')) {
+		if (quote_scan_step(&scan, text[i], separator) &&
+			(text[i] == separator || text[i] == '\n')) {
 			RS_TRY(span_index_room(index, index->n + 1));
 			index->at[index->n++] = (uint32_t)i;
 		}
@@ -116,7 +117,8 @@ mask64(const char *text, __m128i separator, __m128i newline)
 
 	for (int i = 0; i < 4; i++) {
 		const __m128i x = _mm_loadu_si128((const __m128i *)(text + 16 * i));
-		const __m128i hit = _mm_or_si128(_mm_cmpeq_epi8(x, separator), _mm_cmpeq_epi8(x, newline));
+		const __m128i hit = _mm_or_si128(
+			_mm_cmpeq_epi8(x, separator), _mm_cmpeq_epi8(x, newline));
 
 		mask |= (uint64_t)(unsigned)_mm_movemask_epi8(hit) << 16 * i;
 	}

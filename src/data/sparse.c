@@ -79,18 +79,20 @@ index_item(struct parser *p, const struct token *t, struct batch *batch, struct 
 	}
 	RS_TRY(value_read(t, colon + 1, &value, error));
 	snprintf(text, sizeof text, "%llu", (unsigned long long)index);
-	return feature_item(&p->feature[p->schema->column_field[0]], (struct cell){ text, strlen(text) },
-		value, batch, &p->scratch, error);
+	return feature_item(&p->feature[p->schema->column_field[0]],
+		(struct cell){ text, strlen(text) }, value, batch, &p->scratch, error);
 }
 
 static enum rs_status
-ffm_single(const struct token *t, const struct feature *feature, float value, const struct batch *batch,
-	struct cell_error *error)
+ffm_single(const struct token *t, const struct feature *feature, float value,
+	const struct batch *batch, struct cell_error *error)
 {
 	if (batch->column[feature->field->index].N > batch->B)
-		return token_error(t, error, "a second feature of a categorical field; wanted type = multi");
+		return token_error(
+			t, error, "a second feature of a categorical field; wanted type = multi");
 	if (value != 1)
-		return token_error(t, error, "a categorical field has the value 1; wanted type = multi");
+		return token_error(
+			t, error, "a categorical field has the value 1; wanted type = multi");
 	return RS_OK;
 }
 
@@ -98,7 +100,9 @@ static enum rs_status
 ffm_item(struct parser *p, const struct token *t, struct batch *batch, struct cell_error *error)
 {
 	const char *const colon = token_colon(t);
-	const char *const second = colon == NULL ? NULL : memchr(colon + 1, ':', (size_t)(t->end - colon - 1));
+	const char *const second = colon == NULL ?
+		NULL :
+		memchr(colon + 1, ':', (size_t)(t->end - colon - 1));
 	const struct feature *feature;
 	uint64_t number;
 	float value;
@@ -114,23 +118,25 @@ ffm_item(struct parser *p, const struct token *t, struct batch *batch, struct ce
 	RS_TRY(value_read(t, second + 1, &value, error));
 	feature = &p->feature[p->number_field[number]];
 	if (feature->field->settings->type == FIELD_NUMERIC) {
-		if (feature->field->is_dense ? !batch->missing[batch->B * batch->K + feature->field->index] :
-		    batch->column[feature->field->index].N > batch->B)
+		if (feature->field->is_dense ?
+				!batch->missing[batch->B * batch->K + feature->field->index] :
+				batch->column[feature->field->index].N > batch->B)
 			return token_error(t, error, "a second value of a numeric field");
 		feature_number(feature, value, batch);
 		return RS_OK;
 	}
 	if (feature->field->single)
 		RS_TRY(ffm_single(t, feature, value, batch, error));
-	return feature_item(feature, (struct cell){ colon + 1, (size_t)(second - colon - 1) }, value, batch,
-		&p->scratch, error);
+	return feature_item(feature, (struct cell){ colon + 1, (size_t)(second - colon - 1) },
+		value, batch, &p->scratch, error);
 }
 
 static enum rs_status
 sparse_label(struct parser *p, const struct token *t, struct row *row, struct cell_error *error)
 {
 	const char *const colon = token_colon(t);
-	const struct cell cell = { t->begin, (size_t)((colon != NULL ? colon : t->end) - t->begin) };
+	const struct cell cell = { t->begin,
+		(size_t)((colon != NULL ? colon : t->end) - t->begin) };
 
 	if (colon != NULL && p->purpose == PARSE_PREDICT)
 		return token_error(t, error, "no label, but row 1 of the file has one");

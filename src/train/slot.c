@@ -74,7 +74,8 @@ slot_view_reserve(struct slot_view *v, const struct batch *batch, size_t rows)
 	size_t bytes = 0;
 
 	for (size_t i = 0; i < v->n_inputs; i++) {
-		const struct batch_column *c = &batch->column[graph_input(v->model->graph, i)->column];
+		const struct batch_column
+			*c = &batch->column[graph_input(v->model->graph, i)->column];
 		const size_t n = most_ids(c, batch->B, rows);
 
 		bytes += n * sizeof(float *) + ARENA_ALIGN;
@@ -100,7 +101,8 @@ slot_view_set(struct slot_view *v, const struct batch *batch, size_t begin, size
 	v->feed.first_row = begin;
 	arena_reset(&v->arena);
 	for (size_t i = 0; i < v->n_inputs; i++) {
-		const struct batch_column *c = &batch->column[graph_input(v->model->graph, i)->column];
+		const struct batch_column
+			*c = &batch->column[graph_input(v->model->graph, i)->column];
 		const size_t first = c->offset != NULL ? c->offset[begin] : begin;
 
 		v->n[i] = (c->offset != NULL ? c->offset[end] : end) - first;
@@ -170,8 +172,9 @@ slot_view_bad_gradient(const struct slot_view *v, const struct exec *e)
 
 		if (exec_row_scale(e, i) != NULL)
 			kernel->finite(n, exec_row_scale(e, i), &bad);
-		for (next = i + 1; next < v->n_inputs && v->n[next] == n && exec_row_scale(e, next) == NULL;
-		    next++) {
+		for (next = i + 1;
+			next < v->n_inputs && v->n[next] == n && exec_row_scale(e, next) == NULL;
+			next++) {
 			const float *const *more = exec_row_grad(e, next);
 			const size_t D_more = graph_input(v->model->graph, next)->dim;
 

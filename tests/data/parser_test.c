@@ -198,7 +198,8 @@ ids_of_quoted_cells_lie_in_the_text(void **state)
 	struct bed bed;
 
 	(void)state;
-	bed_open(&bed, HEAD "format = csv\nlabel = 1\nid = 2\n[field c]\ncolumn = 3\nbuckets = 1000\n");
+	bed_open(&bed,
+		HEAD "format = csv\nlabel = 1\nid = 2\n[field c]\ncolumn = 3\nbuckets = 1000\n");
 	assert_int_equal(bed_parse(&bed, PARSE_TRAIN, text, strlen(text)), RS_OK);
 	ids = parser_ids(bed.parser);
 	assert_int_equal(ids->n, 2);
@@ -306,7 +307,8 @@ malformed_rows_are_refused_with_a_place(void **state)
 			print_error("case %zu: status %d\n", i, (int)status);
 		assert_int_equal(status, RS_EDATA);
 		snprintf(all, sizeof all, "%s %s", rs_failure()->text, rs_failure()->hint);
-		if (strstr(all, bad[i].wanted) == NULL || strncmp(rs_failure()->where, "t:", 2) != 0)
+		if (strstr(all, bad[i].wanted) == NULL ||
+			strncmp(rs_failure()->where, "t:", 2) != 0)
 			print_error("case %zu: %s: %s\n", i, rs_failure()->where, all);
 		assert_non_null(strstr(all, bad[i].wanted));
 		assert_memory_equal(rs_failure()->where, "t:", 2);
@@ -350,7 +352,8 @@ parse_junk(const char *head, const char *fields, enum parser_purpose purpose, ui
 	snprintf(spec, sizeof spec, "%s" SKIP "max_bad_rows = 1000000\n%s", head, fields);
 	bed_open(&bed, spec);
 	if (bed_parse(&bed, purpose, text, n) == RS_OK) {
-		assert_int_equal(bed.tally.read, bed.batch.B + bed.tally.skipped + bed.tally.zero_weight);
+		assert_int_equal(
+			bed.tally.read, bed.batch.B + bed.tally.skipped + bed.tally.zero_weight);
 		for (size_t f = 0; f < bed.batch.F; f++) {
 			const struct batch_column *c = &bed.batch.column[f];
 			const size_t B = bed.batch.B;
@@ -372,7 +375,7 @@ rows_in_are_rows_out_and_bad_rows_whatever_the_text(void **state)
 		"[field m]\ntype = multi\nbuckets = 1000\n",
 		"[field m]\ntype = multi\nbuckets = 1000\n",
 		"[field a]\ncolumn = 3\ntype = numeric\ntransform = bucketize\nboundaries = 1\n"
-			"[field b]\ncolumn = 2\ntype = multi\nbuckets = 9\n",
+		"[field b]\ncolumn = 2\ntype = multi\nbuckets = 9\n",
 	};
 
 	(void)state;
@@ -380,9 +383,10 @@ rows_in_are_rows_out_and_bad_rows_whatever_the_text(void **state)
 		const size_t k = i % 5;
 		char head[200];
 
-		snprintf(head, sizeof head, HEAD "format = %s\nindex_base = 0\nheader = no\nlabel = 1\n",
-			format[k]);
-		parse_junk(head, fields[k], i / 5 % 2 == 0 ? PARSE_TRAIN : PARSE_PREDICT, rng_key(7, i));
+		snprintf(head, sizeof head,
+			HEAD "format = %s\nindex_base = 0\nheader = no\nlabel = 1\n", format[k]);
+		parse_junk(head, fields[k], i / 5 % 2 == 0 ? PARSE_TRAIN : PARSE_PREDICT,
+			rng_key(7, i));
 	}
 }
 
@@ -398,8 +402,9 @@ text_cut_at_any_row_end_gives_the_same_rows(void **state)
 	assert_int_equal(bed.batch.B, 4);
 	for (size_t n = 1; n < strlen(text); n++) {
 		const size_t cut = parser_split(&bed.schema, text, n, 0);
-		struct parser_span span = { .file = "t", .layout = bed.layout, .text = text, .n = cut,
-			.line = 1 };
+		struct parser_span span = {
+			.file = "t", .layout = bed.layout, .text = text, .n = cut, .line = 1
+		};
 		struct parser_tally tally = { .read = 0 };
 		struct batch batch;
 
@@ -409,7 +414,8 @@ text_cut_at_any_row_end_gives_the_same_rows(void **state)
 		span.n = strlen(text) - cut;
 		assert_int_equal(parser_parse(bed.parser, &span, &batch, &tally), RS_OK);
 		assert_int_equal(batch.B, 4);
-		assert_memory_equal(batch.column[0].ids, bed.batch.column[0].ids, 4 * sizeof(uint64_t));
+		assert_memory_equal(
+			batch.column[0].ids, bed.batch.column[0].ids, 4 * sizeof(uint64_t));
 		assert_memory_equal(batch.dense, bed.batch.dense, 4 * sizeof(float));
 		batch_free(&batch);
 	}
@@ -419,8 +425,8 @@ text_cut_at_any_row_end_gives_the_same_rows(void **state)
 static void
 the_remainder_without_division_is_exact(void **state)
 {
-	static const uint64_t edge[] = { 0, 1, 2, 3, 7, 1000, (uint64_t)1 << 40, ((uint64_t)1 << 63) + 1,
-		UINT64_MAX - 1, UINT64_MAX };
+	static const uint64_t edge[] = { 0, 1, 2, 3, 7, 1000, (uint64_t)1 << 40,
+		((uint64_t)1 << 63) + 1, UINT64_MAX - 1, UINT64_MAX };
 	const size_t n = sizeof edge / sizeof *edge;
 
 	(void)state;
@@ -429,7 +435,8 @@ the_remainder_without_division_is_exact(void **state)
 
 		for (size_t k = 0; k < n; k++) {
 			assert_true(id_remainder(edge[k], &by) == edge[k] % edge[i]);
-			assert_true(id_remainder(0 - edge[i] * edge[k], &by) == (0 - edge[i] * edge[k]) % edge[i]);
+			assert_true(id_remainder(0 - edge[i] * edge[k], &by) ==
+				(0 - edge[i] * edge[k]) % edge[i]);
 		}
 	}
 	for (uint64_t i = 0; i < 20000; i++) {

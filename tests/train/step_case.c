@@ -28,7 +28,8 @@ static const char spec_text[] =
 struct model *
 step_case_model(const char *const *set, size_t n_sets, size_t n_threads, int for_training)
 {
-	const struct model_options options = { .n_threads = n_threads, .for_training = for_training };
+	const struct model_options options = { .n_threads = n_threads,
+		.for_training = for_training };
 	struct spec *spec;
 	struct model *m;
 
@@ -110,11 +111,15 @@ step_case_dump(const struct model *m, size_t *n)
 	for (size_t t = 0; t < m->n_tables; t++)
 		for (uint64_t id = 0; id < m->table[t].rows; id++) {
 			const float *row;
-			const struct lookup_pull p = { .table = t, .ids = &id, .n = 1, .row = &row };
+			const struct lookup_pull p = {
+				.table = t, .ids = &id, .n = 1, .row = &row
+			};
 			const int touched = m->lookup->ops->touched(m->lookup, t, id);
 
 			assert_int_equal(m->lookup->ops->pull(m->lookup, &p), RS_OK);
-			assert_int_equal(buffer_append(&b, row, stride_of(&m->table[t]) * sizeof(float)), RS_OK);
+			assert_int_equal(
+				buffer_append(&b, row, stride_of(&m->table[t]) * sizeof(float)),
+				RS_OK);
 			assert_int_equal(buffer_append(&b, &touched, sizeof(touched)), RS_OK);
 		}
 	assert_int_equal(buffer_append(&b, &m->step, sizeof(m->step)), RS_OK);

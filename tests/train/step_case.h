@@ -13,7 +13,8 @@
 #include "train/workers.h"
 
 /* Lines of more options, "section.key = value" by '\n', NULL none. */
-struct model *step_case_model(const char *const *set, size_t n_sets, size_t n_threads, int for_training);
+struct model *step_case_model(
+	const char *const *set, size_t n_sets, size_t n_threads, int for_training);
 /* B rows, a pure function of key; ids repeat inside and across slots. */
 void step_case_batch(struct batch *batch, const struct model *m, size_t B, uint64_t key);
 /* Bytes of every parameter, optimizer state and row, in a fixed order; caller frees. */
