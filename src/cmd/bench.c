@@ -362,8 +362,9 @@ print_table(struct bench *b, const struct line *line, size_t n)
 	for (size_t i = 0; i < n; i++)
 		RS_TRY(print_line(b, &line[i]));
 	return output_printf(
-		"limits of one core: %.1f GFLOP/s in the model's own products, %.1f M random rows/s "
-		"of %zu bytes, %.1f GB/s read\npeak memory %.0f MiB, tables and optimizer state %.0f MiB\n",
+		"limits of one core: %.1f GFLOP/s in the model's own products, "
+		"%.1f M random rows/s of %zu bytes, %.1f GB/s read\n"
+		"peak memory %.0f MiB, tables and optimizer state %.0f MiB\n",
 		b->gemm.flop / median(b->gemm_s, b->n_rounds) / 1e9, b->random_rows_per_s / 1e6,
 		row_floats(b->model) * sizeof(float), b->bytes_per_s / 1e9, b->peak_bytes / 1048576,
 		(double)b->model->lookup->ops->bytes(b->model->lookup) / 1048576);

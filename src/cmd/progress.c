@@ -252,8 +252,10 @@ table_row(struct progress *p, const struct train_progress *r)
 
 	if (!p->header_done) {
 		fprintf(stderr,
-			" average     since         row   label    mean   learning   rows/s  wait   eta\n"
-			" loss        last      counter    mean    pred       rate              %%\n");
+			" average     since         row   label    mean   learning"
+			"   rows/s  wait   eta\n"
+			" loss        last      counter    mean    pred       rate"
+			"              %%\n");
 		p->header_done = 1;
 	}
 	fprintf(stderr, "%s  %s%12s%8s%8s%11s%9s%6.0f%6s\n", fixed(loss, 6, r->loss),

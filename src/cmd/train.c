@@ -387,7 +387,8 @@ static const struct command_option option[] = {
 		.text = "Validation file or pattern instead of data.valid." },
 	{ .name = "--data-command",
 		.argument = "COMMAND",
-		.text = "Read the training rows from the output of a shell command and check its exit status." },
+		.text = "Read the training rows from the output of a shell command and check "
+			"its exit status." },
 	{ .name = "--initial",
 		.letter = 'i',
 		.argument = "MODEL",

@@ -43,7 +43,8 @@ number_field_init(struct parser *p)
 			if (!number_u64(column, strlen(column), &number) || number > 1 << 20) {
 				rs_fail_at(RS_ESPEC, schema->field[i].settings->file,
 					schema->field[i].settings->line, 0,
-					"[field %s] column = '%s': libffm fields are numbers up to 1048576",
+					"[field %s] column = '%s': libffm fields are numbers "
+					"up to 1048576",
 					schema->field[i].name, column);
 				return rs_hint(
 					"column = the number before the first ':' of its features");
@@ -196,7 +197,8 @@ label_error(const struct parser *p, struct cell cell, struct cell_error *error)
 			two ? d->label_values.item[0] : "0", two ? d->label_values.item[1] : "1");
 	snprintf(error->hint, sizeof error->hint,
 		d->label_type == LABEL_BINARY ?
-			"data.label_values names the two labels, data.label_type = probability takes numbers" :
+			"data.label_values names the two labels, "
+			"data.label_type = probability takes numbers" :
 			"data.label names the column");
 	return RS_EDATA;
 }

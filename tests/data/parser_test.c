@@ -371,7 +371,8 @@ rows_in_are_rows_out_and_bad_rows_whatever_the_text(void **state)
 	static const char *const format[] = { "tsv", "csv", "libsvm", "libfm", "libffm" };
 	static const char *const fields[] = {
 		"[field n]\ncolumn = 2\ntype = numeric\n[field c]\ncolumn = 3\nbuckets = 1000\n",
-		"[field n]\ncolumn = 2\ntype = multi\nbuckets = 9\n[field c]\ncolumn = 3\nbuckets = 1000\n",
+		"[field n]\ncolumn = 2\ntype = multi\nbuckets = 9\n"
+		"[field c]\ncolumn = 3\nbuckets = 1000\n",
 		"[field m]\ntype = multi\nbuckets = 1000\n",
 		"[field m]\ntype = multi\nbuckets = 1000\n",
 		"[field a]\ncolumn = 3\ntype = numeric\ntransform = bucketize\nboundaries = 1\n"
