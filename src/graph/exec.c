@@ -14,7 +14,7 @@ struct exec {
 	float *block;
 	size_t block_bytes;
 	struct plan plan;
-	struct exec_input *input;   /* [n_inputs] */
+	struct row_grads *own, *rows;   /* rows: where gradients of occurrences go */
 };
 
 const struct graph *
@@ -38,7 +38,9 @@ op_value(const struct op_run *r, const struct node *n)
 float *
 op_gradient(const struct op_run *r, const struct node *n)
 {
-	return r->exec->block + r->exec->plan.offset[n->index][PLAN_GRADIENT];
+	float *block = n->op->keeps_gradient ? r->exec->rows->block : r->exec->block;
+
+	return block + r->exec->plan.offset[n->index][PLAN_GRADIENT];
 }
 
 float *
@@ -74,7 +76,7 @@ op_param_gradient(const struct op_run *r, const struct node *n, size_t i)
 struct exec_input *
 op_input(const struct op_run *r, size_t input)
 {
-	return &r->exec->input[input];
+	return &r->exec->rows->input[input];
 }
 
 size_t
@@ -83,30 +85,6 @@ op_n_ids(const struct feed *feed, size_t input)
 	const uint32_t *offset = feed->offset == NULL ? NULL : feed->offset[input];
 
 	return offset == NULL ? feed->B : offset[feed->B] - offset[0];
-}
-
-/* Room for n occurrences; grows by doubling, so a step seldom allocates. */
-static enum rs_status
-input_reserve(struct exec_input *in, size_t n, size_t dim, int buffered)
-{
-	size_t capacity = in->capacity == 0 ? 256 : in->capacity;
-
-	if (n <= in->capacity)
-		return RS_OK;
-	while (capacity < n)
-		capacity *= 2;
-	free(in->grad);
-	free(in->scale);
-	free(in->buffer);
-	in->capacity = 0;
-	in->grad = NULL;
-	in->scale = in->buffer = NULL;
-	RS_TRY(memory_alloc(capacity, sizeof(*in->grad), &in->grad));
-	RS_TRY(memory_alloc(capacity, sizeof(*in->scale), &in->scale));
-	if (buffered)
-		RS_TRY(memory_alloc(capacity, dim * sizeof(*in->buffer), &in->buffer));
-	in->capacity = capacity;
-	return RS_OK;
 }
 
 /* Scratch of the inputs and the factors of their occurrences. */
@@ -120,10 +98,10 @@ inputs_prepare(struct exec *e, const struct feed *feed)
 		const int simple = offset == NULL && weight == NULL;
 		if (simple && !e->g->buffered[i])
 			continue;
-		RS_TRY(input_reserve(&e->input[i], op_n_ids(feed, i), in->dim, e->g->buffered[i]));
+		RS_TRY(row_grads_reserve(e->rows, i, op_n_ids(feed, i), in->dim, e->g->buffered[i]));
 		if (!simple)
 			e->g->kernel->bag_scale(
-				feed->B, offset, weight, in->combiner, e->input[i].scale);
+				feed->B, offset, weight, in->combiner, e->rows->input[i].scale);
 	}
 	return RS_OK;
 }
@@ -143,12 +121,9 @@ exec_create(const struct graph *g, size_t B_max, struct exec **out)
 	e->block_bytes = e->plan.floats * sizeof(*e->block);
 	if ((status = large_alloc(e->block_bytes, &e->block)) != RS_OK)
 		goto fail;
-	if ((status = memory_alloc(g->n_inputs + 1, sizeof(*e->input), &e->input)) != RS_OK)
+	if ((status = row_grads_create(g, B_max, &e->own)) != RS_OK)
 		goto fail;
-	for (size_t i = 0; i < g->n_inputs && status == RS_OK; i++)
-		status = memory_alloc(B_max, sizeof(*e->input[i].fixed), &e->input[i].fixed);
-	if (status != RS_OK)
-		goto fail;
+	e->rows = e->own;
 	*out = e;
 	return RS_OK;
 fail:
@@ -161,17 +136,17 @@ exec_destroy(struct exec *e)
 {
 	if (e == NULL)
 		return;
-	for (size_t i = 0; e->input != NULL && i < e->g->n_inputs; i++) {
-		free(e->input[i].fixed);
-		free(e->input[i].grad);
-		free(e->input[i].scale);
-		free(e->input[i].buffer);
-	}
-	free(e->input);
+	row_grads_destroy(e->own);
 	if (e->block != NULL)
 		large_free(e->block, e->block_bytes);
 	plan_free(&e->plan);
 	free(e);
+}
+
+void
+exec_set_rows(struct exec *e, struct row_grads *rows)
+{
+	e->rows = rows != NULL ? rows : e->own;
 }
 
 size_t
@@ -181,7 +156,7 @@ exec_bytes(const struct graph *g, size_t B_max)
 	size_t bytes = g->n_inputs * B_max * sizeof(float *);
 
 	if (plan_create(g, B_max, &plan) == RS_OK)
-		bytes += plan.floats * sizeof(float);
+		bytes += (plan.floats + plan.kept_floats) * sizeof(float);
 	plan_free(&plan);
 	return bytes;
 }
@@ -247,13 +222,13 @@ exec_backward(struct exec *e, const float *param, const struct feed *feed, float
 const float *const *
 exec_row_grad(const struct exec *e, size_t input)
 {
-	return e->input[input].out_grad;
+	return e->rows->input[input].out_grad;
 }
 
 const float *
 exec_row_scale(const struct exec *e, size_t input)
 {
-	return e->input[input].out_scale;
+	return e->rows->input[input].out_scale;
 }
 
 const char *

@@ -45,7 +45,7 @@ struct graph_table {
 /* What one slot gives to the graph.  Rows and gradients of input i, occurrence j:
  * row[i][j] (borrowed from lookup); after backward the gradient of that
  * occurrence is scale[i][j] * grad[i][j][0..dim) (scale NULL: 1), valid until
- * the next forward of the same exec. */
+ * the next forward into the same row_grads. */
 struct feed {
 	size_t B;
 	const float   *dense;       /* [B,K]                                          */
@@ -94,6 +94,7 @@ void graph_init_params(const struct graph *g, uint64_t seed, float *param);
 
 /* --- running --- */
 struct exec;
+struct row_grads;
 enum rs_status exec_create(const struct graph *g, size_t B_max, struct exec **out);
 void exec_destroy(struct exec *e);
 size_t exec_bytes(const struct graph *g, size_t B_max);
@@ -108,6 +109,12 @@ void exec_loss(struct exec *e, const struct feed *feed, double *loss, float *p);
  * statistic_share), so that the tree sum is the batch's average. */
 void exec_backward(struct exec *e, const float *param, const struct feed *feed,
 	float statistic_share, float *grad);
+/* Where the passes from here on leave the gradients of embedding occurrences; rows
+ * (made for as many rows as e) is borrowed, NULL is one of the exec's own.  So one
+ * exec serves slot after slot while the lookup still borrows from each. */
+void exec_set_rows(struct exec *e, struct row_grads *rows);
+enum rs_status row_grads_create(const struct graph *g, size_t B_max, struct row_grads **out);
+void row_grads_destroy(struct row_grads *rows);
 /* Gradients of embedding occurrences after exec_backward; arrays [N_i]. */
 const float *const *exec_row_grad(const struct exec *e, size_t input);
 const float *exec_row_scale(const struct exec *e, size_t input);

@@ -76,7 +76,7 @@ struct op_run {
 	float  statistic_share;
 };
 
-/* The ids of one input during a step. */
+/* The ids of one input in a slot. */
 struct exec_input {
 	const float **fixed;        /* [B_max] gradient of row b, for one id a row    */
 	const float **grad;         /* [capacity] the same for bags                   */
@@ -86,6 +86,17 @@ struct exec_input {
 	const float *const *out_grad;   /* what exec_row_grad() returns               */
 	const float *out_scale;
 };
+
+/* What a slot leaves for the lookup: the gradients of its occurrences. */
+struct row_grads {
+	size_t n_inputs;
+	struct exec_input *input;   /* [n_inputs]                                     */
+	float *block;               /* gradients of the nodes that keep them          */
+	size_t block_bytes;
+};
+
+enum rs_status row_grads_reserve(struct row_grads *rows, size_t input, size_t n, size_t dim,
+	int buffered);
 
 const struct graph *op_graph(const struct op_run *r);
 float *op_value(const struct op_run *r, const struct node *n);

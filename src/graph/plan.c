@@ -44,7 +44,7 @@ static void
 span_gradient(const struct graph *g, const struct node *n, struct span *span)
 {
 	span->begin = n == g->logit ? g->n_nodes : backward_time(g, n->index);
-	span->end = n->op->keeps_gradient ? 2 * g->n_nodes : backward_time(g, n->index);
+	span->end = backward_time(g, n->index);
 	for (size_t j = g->n_nodes; j-- > n->index + 1;)
 		for (size_t i = 0; i < g->node[j]->n_inputs; i++)
 			if (g->node[j]->input[i] == n && backward_time(g, j) < span->begin)
@@ -64,7 +64,7 @@ spans_of_node(const struct graph *g, const struct node *n, size_t B, struct span
 		span[k] = (struct span){ .node = n->index, .kind = k };
 	span[PLAN_VALUE].size = round_up(B * n->width);
 	span_value(g, n, &span[PLAN_VALUE]);
-	span[PLAN_GRADIENT].size = round_up(B * n->width);
+	span[PLAN_GRADIENT].size = n->op->keeps_gradient ? 0 : round_up(B * n->width);
 	span_gradient(g, n, &span[PLAN_GRADIENT]);
 	span[PLAN_SAVED].size = round_up(B * n->saved_row + n->saved_fixed);
 	span[PLAN_SAVED].begin = n->index;
@@ -118,6 +118,17 @@ plan_place(struct span *span, size_t n, struct plan *out)
 }
 
 static void
+plan_kept(const struct graph *g, size_t B_max, struct plan *out)
+{
+	for (size_t i = 0; i < g->n_nodes; i++) {
+		if (!g->node[i]->op->keeps_gradient)
+			continue;
+		out->offset[i][PLAN_GRADIENT] = out->kept_floats;
+		out->kept_floats += round_up(B_max * g->node[i]->width);
+	}
+}
+
+static void
 plan_first(const struct graph *g, struct plan *out)
 {
 	for (size_t j = 0; j < g->n_nodes; j++)
@@ -145,6 +156,7 @@ plan_create(const struct graph *g, size_t B_max, struct plan *out)
 	for (size_t i = 0; i < g->n_nodes; i++)
 		spans_of_node(g, g->node[i], B_max, &span[i * PLAN_N_KINDS]);
 	plan_place(span, g->n_nodes * PLAN_N_KINDS, out);
+	plan_kept(g, B_max, out);
 	plan_first(g, out);
 out:
 	free(span);

@@ -4,7 +4,9 @@
  *
  * Time runs 0..n-1 through the forward and n..2n-1 through the backward pass.
  * Two buffers share memory only when they never live at the same time; largest
- * first, each at the lowest free place.
+ * first, each at the lowest free place.  Gradients that are read after the pass
+ * (op keeps_gradient) are not in that block: their offsets count from the start
+ * of another one, of kept_floats, that outlives the pass.
  */
 #ifndef GRAPH_PLAN_H
 #define GRAPH_PLAN_H
@@ -16,7 +18,7 @@ enum plan_kind { PLAN_VALUE, PLAN_GRADIENT, PLAN_SAVED, PLAN_SCRATCH, PLAN_N_KIN
 struct plan {
 	size_t (*offset)[PLAN_N_KINDS];   /* [n_nodes] in floats                      */
 	unsigned char (*first)[NODE_MAX_INPUTS];   /* [n_nodes] first to add          */
-	size_t floats;
+	size_t floats, kept_floats;
 };
 
 enum rs_status plan_create(const struct graph *g, size_t B_max, struct plan *out);

@@ -15,12 +15,14 @@
 #define LINE          64
 #define PREDICT_CHUNK 512      /* rows                                            */
 
-/* Row gradients are borrowed until commit, so every slot of a worker has its exec. */
+/* One exec, whose activations stay in the cache; row gradients are borrowed until
+ * commit, so there is one block of them a slot. */
 struct worker {
 	_Alignas(LINE) struct slot_view view;
 	size_t  slot_begin, slot_end;
-	size_t  n_execs, B_max;
-	struct exec **exec;            /* [n_execs], at least one                     */
+	size_t  n_rows, B_max;
+	struct exec *exec;
+	struct row_grads **rows;       /* [n_rows] by slot, none when not training    */
 };
 
 struct stepper {
@@ -40,7 +42,8 @@ static void fail_note(struct stepper *s, enum rs_status status);
 static enum rs_status fail_check(struct stepper *s);
 static float loss_scale(const struct batch *batch);
 static void sum_rows(struct slot_sum *sum, const struct feed *feed, const float *logit, int is_mse);
-static void find_culprit(struct stepper *s, size_t worker, struct step_result *out);
+static void find_culprit(struct stepper *s, size_t worker, const struct batch *batch,
+	struct step_result *out);
 static enum rs_status apply(struct stepper *s, size_t worker, const struct slot_sum *total,
 	double rate, double rate_factor);
 
@@ -51,7 +54,7 @@ slot_run(struct stepper *s, struct worker *w, size_t slot, const struct batch *b
 {
 	struct model *m = s->model;
 	struct slot_view *v = &w->view;
-	struct exec *e = w->exec[slot - w->slot_begin];
+	struct exec *e = w->exec;
 	const size_t begin = model_slot_begin(batch->B, s->n_slots, slot);
 	const size_t end = model_slot_begin(batch->B, s->n_slots, slot + 1);
 	const float *logit;
@@ -61,6 +64,7 @@ slot_run(struct stepper *s, struct worker *w, size_t slot, const struct batch *b
 		return RS_OK;
 	}
 	slot_view_set(v, batch, begin, end);
+	exec_set_rows(e, w->rows[slot - w->slot_begin]);
 	RS_TRY(slot_view_pull(v, slot, 1));                                  /* rows          */
 	logit = exec_forward(e, m->param, &v->feed, 1);                      /* graph forward */
 	if (logit == NULL)
@@ -101,7 +105,7 @@ step_run(struct stepper *s, size_t worker, const struct batch *batch, double rat
 		.rows = total->rows,
 		.skipped = total->bad };
 	if (total->bad)
-		find_culprit(s, worker, out);
+		find_culprit(s, worker, batch, out);
 	status = apply(s, worker, total, rate, rate_factor);                 /* optimizers */
 	fail_note(s, status);
 	RS_TRY(r->ops->barrier(r, worker));
@@ -185,18 +189,48 @@ fail_check(struct stepper *s)
 	    ? rs_failure_put(&s->failure) : RS_OK;
 }
 
+/* The first operator of a slot that is not finite; nothing was applied, so the
+ * forward pass gives again what it gave. */
+static const char *
+slot_culprit(struct stepper *s, struct worker *w, size_t slot, const struct batch *batch)
+{
+	const size_t begin = model_slot_begin(batch->B, s->n_slots, slot);
+	const size_t end = model_slot_begin(batch->B, s->n_slots, slot + 1);
+
+	if (begin == end)
+		return NULL;
+	slot_view_set(&w->view, batch, begin, end);
+	exec_set_rows(w->exec, NULL);
+	if (slot_view_pull(&w->view, slot, 0) != RS_OK
+	    || exec_forward(w->exec, s->model->param, &w->view.feed, 1) == NULL)
+		return NULL;
+	return exec_culprit(w->exec);
+}
+
 /* Every worker looks through its slots; the lowest slot's answer is the answer. */
 static void
-find_culprit(struct stepper *s, size_t worker, struct step_result *out)
+find_culprit(struct stepper *s, size_t worker, const struct batch *batch, struct step_result *out)
 {
 	struct worker *w = &s->worker[worker];
 
 	for (size_t slot = w->slot_begin; slot < w->slot_end; slot++)
-		s->culprit[slot] = exec_culprit(w->exec[slot - w->slot_begin]);
+		s->culprit[slot] = slot_culprit(s, w, slot, batch);
 	(void)s->reducer->ops->barrier(s->reducer, worker);
 	for (size_t slot = s->n_slots; slot-- > 0;)
 		if (s->culprit[slot] != NULL)
 			out->culprit = s->culprit[slot];
+}
+
+static void
+worker_release(struct worker *w)
+{
+	exec_destroy(w->exec);
+	w->exec = NULL;
+	for (size_t i = 0; w->rows != NULL && i < w->n_rows; i++) {
+		row_grads_destroy(w->rows[i]);
+		w->rows[i] = NULL;
+	}
+	w->B_max = 0;
 }
 
 static enum rs_status
@@ -204,12 +238,10 @@ worker_reserve(struct stepper *s, struct worker *w, size_t B_max)
 {
 	if (B_max <= w->B_max)
 		return RS_OK;
-	for (size_t i = 0; i < w->n_execs; i++) {
-		exec_destroy(w->exec[i]);
-		w->exec[i] = NULL;
-	}
-	for (size_t i = 0; i < w->n_execs; i++)
-		RS_TRY(exec_create(s->model->graph, B_max, &w->exec[i]));
+	worker_release(w);
+	RS_TRY(exec_create(s->model->graph, B_max, &w->exec));
+	for (size_t i = 0; i < w->n_rows; i++)
+		RS_TRY(row_grads_create(s->model->graph, B_max, &w->rows[i]));
 	w->B_max = B_max;
 	return RS_OK;
 }
@@ -232,8 +264,9 @@ predict_chunk(struct stepper *s, struct worker *w, const struct batch *batch, si
 	const float *z;
 
 	slot_view_set(&w->view, batch, begin, end);
+	exec_set_rows(w->exec, NULL);
 	RS_TRY(slot_view_pull(&w->view, 0, 0));
-	z = exec_forward(w->exec[0], s->model->param, &w->view.feed, 0);
+	z = exec_forward(w->exec, s->model->param, &w->view.feed, 0);
 	if (z == NULL)
 		return rs_failure()->status;
 	memcpy(logit + begin, z, (end - begin) * sizeof(*z));
@@ -272,10 +305,8 @@ worker_init(struct stepper *s, size_t i)
 
 	w->slot_begin = s->n_slots * i / s->n_workers;
 	w->slot_end = s->n_slots * (i + 1) / s->n_workers;
-	w->n_execs = s->model->slot_m != NULL ? w->slot_end - w->slot_begin : 0;
-	if (w->n_execs == 0)
-		w->n_execs = 1;
-	RS_TRY(memory_alloc(w->n_execs, sizeof(struct exec *), &w->exec));
+	w->n_rows = s->model->slot_m != NULL ? w->slot_end - w->slot_begin : 0;
+	RS_TRY(memory_alloc(w->n_rows + 1, sizeof(*w->rows), &w->rows));
 	RS_TRY(slot_view_init(&w->view, s->model));
 	return worker_reserve(s, w, rows > PREDICT_CHUNK ? rows : PREDICT_CHUNK);
 }
@@ -321,10 +352,9 @@ stepper_free(struct stepper *s)
 	if (s == NULL)
 		return;
 	for (size_t i = 0; s->worker != NULL && i < s->n_workers; i++) {
-		for (size_t k = 0; k < s->worker[i].n_execs; k++)
-			exec_destroy(s->worker[i].exec[k]);
+		worker_release(&s->worker[i]);
 		slot_view_free(&s->worker[i].view);
-		free(s->worker[i].exec);
+		free(s->worker[i].rows);
 	}
 	dense_free(&s->dense);
 	if (s->reducer != NULL)

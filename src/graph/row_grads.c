@@ -1,0 +1,80 @@
+/* Gradients of embedding occurrences, kept until the lookup has taken them. */
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "graph/node.h"
+#include "graph/plan.h"
+
+static enum rs_status
+rows_allocate(const struct graph *g, size_t B_max, struct row_grads *rows)
+{
+	struct plan plan;
+
+	RS_TRY(plan_create(g, B_max, &plan));
+	rows->block_bytes = plan.kept_floats * sizeof(*rows->block);
+	plan_free(&plan);
+	RS_TRY(large_alloc(rows->block_bytes, &rows->block));
+	RS_TRY(memory_alloc(g->n_inputs + 1, sizeof(*rows->input), &rows->input));
+	for (rows->n_inputs = 0; rows->n_inputs < g->n_inputs; rows->n_inputs++) {
+		struct exec_input *in = &rows->input[rows->n_inputs];
+		RS_TRY(memory_alloc(B_max, sizeof(*in->fixed), &in->fixed));
+	}
+	return RS_OK;
+}
+
+enum rs_status
+row_grads_create(const struct graph *g, size_t B_max, struct row_grads **out)
+{
+	struct row_grads *rows;
+	enum rs_status status;
+
+	RS_TRY(memory_alloc(1, sizeof(*rows), &rows));
+	status = rows_allocate(g, B_max, rows);
+	if (status != RS_OK) {
+		row_grads_destroy(rows);
+		return status;
+	}
+	*out = rows;
+	return RS_OK;
+}
+
+void
+row_grads_destroy(struct row_grads *rows)
+{
+	if (rows == NULL)
+		return;
+	for (size_t i = 0; i < rows->n_inputs; i++) {
+		free(rows->input[i].fixed);
+		free(rows->input[i].grad);
+		free(rows->input[i].scale);
+		free(rows->input[i].buffer);
+	}
+	free(rows->input);
+	large_free(rows->block, rows->block_bytes);
+	free(rows);
+}
+
+/* Room for n occurrences; grows by doubling, so a step seldom allocates. */
+enum rs_status
+row_grads_reserve(struct row_grads *rows, size_t input, size_t n, size_t dim, int buffered)
+{
+	struct exec_input *in = &rows->input[input];
+	size_t capacity = in->capacity == 0 ? 256 : in->capacity;
+
+	if (n <= in->capacity)
+		return RS_OK;
+	while (capacity < n)
+		capacity *= 2;
+	free(in->grad);
+	free(in->scale);
+	free(in->buffer);
+	in->capacity = 0;
+	in->grad = NULL;
+	in->scale = in->buffer = NULL;
+	RS_TRY(memory_alloc(capacity, sizeof(*in->grad), &in->grad));
+	RS_TRY(memory_alloc(capacity, sizeof(*in->scale), &in->scale));
+	if (buffered)
+		RS_TRY(memory_alloc(capacity, dim * sizeof(*in->buffer), &in->buffer));
+	in->capacity = capacity;
+	return RS_OK;
+}
