@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "embed/merge.h"
@@ -38,6 +39,7 @@ struct local {
 	_Alignas(LINE) atomic_size_t next_item;
 	_Alignas(LINE) atomic_size_t n_left;   /* threads that are done with the commit */
 	int for_training;
+	int warned;                        /* of state that a saved model lacks, once  */
 };
 
 static struct local *
@@ -180,7 +182,16 @@ local_save(struct lookup *base, size_t table, struct file_writer *w)
 static enum rs_status
 local_load(struct lookup *base, size_t table, const char *const *path, size_t n_paths)
 {
-	return table_file_read(&local_of(base)->table[table], path, n_paths);
+	struct local *l = local_of(base);
+	struct table *t = &l->table[table];
+
+	t->state_anew = 0;
+	RS_TRY(table_file_read(t, path, n_paths));
+	if (t->state_anew && !l->warned)
+		log_warn("the model saved has no %s state for table '%s': it starts anew, there and "
+			"in other tables without", t->optimizer->name, t->settings.name);
+	l->warned |= t->state_anew;
+	return RS_OK;
 }
 
 static void

@@ -27,6 +27,7 @@ struct table {
 	float    *block;           /* [rows, stride] borrowed                        */
 	size_t    block_bytes;
 	uint64_t *touched;         /* [(rows + 63) / 64]                             */
+	int       state_anew;      /* a file read had no state of this optimizer     */
 };
 
 /* Sizes and settings; the caller then sets block to block_bytes bytes, and calls

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "base/memory.h"
 
 #define ALIGN       64
@@ -150,9 +149,7 @@ read_rows(struct table *t, const struct table_file_header *h, const char *data)
 		if (touched[i / 8] >> (i % 8) & 1)
 			table_touch(t, id);
 	}
-	if (!same && t->n_slot > 0)
-		log_warn("table '%s': no %s state in the file, it starts anew", t->settings.name,
-		    t->optimizer->name);
+	t->state_anew |= !same && t->n_slot > 0;
 }
 
 static enum rs_status

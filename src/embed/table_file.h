@@ -36,7 +36,7 @@ struct table_file_header {
 
 enum rs_status table_file_write(const struct table *t, struct file_writer *w);
 /* Files without slots, or of another optimizer, leave the slots at their initial
- * values and warn.  RS_EDATA: not such a file, another table, rows missing. */
+ * values and set state_anew.  RS_EDATA: not such a file, another table, rows missing. */
 enum rs_status table_file_read(struct table *t, const char *const *path, size_t n_paths);
 /* Checks a mapped file; the header is valid as long as the map. */
 enum rs_status table_file_check(const struct file_map *m, const char *path,

@@ -33,8 +33,6 @@ struct reducer_ops {
 		struct reducer *r, size_t worker, size_t slot, struct slot_sum *sum);
 	enum rs_status (*finish)(struct reducer *r, size_t worker, const struct slot_sum **total);
 	enum rs_status (*barrier)(struct reducer *r, size_t worker);
-	/* First failure of any worker of the step, RS_OK if none; called after a
-	 * barrier so that all workers agree. */
 	void (*close)(struct reducer *r);
 };
 

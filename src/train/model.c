@@ -66,7 +66,7 @@ vector_optimizer(const struct field_settings *f, const struct embedding_settings
 
 	o.kind = f->optimizer;
 	o.l2 = f->l2;
-	o.scheduled = o.scheduled && f->learning_rate == o.learning_rate;
+	o.scheduled = f->scheduled;
 	o.learning_rate = f->learning_rate;
 	return o;
 }

@@ -15,14 +15,21 @@
 #define LINE          64
 #define PREDICT_CHUNK 512      /* rows                                            */
 
-/* One exec, whose activations stay in the cache; row gradients are borrowed until
- * commit, so there is one block of them a slot. */
+/* One exec, whose activations stay in the cache.  `left` is begin << 32 | end of the
+ * worker's slots that nobody has taken: it takes from the front, others, when they
+ * have none of their own, from the back. */
 struct worker {
 	_Alignas(LINE) struct slot_view view;
-	size_t  slot_begin, slot_end;
-	size_t  n_rows, B_max;
+	size_t  slot_begin, slot_end, B_max;
 	struct exec *exec;
-	struct row_grads **rows;       /* [n_rows] by slot, none when not training    */
+	_Alignas(LINE) atomic_uint_fast64_t left;
+};
+
+/* Row gradients are borrowed until commit, so every slot has a block of them. */
+struct slot {
+	struct row_grads *rows;        /* made by the first worker that runs the slot */
+	size_t  B_max;
+	const char *culprit;           /* operator that went non-finite               */
 };
 
 struct stepper {
@@ -31,11 +38,14 @@ struct stepper {
 	struct reducer *reducer;
 	struct dense dense;
 	struct worker *worker;         /* [n_workers]                                 */
-	const char **culprit;          /* [n_slots] node that went non-finite         */
+	struct slot *slot;             /* [n_slots]                                   */
 	atomic_int failed;             /* 1 while one writes failure, then 2          */
 	struct rs_failure failure;
 };
 
+static size_t slot_take(struct stepper *s, size_t worker);
+static void slots_give(struct worker *w);
+static enum rs_status slot_reserve(struct stepper *s, struct slot *slot, size_t B_max);
 static enum rs_status worker_prepare(
 	struct stepper *s, struct worker *w, const struct batch *batch);
 static void fail_note(struct stepper *s, enum rs_status status);
@@ -64,7 +74,8 @@ slot_run(struct stepper *s, struct worker *w, size_t slot, const struct batch *b
 		return RS_OK;
 	}
 	slot_view_set(v, batch, begin, end);
-	exec_set_rows(e, w->rows[slot - w->slot_begin]);
+	RS_TRY(slot_reserve(s, &s->slot[slot], w->B_max));
+	exec_set_rows(e, s->slot[slot].rows);
 	RS_TRY(slot_view_pull(v, slot, 1));                                  /* rows          */
 	logit = exec_forward(e, m->param, &v->feed, 1);                      /* graph forward */
 	if (logit == NULL)
@@ -87,7 +98,7 @@ step_run(struct stepper *s, size_t worker, const struct batch *batch, double rat
 
 	w->view.feed.loss_scale = loss_scale(batch);
 	w->view.feed.step = s->model->step + 1;
-	for (size_t slot = w->slot_begin; slot < w->slot_end; slot++) {
+	for (size_t slot; (slot = slot_take(s, worker)) < s->n_slots;) {
 		struct slot_sum *sum = r->ops->acquire(r, worker);
 
 		if (status == RS_OK)
@@ -96,6 +107,7 @@ step_run(struct stepper *s, size_t worker, const struct batch *batch, double rat
 		RS_TRY(r->ops->contribute(r, worker, slot, sum));
 	}
 	RS_TRY(r->ops->finish(r, worker, &total));                           /* dense gradients */
+	slots_give(w);
 	RS_TRY(fail_check(s));
 
 	*out = (struct step_result){ .loss = total->loss,
@@ -110,6 +122,34 @@ step_run(struct stepper *s, size_t worker, const struct batch *batch, double rat
 	fail_note(s, status);
 	RS_TRY(r->ops->barrier(r, worker));
 	return fail_check(s);
+}
+
+/* A slot for the worker, n_slots when none is left.  Who runs a slot changes no bit;
+ * so a worker whose core is wanted elsewhere does not hold up the others. */
+static size_t
+slot_take(struct stepper *s, size_t worker)
+{
+	for (size_t k = 0; k < s->n_workers; k++) {
+		struct worker *w = &s->worker[(worker + k) % s->n_workers];
+		uint_fast64_t left = atomic_load_explicit(&w->left, memory_order_acquire);
+
+		while (left >> 32 < (left & UINT32_MAX)) {
+			const uint_fast64_t rest = k == 0 ? left + ((uint64_t)1 << 32) : left - 1;
+
+			if (atomic_compare_exchange_weak_explicit(&w->left, &left, rest,
+			    memory_order_acq_rel, memory_order_acquire))
+				return (size_t)(k == 0 ? left >> 32 : rest & UINT32_MAX);
+		}
+	}
+	return s->n_slots;
+}
+
+/* The slots of the next step; between two barriers in which nobody takes any. */
+static void
+slots_give(struct worker *w)
+{
+	atomic_store_explicit(&w->left, (uint64_t)w->slot_begin << 32 | w->slot_end,
+	    memory_order_release);
 }
 
 /* The optimizers: dense by ranges, rows through the lookup; nothing when the
@@ -214,23 +254,24 @@ find_culprit(struct stepper *s, size_t worker, const struct batch *batch, struct
 	struct worker *w = &s->worker[worker];
 
 	for (size_t slot = w->slot_begin; slot < w->slot_end; slot++)
-		s->culprit[slot] = slot_culprit(s, w, slot, batch);
+		s->slot[slot].culprit = slot_culprit(s, w, slot, batch);
 	(void)s->reducer->ops->barrier(s->reducer, worker);
 	for (size_t slot = s->n_slots; slot-- > 0;)
-		if (s->culprit[slot] != NULL)
-			out->culprit = s->culprit[slot];
+		if (s->slot[slot].culprit != NULL)
+			out->culprit = s->slot[slot].culprit;
 }
 
-static void
-worker_release(struct worker *w)
+static enum rs_status
+slot_reserve(struct stepper *s, struct slot *slot, size_t B_max)
 {
-	exec_destroy(w->exec);
-	w->exec = NULL;
-	for (size_t i = 0; w->rows != NULL && i < w->n_rows; i++) {
-		row_grads_destroy(w->rows[i]);
-		w->rows[i] = NULL;
-	}
-	w->B_max = 0;
+	if (slot->B_max == B_max)
+		return RS_OK;
+	row_grads_destroy(slot->rows);
+	slot->rows = NULL;
+	slot->B_max = 0;
+	RS_TRY(row_grads_create(s->model->graph, B_max, &slot->rows));
+	slot->B_max = B_max;
+	return RS_OK;
 }
 
 static enum rs_status
@@ -238,10 +279,10 @@ worker_reserve(struct stepper *s, struct worker *w, size_t B_max)
 {
 	if (B_max <= w->B_max)
 		return RS_OK;
-	worker_release(w);
+	exec_destroy(w->exec);
+	w->exec = NULL;
+	w->B_max = 0;
 	RS_TRY(exec_create(s->model->graph, B_max, &w->exec));
-	for (size_t i = 0; i < w->n_rows; i++)
-		RS_TRY(row_grads_create(s->model->graph, B_max, &w->rows[i]));
 	w->B_max = B_max;
 	return RS_OK;
 }
@@ -305,8 +346,7 @@ worker_init(struct stepper *s, size_t i)
 
 	w->slot_begin = s->n_slots * i / s->n_workers;
 	w->slot_end = s->n_slots * (i + 1) / s->n_workers;
-	w->n_rows = s->model->slot_m != NULL ? w->slot_end - w->slot_begin : 0;
-	RS_TRY(memory_alloc(w->n_rows + 1, sizeof(*w->rows), &w->rows));
+	slots_give(w);
 	RS_TRY(slot_view_init(&w->view, s->model));
 	return worker_reserve(s, w, rows > PREDICT_CHUNK ? rows : PREDICT_CHUNK);
 }
@@ -317,7 +357,7 @@ stepper_init(struct stepper *s)
 	const char *why;
 
 	RS_TRY(memory_alloc(s->n_workers, sizeof(*s->worker), &s->worker));
-	RS_TRY(memory_alloc(s->n_slots, sizeof(char *), &s->culprit));
+	RS_TRY(memory_alloc(s->n_slots, sizeof(*s->slot), &s->slot));
 	RS_TRY(reducer_shm_open(s->model->kernel, s->n_workers, s->n_slots, s->model->P,
 	    thread_auto_count(&why), &s->reducer));
 	RS_TRY(dense_init(&s->dense, s->model, s->n_workers));
@@ -352,14 +392,15 @@ stepper_free(struct stepper *s)
 	if (s == NULL)
 		return;
 	for (size_t i = 0; s->worker != NULL && i < s->n_workers; i++) {
-		worker_release(&s->worker[i]);
+		exec_destroy(s->worker[i].exec);
 		slot_view_free(&s->worker[i].view);
-		free(s->worker[i].rows);
 	}
+	for (size_t i = 0; s->slot != NULL && i < s->n_slots; i++)
+		row_grads_destroy(s->slot[i].rows);
 	dense_free(&s->dense);
 	if (s->reducer != NULL)
 		s->reducer->ops->close(s->reducer);
-	free(s->culprit);
+	free(s->slot);
 	free(s->worker);
 	free(s);
 }
