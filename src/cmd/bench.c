@@ -416,7 +416,7 @@ static const struct command_option bench_option[] = {
 const struct command command_bench = {
 	.name = "bench",
 	.synopsis = "[SPEC] [--rows N] [--seconds S]",
-	.text = "Measure training speed next to the limits of this machine",
+	.text = "Measure training speed next to the limits of this machine.",
 	.option = bench_option,
 	.run = bench_run,
 };

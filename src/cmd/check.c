@@ -81,9 +81,8 @@ data_rows(const struct arguments *a, uint64_t *out)
 static enum rs_status
 end_with_problems(const char *path, enum rs_status status, size_t errors, size_t warnings)
 {
-	return rs_fail_at(status, path, 0, 0, "%zu error%s, %zu warning%s", errors, errors == 1 ?
-		"" : "s",
-		warnings, warnings == 1 ? "" : "s");
+	return rs_fail_at(status, path, 0, 0, "%zu error%s, %zu warning%s", errors,
+		errors == 1 ? "" : "s", warnings, warnings == 1 ? "" : "s");
 }
 
 static enum rs_status
@@ -109,6 +108,22 @@ check_spec(const struct arguments *a, struct spec *spec, const char *path, uint6
 }
 
 static enum rs_status
+check_positionals(const struct arguments *a)
+{
+	const char *more = a->n_positional > 1 ? a->positional[1] : NULL;
+	const char *rows = argument(a, "--data");
+
+	if (more == NULL)
+		return RS_OK;
+	rs_fail(RS_EUSAGE, "one spec is wanted, '%s' is one too many", more);
+	if (rows == NULL || *rows != '\0')
+		return RS_EUSAGE;
+	if (strspn(more, "0123456789") != strlen(more))
+		more = a->positional[0];
+	return rs_hint("the number belongs to the option: --data=%s", more);
+}
+
+static enum rs_status
 run_check(const struct arguments *a)
 {
 	const char *path = "";
@@ -118,14 +133,11 @@ run_check(const struct arguments *a)
 	enum rs_status status;
 
 	RS_TRY(data_rows(a, &rows));
+	RS_TRY(check_positionals(a));
 	status = command_spec_read(a, NULL, 0, &spec, &used, &path);
 	if (spec == NULL)
 		return status;
-	if (a->n_positional > used)
-		status = rs_fail(RS_EUSAGE, "one spec is wanted, '%s' is one too many",
-			a->positional[used]);
-	else
-		status = check_spec(a, spec, path, rows);
+	status = check_spec(a, spec, path, rows);
 	spec_free(spec);
 	return status;
 }
@@ -133,8 +145,8 @@ run_check(const struct arguments *a)
 static const struct command_option check_option[] = {
 	{ .name = "--show-origin", .text = "Print every value with the place it comes from." },
 	{ .name = "--data", .argument = "[N|all]",
-	  .text = "Read N rows of the training data (by default 10000) and print what is in each "
-	  "field." },
+	  .text = "Read N rows of the training data (by default 10000) and print what is in "
+		"each field." },
 	{ .name = "--strict", .text = "Exit with 1 when there are warnings." },
 	{ .name = NULL },
 };

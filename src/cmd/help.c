@@ -13,6 +13,7 @@
 #include "cmd/arguments.h"
 #include "config.h"
 #include "spec/option.h"
+#include "src/cmd/commit.h"
 
 enum { TEXT_COLUMN = 28, LINE_COLUMNS = 79 };
 
@@ -25,15 +26,26 @@ help_version(void)
 	blas[strcspn(blas, "\n")] = '\0';
 	for (size_t n = strlen(blas); n > 0 && blas[n - 1] == ' '; n--)
 		blas[n - 1] = '\0';
-	return output_printf("recsys-train %s  features: openblas zlib sqlite%s; sqlite %s; zlib "
-		"%s; %s\n",
-		PACKAGE_VERSION,
+	return output_printf("recsys-train %s (%s)  features: openblas zlib sqlite%s; sqlite %s; "
+		"zlib %s; %s\n",
+		PACKAGE_VERSION, COMMIT,
 #ifdef HAVE_X86_LEVELS
 		" avx2 avx512",
 #else
 		"",
 #endif
 		sqlite3_libversion(), zlibVersion(), blas);
+}
+
+/* Length of the first word; what is in brackets is one. */
+static size_t
+word_length(const char *text)
+{
+	size_t n = 0, depth = 0;
+
+	for (; text[n] != '\0' && (text[n] != ' ' || depth > 0); n++)
+		depth += (text[n] == '[') - (size_t)(text[n] == ']' && depth > 0);
+	return n;
 }
 
 /* Words of text from column `column` on, folded; the cursor is at `at` now. */
@@ -47,7 +59,7 @@ print_folded(const char *text, size_t at, size_t column)
 	RS_TRY(output_printf("%*s", (int)(column - at), ""));
 	at = column;
 	while (*text != '\0') {
-		const size_t n = strcspn(text, " ");
+		const size_t n = word_length(text);
 
 		if (at > column && at + 1 + n > LINE_COLUMNS) {
 			RS_TRY(output_printf("\n%*s", (int)column, ""));
@@ -60,27 +72,36 @@ print_folded(const char *text, size_t at, size_t column)
 	return output_printf("\n");
 }
 
+/* "-o, --set SECTION.KEY=VALUE", "--data[=N|all]" */
+static size_t
+option_usage(const struct command_option *o, char out[120])
+{
+	const char letter[] = { '-', o->letter, ',', ' ', '\0' };
+	const char *argument = o->argument != NULL ? o->argument : "", *before = "";
+
+	if (argument[0] == '[') {
+		before = "[=";
+		argument++;
+	} else if (argument[0] != '\0') {
+		before = " ";
+	}
+	return (size_t)snprintf(out, 120, "  %s%s%s%s", o->letter != 0 ? letter : "    ", o->name,
+		before, argument);
+}
+
 static enum rs_status
 print_option(const struct command_option *o)
 {
-	char left[120], text[600];
-	const int optional = o->argument != NULL && o->argument[0] == '[';
-	const char letter[] = { '-', o->letter, ',', ' ', '\0' };
 	const int words = (int)strlen(o->text) - (o->text[strlen(o->text) - 1] == '.');
-	int n;
+	const int lower = o->text[0] >= 'a' && o->text[0] <= 'z' && o->text[1] != ':';
+	char left[120], text[600];
+	const size_t n = option_usage(o, left);
 
-	if (optional)
-		n = snprintf(left, sizeof(left), "  %s%s[=%s", o->letter != 0 ? letter : "    ",
-			o->name,
-			o->argument + 1);
-	else
-		n = snprintf(left, sizeof(left), "  %s%s%s%s", o->letter != 0 ? letter : "    ",
-			o->name,
-			o->argument != NULL ? " " : "", o->argument != NULL ? o->argument : "");
 	snprintf(text, sizeof(text), o->dflt != NULL ? "%.*s [%s]%s" : "%.*s%.0s%s", words, o->text,
 		o->dflt != NULL ? o->dflt : "", o->repeats ? " (repeatable)" : "");
+	text[0] = (char)(text[0] - (lower ? 'a' - 'A' : 0));
 	RS_TRY(output_printf("%s", left));
-	return print_folded(text, (size_t)n, TEXT_COLUMN);
+	return print_folded(text, n, TEXT_COLUMN);
 }
 
 static enum rs_status
@@ -99,6 +120,16 @@ print_options(const struct command_option *option)
 }
 
 static enum rs_status
+print_usage(const struct command *command)
+{
+	const size_t n = strlen("usage: recsys-train ") + strlen(command->name);
+
+	RS_TRY(output_printf("usage: recsys-train %s", command->name));
+	RS_TRY(print_folded(command->synopsis, n, n + 1));
+	return output_printf("\n");
+}
+
+static enum rs_status
 print_commands(void)
 {
 	for (size_t i = 0; command_table[i] != NULL; i++) {
@@ -114,8 +145,7 @@ enum rs_status
 help_print(const struct arguments *a, const struct command *command)
 {
 	if (command != NULL) {
-		RS_TRY(output_printf("usage: recsys-train %s %s\n\n", command->name,
-			command->synopsis));
+		RS_TRY(print_usage(command));
 		RS_TRY(print_folded(command->text, 0, 0));
 		if (command->alias != NULL)
 			RS_TRY(output_printf("Another name of it is '%s'.\n", command->alias));

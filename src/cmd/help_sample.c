@@ -33,15 +33,16 @@ print_key(const struct option_row *row)
 	if (row->dflt != NULL)
 		return output_printf("#%s = %s\n", row->key, row->dflt);
 	if (row->inherits != NULL)
-		return output_printf("#%s =          (that of %s)\n", row->key, row->inherits);
-	return output_printf("#%s = %s\n", row->key, row->example != NULL ? row->example : "");
+		return output_printf("# by default that of %s\n#%s =\n", row->inherits, row->key);
+	return output_printf("# for example\n#%s = %s\n", row->key,
+		row->example != NULL ? row->example : "");
 }
 
 enum rs_status
 help_sample(void)
 {
-	RS_TRY(output_printf("# Every key of a spec; those behind # have the value they have "
-		"anyway.\n"));
+	RS_TRY(output_printf("# Every key of a spec.  Behind # stands the default, or an example "
+		"where there is none.\n"));
 	for (const struct option_section *s = option_section; s->name != NULL; s++) {
 		RS_TRY(output_printf("\n# %s\n[%s%s]\n", s->text, s->name, strcmp(s->name,
 			"field") == 0 ? " C1" : ""));

@@ -321,7 +321,7 @@ static const struct command_option inspect_option[] = {
 
 const struct command command_inspect = {
 	.name = "inspect",
-	.synopsis = "MODEL [--spec | --tables | --params | --dump FORMAT | --diff MODEL2] "
+	.synopsis = "MODEL [--spec|--tables|--params] [--dump FORMAT] [--diff MODEL2] "
 		"[--field F]",
 	.text = "Show what is in a model.",
 	.option = inspect_option,

@@ -135,7 +135,8 @@ print_exit_error(const struct rs_failure *f, int code)
 static int
 json_wanted(const struct arguments *a)
 {
-	for (int i = 1; i < a->argc; i++)            /* also when parsing stopped early */
+	/* Also when parsing stopped early. */
+	for (int i = 1; i < a->argc && strcmp(a->argv[i], "--") != 0; i++)
 		if (strcmp(a->argv[i], "--json") == 0)
 			return 1;
 	return 0;

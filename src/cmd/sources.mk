@@ -24,3 +24,11 @@ librs_a_SOURCES += src/cmd/synth.c src/cmd/synth.h src/cmd/synth_criteo.c src/cm
 librs_a_SOURCES += src/cmd/eval.c src/cmd/eval_groups.c src/cmd/eval_groups.h
 librs_a_SOURCES += src/cmd/predict.c src/cmd/scorer.c src/cmd/scorer.h
 librs_a_SOURCES += src/cmd/bench.c src/cmd/bench_data.c src/cmd/bench_data.h src/cmd/bench_limit.c src/cmd/bench_limit.h
+
+# The commit that --version names: of the checkout, or 'release' outside of one.
+CLEANFILES += src/cmd/commit.h
+EXTRA_DIST += src/cmd/commit.sh
+.PHONY: look-at-commit
+src/cmd/commit.h: look-at-commit
+	$(AM_V_at)$(MKDIR_P) src/cmd && sh $(srcdir)/src/cmd/commit.sh $(srcdir) $@
+src/cmd/help.$(OBJEXT): src/cmd/commit.h
