@@ -55,7 +55,7 @@ print_json(const struct spec *spec, const char *path, size_t errors, size_t warn
 	json_close(&j);
 	status = output_printf("%s\n", json_text(&j));
 	json_free(&j);
-	return status;
+	return status == RS_OK ? output_flush() : status;    /* also when the spec has errors */
 }
 
 /* Rows that --data asks for; 0: none, UINT64_MAX: all. */
@@ -86,7 +86,7 @@ end_with_problems(const char *path, enum rs_status status, size_t errors, size_t
 }
 
 static enum rs_status
-check_spec(const struct arguments *a, struct spec *spec, const char *path, uint64_t rows)
+check_spec(const struct arguments *a, const struct spec *spec, const char *path, uint64_t rows)
 {
 	size_t errors, warnings;
 

@@ -29,6 +29,7 @@ struct field_report {
 };
 
 struct report {
+	struct settings settings;       /* its fields are a copy of ours                */
 	struct schema schema;
 	struct field_report *field;     /* [n_fields]                                   */
 	uint64_t rows;
@@ -37,29 +38,30 @@ struct report {
 	struct parser_tally tally;
 };
 
-/* Buckets so many that different ids stay different; numbers untransformed. */
+#define BUCKETS_ALL ((int64_t)1 << 40)
+
+/* Settings of the report: buckets so many that different ids stay different, numbers
+ * untransformed. */
 static enum rs_status
-show_values_as_they_are(struct spec *spec, struct report *r)
+show_values_as_they_are(const struct settings *s, struct report *r)
 {
-	const struct settings *s = spec_settings(spec);
+	struct field_settings *copy;
 
 	RS_TRY(memory_alloc(s->n_fields, sizeof(*r->field), &r->field));
+	RS_TRY(memory_alloc(s->n_fields, sizeof(*copy), &copy));
+	r->settings = *s;
+	r->settings.field = copy;
+	memcpy(r->settings.field, s->field, s->n_fields * sizeof(*s->field));
 	for (size_t i = 0; i < s->n_fields; i++) {
-		r->field[i].transform = s->field[i].transform;
-		r->field[i].buckets = s->field[i].buckets;
+		struct field_settings *f = &r->settings.field[i];
+
+		r->field[i].transform = f->transform;
+		r->field[i].buckets = f->buckets;
 		r->field[i].min = INFINITY;
 		r->field[i].max = -INFINITY;
-	}
-	for (size_t i = 0; i < s->n_fields; i++) {
-		char section[160];
-
-		snprintf(section, sizeof(section), "field %s", s->field[i].name);
-		if (s->field[i].boundaries.n > 0)
-			RS_TRY(spec_set(spec, section, "boundaries", ""));
-		if (s->field[i].transform != TRANSFORM_NONE)
-			RS_TRY(spec_set(spec, section, "transform", "none"));
-		if (s->field[i].type != FIELD_NUMERIC && *s->field[i].share == '\0')
-			RS_TRY(spec_set(spec, section, "buckets", "1024G"));
+		f->boundaries.n = 0;
+		f->transform = TRANSFORM_NONE;
+		f->buckets = BUCKETS_ALL;
 	}
 	return RS_OK;
 }
@@ -259,14 +261,14 @@ print_json(struct report *r)
 }
 
 enum rs_status
-check_data_report(struct spec *spec, uint64_t rows, int json)
+check_data_report(const struct spec *spec, uint64_t rows, int json)
 {
 	struct report r = { .label_min = INFINITY, .label_max = -INFINITY };
 	const struct settings *s = spec_settings(spec);
-	enum rs_status status = show_values_as_they_are(spec, &r);
+	enum rs_status status = show_values_as_they_are(s, &r);
 
 	if (status == RS_OK)
-		status = schema_build(s, &r.schema);
+		status = schema_build(&r.settings, &r.schema);
 	if (status == RS_OK)
 		status = read_rows(&r, rows);
 	for (size_t i = 0; status == RS_OK && i < s->n_fields; i++)
@@ -276,6 +278,7 @@ check_data_report(struct spec *spec, uint64_t rows, int json)
 	for (size_t i = 0; r.field != NULL && i < s->n_fields; i++)
 		distinct_free(&r.field[i].distinct);
 	schema_free(&r.schema);
+	free(r.settings.field);
 	free(r.field);
 	return status;
 }

@@ -7,8 +7,8 @@
 #include "base/status.h"
 #include "spec/spec.h"
 
-/* Reads at most `rows` rows and prints a table, or a JSON line.  Changes the spec:
- * transforms and buckets, so that values are seen as they are. */
-enum rs_status check_data_report(struct spec *spec, uint64_t rows, int json);
+/* Reads at most `rows` rows and prints a table, or a JSON line, of the values before
+ * transforms and buckets. */
+enum rs_status check_data_report(const struct spec *spec, uint64_t rows, int json);
 
 #endif

@@ -1,0 +1,146 @@
+#!/bin/sh
+# check: every problem at once with its place, origins, the report of the data.
+set -u
+. "$SRCDIR/tests/cli/train_data.sh"
+T=$RECSYS_TRAIN
+make_rows 300 1 >train.tsv
+make_spec s.ini
+expect 0 "$T" check s.ini
+prints 's.ini: OK'
+expect 0 "$T" configtest s.ini
+
+# Every error, in the order of the file, none on stdout.
+cat >bad.ini <<'END'
+[model]
+type = deepfn
+[data]
+train = train.tsv
+label = 1
+[field a]
+column = 2
+dim = 16x
+[trian]
+x = 1
+[train]
+lerning_rate = 0.1
+  epochs = two
+END
+expect 78 "$T" check bad.ini
+[ ! -s out ] || exit 1
+cat >want <<'END'
+recsys-train: bad.ini:8:7: error: [field a] dim = '16x': not a whole number
+recsys-train: bad.ini:9:1: error: [trian]: unknown section
+recsys-train: hint: did you mean 'train'?
+recsys-train: bad.ini:12:1: error: [train] lerning_rate: unknown key
+recsys-train: hint: did you mean 'learning_rate'?
+recsys-train: bad.ini:13:12: error: [train] epochs = 'two': not a whole number
+recsys-train: bad.ini:2:8: error: [model] type = 'deepfn': there is no such model
+recsys-train: hint: did you mean 'deepfm'?
+recsys-train: bad.ini: error: 5 errors, 0 warnings
+END
+same want err 'the errors are others'
+expect 78 "$T" check bad.ini --json
+grep -q '"ok":false,"errors":5,"warnings":0,"problems":\[{"severity":"error","file":"bad.ini","line":8,"column":7,' out || { cat out err; exit 1; }
+
+# Warnings are errors only when --strict says so.
+sed 's/^column = 4/&\nfold_case = yes/' s.ini >warn.ini
+expect 0 "$T" check warn.ini
+says 'warn.ini:'
+expect 1 "$T" check warn.ini --strict
+expect 0 "$T" check s.ini --strict
+
+# Layers and -o: the later wins, and the listing says who gave a value.
+printf '[train]\nepochs = 5\nseed = 8\n' >layer.ini
+expect 0 "$T" check s.ini --layer layer.ini -o train.seed=9 -o 'field user.buckets=10k' --show-origin
+grep -q '^layer\.ini:2  *train\.epochs  *= 5$' out || { cat out; exit 1; }
+grep -q '^command line  *train\.seed  *= 9$' out || exit 1
+grep -q '^command line .*user.*buckets.*= 10' out || { cat out; exit 1; }
+grep -q '^default ' out || exit 1
+expect 78 "$T" check s.ini -o 'field usr.buckets=10k'
+says "hint: did you mean 'user'?"
+expect 66 "$T" check s.ini --layer none.ini
+
+# A range makes fields; two that share a table may both name its size.
+cat >range.ini <<'END'
+[model]
+type = fm
+[data]
+train = train.tsv
+label = 1
+[field C1..C2]
+column = 2..3
+buckets = 100
+[field C3]
+column = 2
+share = C1
+buckets = 100
+END
+expect 0 "$T" check range.ini --data
+grep -Eq '^C3 +300 ' out || { cat out; exit 1; }
+expect 0 "$T" check range.ini -o 'field C1..C3.buckets=10k'
+
+# The data: a table, or one line of JSON; bad rows have the exit code of train.
+expect 0 "$T" check s.ini --data=all
+grep -Eq '^user +300 +0\.0% +[0-9]+ ' out || { cat out; exit 1; }
+grep -Eq '^label +300 .* 0: [0-9.]+%  1: [0-9.]+%$' out || exit 1
+expect 0 "$T" check s.ini --data=50 --json
+prints '"message_type":"data","rows":50,'
+expect 64 "$T" check s.ini --data=-1
+echo 'x	u1	i1	0.5' >>train.tsv
+expect 65 "$T" check s.ini --data
+says 'train.tsv:301:1: '
+rm train.tsv
+expect 0 "$T" check s.ini
+expect 66 "$T" check s.ini --data
+
+# Includes: found from the file that includes, no cycle, not too deep, not too large.
+mkdir d
+echo 'include = d/part.ini' >top.ini
+cat s.ini >>top.ini
+echo 'include = more.ini' >d/part.ini
+printf '[train]\nkeep = 7\n' >d/more.ini
+expect 0 "$T" check top.ini --show-origin
+grep -q 'd/more\.ini:2  *train\.keep  *= 7$' out || { cat out; exit 1; }
+echo 'include = two.ini' >one.ini
+echo 'include = one.ini' >two.ini
+expect 78 "$T" check one.ini
+says "two.ini:1:1: error: include = 'one.ini' includes itself"
+i=0
+while [ $i -lt 20 ]; do
+	echo "include = i$((i + 1)).ini" >i$i.ini
+	i=$((i + 1))
+done
+expect 78 "$T" check i0.ini
+says 'files include one another'
+head -c 17000000 /dev/zero | tr '\0' '#' >big.ini
+expect 65 "$T" check big.ini
+says "'big.ini' has more than 16777216 bytes"
+
+# Bytes changed and cut at random: an answer, never a crash.
+seed=1
+while [ $seed -le 60 ]; do
+	awk -v seed=$seed 'BEGIN { srand(seed); junk = "=[]\"\\#;.,+- 09azZ\t\001" }
+	{
+		line = $0
+		while (rand() < 0.15) {
+			at = int(rand() * (length(line) + 1))
+			line = substr(line, 1, at) substr(junk, int(rand() * length(junk)) + 1, 1) \
+				substr(line, at + 1 + (rand() < 0.7))
+		}
+		if (rand() < 0.03)
+			line = substr(line, 1, rand() * length(line))
+		if (rand() < 0.03)
+			sub(/[0-9]+$/, "99999999999999999999", line)
+		print line
+		if (rand() < 0.01)
+			exit
+	}' s.ini >mutant.ini
+	status=0
+	"$T" check mutant.ini >out 2>err || status=$?
+	case $status in
+	0 | 78) ;;
+	*) echo "seed $seed: exit $status"; cat mutant.ini err; exit 1 ;;
+	esac
+	seed=$((seed + 1))
+done
+exit 0
