@@ -300,6 +300,45 @@ run_batches(struct training *t, enum ending *ending)
 
 /* --- the end of the run ---------------------------------------------------------- */
 
+static enum rs_status
+copy_ledger(struct training *t)
+{
+	const size_t n = loader_n_files(t->loader);
+	struct loader_file *file;
+
+	RS_TRY(memory_alloc(n > 0 ? n : 1, sizeof *file, &file));
+	t->summary->file = file;
+	for (size_t i = 0; i < n; i++) {
+		char *path;
+
+		file[i] = *loader_file(t->loader, i);
+		RS_TRY(memory_strdup(file[i].path, &path));
+		file[i].path = path;
+		t->summary->n_files = i + 1;
+	}
+	return RS_OK;
+}
+
+/* The loader parses ahead for the schema of the model, so it ends before the
+ * model does; the summary keeps its counts. */
+static enum rs_status
+close_loader(struct training *t)
+{
+	struct train_summary *const out = t->summary;
+	struct parser_tally tally;
+
+	if (t->loader == NULL)
+		return RS_OK;
+	loader_tally(t->loader, &tally);
+	out->rows_read = tally.read;
+	out->rows_skipped += tally.skipped;
+	out->rows_zero_weight = tally.zero_weight;
+	const enum rs_status status = copy_ledger(t);
+	loader_close(t->loader);
+	t->loader = NULL;
+	return status;
+}
+
 /* The weights of the best epoch come back, with their optimizer state. */
 static enum rs_status
 restore_best(struct training *t)
@@ -308,6 +347,7 @@ restore_best(struct training *t)
 
 	workers_free(t->workers);
 	t->workers = NULL;
+	RS_TRY(close_loader(t));
 	model_free(t->m);
 	t->m = NULL;
 	t->settings = NULL;
@@ -450,41 +490,15 @@ set_up(struct training *t, struct spec *spec)
 }
 
 static enum rs_status
-copy_ledger(struct training *t)
-{
-	const size_t n = loader_n_files(t->loader);
-	struct loader_file *file;
-
-	RS_TRY(memory_alloc(n > 0 ? n : 1, sizeof *file, &file));
-	t->summary->file = file;
-	for (size_t i = 0; i < n; i++) {
-		char *path;
-
-		file[i] = *loader_file(t->loader, i);
-		RS_TRY(memory_strdup(file[i].path, &path));
-		file[i].path = path;
-		t->summary->n_files = i + 1;
-	}
-	return RS_OK;
-}
-
-static enum rs_status
 fill_summary(struct training *t)
 {
 	struct train_summary *const out = t->summary;
-	struct parser_tally tally;
 
-	if (t->loader == NULL)
-		return RS_OK;
-	loader_tally(t->loader, &tally);
-	out->rows_read = tally.read;
-	out->rows_skipped += tally.skipped;
-	out->rows_zero_weight = tally.zero_weight;
 	out->best_epoch = t->progress.best_epoch;
 	out->step = t->m != NULL ? t->m->step : t->progress.step;
 	out->skipped_steps = t->m != NULL ? t->m->skipped_steps : t->progress.skipped_steps;
 	out->loss = report_run_loss(&t->report);
-	return copy_ledger(t);
+	return close_loader(t);
 }
 
 static void

@@ -31,8 +31,14 @@ make_rows 20000 3 >big.tsv
 expect 0 "$T" train s.ini -f whole -d big.tsv --epochs 6
 for signal in INT TERM; do
 	"$T" train s.ini -f "part$signal" -d big.tsv --epochs 6 2>err & pid=$!
-	sleep 0.15
-	kill -$signal $pid
+	# The lock is taken after the signals are caught.
+	tries=0
+	while [ ! -e "part$signal/LOCK" ] && [ $tries -lt 500 ]; do
+		sleep 0.02
+		tries=$((tries + 1))
+	done
+	sleep 0.05
+	kill -$signal $pid 2>/dev/null
 	code=0; wait $pid || code=$?
 	case $signal:$code in
 	INT:130|TERM:143)
