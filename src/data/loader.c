@@ -309,6 +309,7 @@ loader_open(const struct loader_options *options, struct loader **out)
 		loader_close(l);
 		return rs_failure()->status;
 	}
+	l->position.identity = l->index.identity;       /* also before the first batch */
 	*out = l;
 	return RS_OK;
 }

@@ -98,7 +98,8 @@ inputs_prepare(struct exec *e, const struct feed *feed)
 		const int simple = offset == NULL && weight == NULL;
 		if (simple && !e->g->buffered[i])
 			continue;
-		RS_TRY(row_grads_reserve(e->rows, i, op_n_ids(feed, i), in->dim, e->g->buffered[i]));
+		RS_TRY(row_grads_reserve(
+			e->rows, i, op_n_ids(feed, i), in->dim, e->g->buffered[i]));
 		if (!simple)
 			e->g->kernel->bag_scale(
 				feed->B, offset, weight, in->combiner, e->rows->input[i].scale);

@@ -79,6 +79,30 @@ resuming_is_exact_with_rows_left_out(void **state)
 	bed_free(&bed);
 }
 
+/* A run that a signal stops at once saves the position of a loader that gave nothing. */
+static void
+position_before_the_first_batch_can_be_resumed(void **state)
+{
+	static struct trace    whole, rest;
+	struct loader_position start;
+	struct bed             bed;
+
+	(void)state;
+	bed_write_three();
+	bed_make(&bed, "*.tsv", "");
+	for (int shuffle = 0; shuffle < 2; shuffle++) {
+		bed.options.shuffle = shuffle;
+		bed_run(&bed, &whole);
+		bed_open(&bed);
+		loader_position(bed.loader, &start);
+		bed_open(&bed);
+		assert_int_equal(loader_resume(bed.loader, &start), RS_OK);
+		bed_take(bed.loader, &rest, MAX_BATCHES);
+		bed_assert_same(&whole, 0, &rest);
+	}
+	bed_free(&bed);
+}
+
 static void
 command_is_resumed_by_skipping_what_was_read(void **state)
 {
@@ -131,6 +155,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(resuming_goes_on_with_the_same_batches),
 		cmocka_unit_test(resuming_is_exact_with_rows_left_out),
+		cmocka_unit_test(position_before_the_first_batch_can_be_resumed),
 		cmocka_unit_test(command_is_resumed_by_skipping_what_was_read),
 		cmocka_unit_test(changed_file_is_refused_by_name),
 	};
