@@ -188,8 +188,10 @@ local_load(struct lookup *base, size_t table, const char *const *path, size_t n_
 	t->state_anew = 0;
 	RS_TRY(table_file_read(t, path, n_paths));
 	if (t->state_anew && !l->warned)
-		log_warn("the model saved has no %s state for table '%s': it starts anew, there and "
-			"in other tables without", t->optimizer->name, t->settings.name);
+		log_warn(
+			"the model saved has no %s state for table '%s': it starts anew, there and "
+			"in other tables without",
+			t->optimizer->name, t->settings.name);
 	l->warned |= t->state_anew;
 	return RS_OK;
 }
