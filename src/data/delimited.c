@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "data/fast_cell.h"
 #include "data/parser_private.h"
 
 /* "a ""b""" -> a "b"; the text outlives the row's other cells in p->cell. */
@@ -102,12 +103,16 @@ delimited_row(struct parser *p, const struct parser_layout *layout, const char *
 		const size_t from = c == 0 ? begin : end[c - 1] + 1;
 		const size_t to = end[c] - (size_t)(c == last && carriage && end[c] > from);
 		struct cell cell = { text + from, to - from };
+		const int quoted = p->quoted && cell.n > 0 && cell.text[0] == '"';
 
+		if (column->role == ROLE_FIELD && !quoted &&
+		    fast_cell(&p->feature[column->field], cell, p->limit, batch))
+			continue;
 		/* An id stays in the text of the span, where parser_ids() points. */
-		if (p->quoted && cell.n > 1 && cell.text[0] == '"' && column->role == ROLE_ID)
+		if (quoted && cell.n > 1 && column->role == ROLE_ID)
 			cell = (struct cell){ cell.text + 1,
 				cell.n - 1 - (cell.text[cell.n - 1] == '"') };
-		else if (p->quoted && cell.n > 0 && cell.text[0] == '"')
+		else if (quoted)
 			RS_TRY(cell_unquote(p, &cell, error));
 		RS_TRY(cell_use(p, column, cell, batch, row, error));
 	}

@@ -31,6 +31,22 @@ feature_log1p_table(float table[FEATURE_LOG1P])
 		table[i] = (float)log1p((double)i);
 }
 
+static enum feature_path
+feature_path(const struct feature *feature)
+{
+	const struct field_settings *const s = feature->field->settings;
+
+	if (!feature->only_empty)
+		return FEATURE_GENERAL;
+	if (s->type == FIELD_CATEGORICAL && feature->field->single)
+		return s->id_type == ID_TEXT && !s->fold_case ? FEATURE_ID : FEATURE_GENERAL;
+	if (s->type != FIELD_NUMERIC || s->missing_value != 0)
+		return FEATURE_GENERAL;
+	if (s->transform == TRANSFORM_LOG1P)
+		return FEATURE_LOG1P_NUMBER;
+	return s->transform == TRANSFORM_NONE ? FEATURE_PLAIN_NUMBER : FEATURE_GENERAL;
+}
+
 void
 feature_init(struct feature *feature, const struct schema *schema, size_t field, const float *log1p)
 {
@@ -41,6 +57,8 @@ feature_init(struct feature *feature, const struct schema *schema, size_t field,
 	*feature = (struct feature){ .field = f, .missing = missing, .log1p = log1p };
 	feature->only_empty = missing->n == 1 && missing->item[0][0] == '\0';
 	feature->buckets = id_divisor_make(f->is_dense ? 1 : schema->table[f->table].buckets);
+	feature->index = f->index;
+	feature->path = feature_path(feature);
 }
 
 int
@@ -335,6 +353,12 @@ feature_cell(const struct feature *feature, struct cell cell, struct batch *batc
 		break;
 	}
 	return missing ? RS_OK : feature_list(feature, cell, batch, scratch, error);
+}
+
+int
+feature_needs_close(const struct feature *feature)
+{
+	return !feature->field->is_dense && !feature->field->single;
 }
 
 enum rs_status

@@ -30,7 +30,12 @@ struct cell_error {
 	char hint[200];            /* "" none                                        */
 };
 
+/* FEATURE_GENERAL: feature_cell(); the others may take the way of fast_cell.h. */
+enum feature_path { FEATURE_GENERAL, FEATURE_ID, FEATURE_PLAIN_NUMBER, FEATURE_LOG1P_NUMBER };
+
 struct feature {
+	enum feature_path path;
+	size_t index;              /* of its column                                  */
 	const struct schema_field *field;
 	struct id_divisor buckets;
 	const struct text_list *missing;
@@ -55,6 +60,8 @@ enum rs_status feature_item(const struct feature *feature, struct cell id, float
 /* A number into a dense column (libffm). */
 void feature_number(const struct feature *feature, double value, struct batch *batch);
 
+/* Features of rows that come as cells: those of single cells need no closing. */
+int feature_needs_close(const struct feature *feature);
 enum rs_status feature_close(const struct feature *feature, size_t n, struct batch *batch);
 void feature_undo(const struct schema *schema, struct batch *batch);
 

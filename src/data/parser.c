@@ -86,6 +86,10 @@ parser_prepare(struct parser *p)
 	RS_TRY(memory_alloc(schema->n_fields + 1, sizeof *p->feature, &p->feature));
 	for (size_t i = 0; i < schema->n_fields; i++)
 		feature_init(&p->feature[i], schema, i, p->log1p);
+	RS_TRY(memory_alloc(schema->n_fields + 1, sizeof *p->closing, &p->closing));
+	for (size_t i = 0; i < schema->n_fields; i++)
+		if (p->sparse || feature_needs_close(&p->feature[i]))
+			p->closing[p->n_closing++] = p->feature[i];
 	return number_field_init(p);
 }
 
@@ -113,6 +117,7 @@ parser_close(struct parser *p)
 	if (p == NULL)
 		return;
 	free(p->feature);
+	free(p->closing);
 	free(p->log1p);
 	free(p->index.at);
 	buffer_free(&p->scratch);
@@ -347,7 +352,7 @@ row_take(struct parser *p, const struct place *at, size_t first_cell, size_t n_c
 		feature_undo(p->schema, batch);
 		tally->zero_weight++;
 	} else if (status == RS_OK) {
-		RS_TRY(feature_close(p->feature, p->schema->n_fields, batch));
+		RS_TRY(feature_close(p->closing, p->n_closing, batch));
 		batch->label[B] = row.label;
 		batch->weight[B] = p->purpose == PARSE_PREDICT ? 1 : row.weight;
 		batch->B++;
@@ -389,6 +394,7 @@ parser_parse(struct parser *p, const struct parser_span *span, struct batch *bat
 	size_t first = 0;
 
 	p->n_ids = 0;
+	p->limit = span->text + span->n;
 	p->ids = (struct parser_ids){ span->text, p->id_begin, p->id_end, 0 };
 	RS_TRY(span_index_make(&p->index, span->text, span->n, p->quoted, p->separator));
 	while (first < p->index.n) {

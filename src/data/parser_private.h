@@ -43,6 +43,9 @@ struct parser {
 	char   separator;
 	size_t max_line;
 	struct feature *feature;   /* [n_fields]                                     */
+	struct feature *closing;   /* [n_closing] features whose rows need closing   */
+	size_t n_closing;
+	const char *limit;         /* end of the span being parsed                   */
 	float  *log1p;             /* [FEATURE_LOG1P]                                */
 	double label_value[2];     /* as numbers, NaN when they are words            */
 	struct span_index index;
