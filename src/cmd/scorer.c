@@ -197,7 +197,7 @@ open_file(struct scorer *s)
 	RS_TRY(source_open(name, &s->source));
 	RS_TRY(fill(s, PIECE));
 	if (s->text.n > 0)
-		RS_TRY(parser_layout_make(&s->schema, s->options.purpose, name, s->text.data,
+		RS_TRY(parser_layout_make(&s->schema, s->options.purpose, source_name(s->source), s->text.data,
 			s->text.n,
 			&s->layout, &skip, &lines));
 	s->begin = skip;

@@ -1,6 +1,7 @@
 /*
  * Rows of cells between separators.
  */
+#include <float.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,6 +48,9 @@ weight_read(struct cell cell, float *weight, struct cell_error *error)
 			rs_escape(shown, cell.text, cell.n));
 	if (value < 0)
 		return cell_error_set(error, cell.text, "weight '%s' is negative",
+			rs_escape(shown, cell.text, cell.n));
+	if (value > FLT_MAX)
+		return cell_error_set(error, cell.text, "weight '%s' is too large",
 			rs_escape(shown, cell.text, cell.n));
 	*weight = (float)value;
 	return RS_OK;

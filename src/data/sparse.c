@@ -168,6 +168,7 @@ sparse_row(struct parser *p, const struct parser_layout *layout, const char *beg
 	const int ffm = p->schema->settings->data.format == FORMAT_LIBFFM;
 	const char *at = begin;
 	struct token t = { begin, begin };
+	uint64_t group;
 
 	if (p->schema->settings->data.format == FORMAT_LIBSVM) {
 		const char *const comment = memchr(begin, '#', (size_t)(end - begin));
@@ -183,8 +184,11 @@ sparse_row(struct parser *p, const struct parser_layout *layout, const char *beg
 	for (size_t n = 0; token_next(&at, end, &t); n++) {
 		if (n == 0 && !layout->has_label && token_colon(&t) == NULL)
 			return token_error(&t, error, "a label, but row 1 of the file has none");
-		if (t.end - t.begin > 4 && memcmp(t.begin, "qid:", 4) == 0)
+		if (t.end - t.begin >= 4 && memcmp(t.begin, "qid:", 4) == 0) {
+			if (!number_u64(t.begin + 4, (size_t)(t.end - t.begin) - 4, &group))
+				return token_error(&t, error, "a qid is a whole number");
 			continue;
+		}
 		RS_TRY(ffm ? ffm_item(p, &t, batch, error) : index_item(p, &t, batch, error));
 	}
 	return RS_OK;

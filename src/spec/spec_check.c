@@ -7,6 +7,7 @@
 #include "spec/spec_private.h"
 
 #define NONE SPEC_NO_FIELD
+#define FFM_FIELD_MAX (1 << 20)
 
 static int
 is_number(const char *text)
@@ -125,6 +126,8 @@ check_format(struct spec *spec)
 		column_separator(d) == '"')
 		RS_TRY(error_at(spec, "data", "separator", "set quote = no",
 			"the separator is the quote"));
+	if (column_separator(d) == '\n' || column_separator(d) == '\r')
+		RS_TRY(error_at(spec, "data", "separator", NULL, "a line end cannot be it"));
 	return check_named_columns(spec);
 }
 
@@ -233,6 +236,27 @@ check_separators(struct spec *spec, size_t field)
 	return RS_OK;
 }
 
+/* libffm: the column is the number before the first ':' of the field's features. */
+static enum rs_status
+check_ffm_column(struct spec *spec, size_t field)
+{
+	const struct settings *s = &spec->settings;
+	int64_t number, other;
+
+	if (!number_i64(s->field[field].column, strlen(s->field[field].column), &number) ||
+	    number < 0 || number > FFM_FIELD_MAX)
+		return field_problem(spec, 1, field, "column",
+			"'%s': libffm fields are numbers from 0 to %d", s->field[field].column,
+			FFM_FIELD_MAX);
+	for (size_t i = 0; i < field; i++)
+		if (number_i64(s->field[i].column, strlen(s->field[i].column), &other) &&
+		    other == number)
+			return field_problem(spec, 1, field, "column",
+				"'%s' is the column of '%s', too", s->field[field].column,
+				s->field[i].name);
+	return RS_OK;
+}
+
 static enum rs_status
 check_column(struct spec *spec, size_t field)
 {
@@ -240,6 +264,8 @@ check_column(struct spec *spec, size_t field)
 	const struct data_settings *d = &spec->settings.data;
 	int64_t number;
 
+	if (d->format == FORMAT_LIBFFM)
+		return check_ffm_column(spec, field);
 	if (!is_delimited(d))
 		return RS_OK;
 	if (number_i64(f->column, strlen(f->column), &number) && number < 1)
