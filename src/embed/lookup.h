@@ -19,7 +19,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "kernel/kernel_table.h"
-#include "spec/settings.h"
+#include "data/schema.h"
 
 /* A table as the lookup knows it; made by train/ from schema and graph. */
 struct lookup_table {

@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 #include "kernel/kernel_table.h"
-#include "spec/settings.h"
+#include "data/schema.h"
 
 typedef void row_kernel(float *w, float *slot, const float *g, const struct row_args *a);
 
