@@ -14,7 +14,7 @@ quiet_make() {
 quiet_make install
 find "$work" -type f | sed 's,.*/,,' | sort >"$work.list"
 code=0
-for name in recsys-train $(cd "$SRCDIR" && ls man configs |
+for name in recsys-train _recsys-train recsys-train.fish $(cd "$SRCDIR" && ls man configs |
 	grep -E '\.([157]|ini)$'); do
 	if ! grep -qxF "$name" "$work.list"; then
 		echo "'$name' is not installed"
