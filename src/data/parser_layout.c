@@ -378,7 +378,9 @@ layout_trailing(
 	return status;
 }
 
-/* libsvm and its kin: without a label the first token of row 1 has a ':'. */
+/* libsvm and its kin: the first token of row 1 is a label, LABEL:WEIGHT or, for
+ * predict, a feature.  INDEX:VALUE looks like LABEL:WEIGHT, so predict takes it for
+ * the feature; a feature of libffm has one ':' more. */
 static void
 layout_sparse(
 	const struct layout_maker *m, const char *text, size_t n, struct parser_layout *layout)
@@ -392,7 +394,9 @@ layout_sparse(
 	}
 	for (; i < n && text[i] != ' ' && text[i] != '\t' && text[i] != '\n'; i++)
 		colons += text[i] == ':';
-	layout->has_label = m->purpose != PARSE_PREDICT || colons == 0;
+	layout->has_label = m->purpose != PARSE_PREDICT || colons == 0 ||
+		(colons == 1 && m->schema->settings->data.format == FORMAT_LIBFFM);
+	layout->label_weight = layout->has_label && colons == 1;
 }
 
 static enum rs_status

@@ -25,6 +25,7 @@ struct parser_layout {
 	struct layout_column *column;  /* [n] ascending                              */
 	size_t n;
 	int    has_label;
+	int    label_weight;       /* sparse format: labels are LABEL:WEIGHT         */
 	int    trailing;           /* every row ends in one separator more           */
 	int    skips_bom;
 };

@@ -131,25 +131,47 @@ ffm_item(struct parser *p, const struct token *t, struct batch *batch, struct ce
 		value, batch, &p->scratch, error);
 }
 
+/* Row 1 says whether labels have weights; a row of the other kind has no label. */
 static enum rs_status
-sparse_label(struct parser *p, const struct token *t, struct row *row, struct cell_error *error)
+sparse_weight(const struct token *t, const struct parser_layout *layout, struct row *row,
+	struct cell_error *error)
+{
+	const char *const colon = token_colon(t);
+
+	if (colon != NULL && memchr(colon + 1, ':', (size_t)(t->end - colon - 1)) != NULL)
+		return token_error(t, error, "wanted a label; only predict takes rows without one");
+	if (colon == NULL && layout->label_weight)
+		return token_error(
+			t, error, "wanted LABEL:WEIGHT as in row 1 of the file");
+	if (colon != NULL && !layout->label_weight)
+		return token_error(t, error,
+			"no label, but row 1 of the file has one, and without a weight");
+	if (colon == NULL)
+		return RS_OK;
+	RS_TRY(value_read(t, colon + 1, &row->weight, error));
+	return row->weight < 0 ? token_error(t, error, "the weight is negative") : RS_OK;
+}
+
+static enum rs_status
+sparse_label(struct parser *p, const struct parser_layout *layout, const struct token *t,
+	struct row *row, struct cell_error *error)
 {
 	const char *const colon = token_colon(t);
 	const struct cell cell = { t->begin,
 		(size_t)((colon != NULL ? colon : t->end) - t->begin) };
+	const size_t sign = cell.n > 1 && cell.text[0] == '+';
+	double value;
 
-	if (colon != NULL && p->purpose == PARSE_PREDICT)
-		return token_error(t, error, "no label, but row 1 of the file has one");
-	if (colon != NULL && memchr(colon + 1, ':', (size_t)(t->end - colon - 1)) != NULL)
-		return token_error(t, error, "wanted a label; only predict takes rows without one");
-	if (colon != NULL) {
-		RS_TRY(value_read(t, colon + 1, &row->weight, error));
-		if (row->weight < 0)
-			return token_error(t, error, "the weight is negative");
-	}
-	if (p->purpose == PARSE_PREDICT || label_read(p, cell, &row->label))
+	RS_TRY(sparse_weight(t, layout, row, error));
+	if (label_read(p, cell, &row->label))
 		return RS_OK;
-	return label_error(p, cell, error);
+	if (p->purpose != PARSE_PREDICT)
+		return label_error(p, cell, error);
+	/* Predict has no use for the label, but a row begins with a number. */
+	row->label = 0;
+	if (number_double(cell.text + sign, cell.n - sign, &value))
+		return RS_OK;
+	return token_error(t, error, "the label is not a number");
 }
 
 static void
@@ -179,7 +201,7 @@ sparse_row(struct parser *p, const struct parser_layout *layout, const char *beg
 	if (layout->has_label) {
 		if (!token_next(&at, end, &t))
 			return cell_error_set(error, begin, "the label is missing");
-		RS_TRY(sparse_label(p, &t, row, error));
+		RS_TRY(sparse_label(p, layout, &t, row, error));
 	}
 	for (size_t n = 0; token_next(&at, end, &t); n++) {
 		if (n == 0 && !layout->has_label && token_colon(&t) == NULL)

@@ -234,16 +234,17 @@ value infinite|svm|te|65|@:4:7: error: '2:inf': the value|1 1:1 2:inf\n
 value above float|svm|te|65|@:4:7: error: '2:1e99': the value|1 1:1 2:1e99\n
 libsvm label word|svm|cte|65|@:4:1: error: label 'yes'|yes 1:1\n
 libsvm label 2|svm|cte|65|@:4:1: error: label '2'|2 1:1\n
-libsvm without label in predict|svm|p|65|@:4:1: error|1:1 2:1\n
 libsvm with label in a file without|svm|p|65|@:2:1: error: '1': a label|=1:1 2:1\n1 1:1\n
 libsvm weight word|svm|te|65|@:4:1: error: '1:x'|1:x 1:1\n
-libsvm weight negative|svm|te|65|@:4:1: error: '1:-2': the weight is negative|1:-2 1:1\n
-libsvm weight empty|svm|te|65|@:4:1: error: '1:': a value is missing|1: 1:1\n
+libsvm weight negative|svm|te|65|@:2:1: error: '1:-2': the weight is negative|=1:1 1:1\n1:-2 1:1\n
+libsvm weight empty|svm|te|65|@:1:1: error: '1:': a value is missing|=1: 1:1\n
 libsvm qid word|svm|te|65|@:4:3: error: 'qid:x': |1 qid:x 1:1\n
 libsvm qid empty|svm|te|65|@:4:3: error: 'qid:': |1 qid: 1:1\n
 libsvm qid|svm|tep|0||1 qid:7 1:1\n
 libsvm comment|svm|tep|0||1 1:1 # 2:x :\n# all\n
-libsvm junk|svm|cte|65|@:4:1: error|\001\377\002\n
+libsvm row without a label|svm|ctep|65|@:4:1: error: '1:1': no label|1:1 2:1\n
+libsvm row without a weight|svm|cte|65|@:2:1: error: '1': wanted LABEL:WEIGHT|=1:1 1:1\n1 2:1\n
+libsvm junk|svm|ctep|65|@:4:1: error|\001\377\002\n
 libfm index negative|fm|ctep|65|@:4:3: error: '-1:1': the index|1 -1:1\n
 libfm index of 20 digits|fm|ctep|65|@:4:3: error|1 99999999999999999999:1\n
 libfm value|fm|te|65|@:4:3: error: '1:1e': the value|1 1:1e\n

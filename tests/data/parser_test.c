@@ -215,7 +215,7 @@ ids_of_quoted_cells_lie_in_the_text(void **state)
 static void
 libsvm_takes_spaces_comments_weights_and_groups(void **state)
 {
-	static const char text[] = "# head\n+1:0.5 qid:3  7:2 \t007:1 # tail\n0 \n";
+	static const char text[] = "# head\n+1:0.5 qid:3  7:2 \t007:1 # tail\n0:1 \n";
 	struct bed bed;
 
 	(void)state;
@@ -284,6 +284,9 @@ static const struct {
 	{ LIBSVM, TEXT("1 5:x\n"), "number" },
 	{ LIBSVM, TEXT("1 5\n"), "INDEX:VALUE" },
 	{ LIBSVM, TEXT("1:-1 5:1\n"), "negative" },
+	{ LIBSVM, TEXT("1 1:1\n1:1 2:1\n"), "no label" },
+	{ LIBSVM, TEXT("1:1 1:1\n1 2:1\n"), "LABEL:WEIGHT" },
+	{ LIBFFM, TEXT("1 1:a:1\n1:1 1:a:1\n"), "no label" },
 	{ LIBFFM, TEXT("1:2:1 2:1:1\n"), "label" },
 	{ LIBFFM, TEXT("1 9:1:1\n"), "field" },
 	{ LIBFFM, TEXT("1 1:a:1 1:b:1\n"), "second" },
@@ -312,6 +315,32 @@ malformed_rows_are_refused_with_a_place(void **state)
 			print_error("case %zu: %s: %s\n", i, rs_failure()->where, all);
 		assert_non_null(strstr(all, bad[i].wanted));
 		assert_memory_equal(rs_failure()->where, "t:", 2);
+		bed_close(&bed);
+	}
+}
+
+static void
+predict_wants_a_number_where_a_label_is(void **state)
+{
+	static const struct { const char *spec, *text; enum rs_status status; } row[] = {
+		{ LIBSVM, "7 1:1\n+1 2:1\n", RS_OK },
+		{ LIBSVM, "1:1 2:1\n2:1\n", RS_OK },
+		{ LIBFFM, "1:0.5 1:a:1\n", RS_OK },
+		{ LIBFFM, "1:a:1\n", RS_OK },
+		{ LIBSVM, "\001\377\002\n", RS_EDATA },
+		{ LIBSVM, "inf 1:1\n", RS_EDATA },
+		{ LIBSVM, "1 1:1\n1:1 2:1\n", RS_EDATA },
+		{ LIBSVM, "1:1 2:1\n1 1:1\n", RS_EDATA },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		struct bed bed;
+
+		bed_open(&bed, row[i].spec);
+		assert_int_equal(
+			bed_parse(&bed, PARSE_PREDICT, row[i].text, strlen(row[i].text)),
+			row[i].status);
 		bed_close(&bed);
 	}
 }
@@ -464,6 +493,7 @@ main(void)
 		cmocka_unit_test(libsvm_takes_spaces_comments_weights_and_groups),
 		cmocka_unit_test(libffm_features_go_to_their_fields),
 		cmocka_unit_test(malformed_rows_are_refused_with_a_place),
+		cmocka_unit_test(predict_wants_a_number_where_a_label_is),
 		cmocka_unit_test(rows_in_are_rows_out_and_bad_rows_whatever_the_text),
 		cmocka_unit_test(text_cut_at_any_row_end_gives_the_same_rows),
 	};
