@@ -275,6 +275,20 @@ name_missing(const struct layout_maker *m, const char *name)
 	return rs_hint("columns of a file without a header are named by number");
 }
 
+/* Column i of the header is named; is another one named so, too? */
+static enum rs_status
+name_is_single(const struct layout_maker *m, const char *name, size_t i)
+{
+	for (size_t k = i + 1; k < m->row.n; k++)
+		if (cell_equals(m->row.cell[k], name)) {
+			rs_fail_at(RS_EDATA, m->file, m->line, 1,
+				"the header names column '%s' twice, as columns %zu and %zu",
+				name, i + 1, k + 1);
+			return rs_hint("rename one, or name the column by its number");
+		}
+	return RS_OK;
+}
+
 /* Column of a reference, LAYOUT_NONE when it is the absent label. */
 static enum rs_status
 reference_find(
@@ -295,7 +309,7 @@ reference_find(
 	for (size_t i = 0; m->has_header && i < m->row.n; i++)
 		if (cell_equals(m->row.cell[i], reference)) {
 			*out = i;
-			return RS_OK;
+			return name_is_single(m, reference, i);
 		}
 	if (role == ROLE_LABEL && m->purpose == PARSE_PREDICT)
 		return RS_OK;

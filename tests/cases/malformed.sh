@@ -210,6 +210,7 @@ header without the label|csv|cte|65|@:1:1: error: 4 columns found, the spec name
 header of another separator|csv|ctep|65|did you mean data.separator = semicolon|=label;user;item;x;k\n1;u1;i1;0.5;7\n
 header absent|csv|ctep|65|@:1:1: error: the header has no column|=1,u1,i1,0.5,7\n
 header with a NUL|csv|ctep|65|@:1:1: error: the header has no column|=label,us\000er,item,x,k\n1,u1,i1,0.5,7\n
+header with a name twice|csv|ctep|65|@:1:1: error: the header names column 'user' twice, as columns 2 and 4|=label,user,item,user,x,k\n1,u1,i1,u,0.5,7\n
 header twice|csv|cte|65|@:5:1: error: label 'label'|label,user,item,x,k\n
 quote open to the end|csv|ctep|65|@:5:1: error: 2 columns found|1,"u1,i1,0.5,7\n
 quote open in the last line|csv|ctep|65|@:2:1: error: 2 columns found|=label,user,item,x,k\n1,"u1,i1,0.5,7

@@ -22,6 +22,7 @@
 	"[field n]\ncolumn = 2\ntype = numeric\n[field c]\ncolumn = 3\nbuckets = 1000\n"
 #define CSV HEAD "format = csv\nlabel = 1\n" \
 	"[field n]\ncolumn = 2\ntype = numeric\n[field c]\ncolumn = 3\nbuckets = 1000\n"
+#define NAMED HEAD "format = csv\nlabel = y\n[field c]\nbuckets = 1000\n"
 #define MULTI HEAD "label = 1\n" \
 	"[field m]\ncolumn = 2\ntype = multi\nbuckets = 1000\nmax_length = 3\n" \
 	"[field s]\ncolumn = 3\ntype = sequence\nbuckets = 1000\n"
@@ -272,6 +273,8 @@ static const struct {
 	{ PLAIN, TEXT("1,1,a\n"), "comma" },
 	{ PLAIN, TEXT("1 1 a\n"), "space" },
 	{ PLAIN, TEXT("\xff\xfe" "1\t1\ta\n"), "UTF-16" },
+	{ NAMED, TEXT("y,c,x,c\n1,a,b,c\n"), "'c' twice, as columns 2 and 4" },
+	{ NAMED, TEXT("y,c,y,x\n1,a,b,c\n"), "'y' twice, as columns 1 and 3" },
 	{ CSV, TEXT("1,1,\"a\n"), "clos" },
 	{ CSV, TEXT("1,1,\"a\"b\n"), "closing quote" },
 	{ PLAIN "id_type = int\n", TEXT("1\t1\t18446744073709551616\n"), "64-bit" },
