@@ -9,6 +9,8 @@
 #include "data/fast_cell.h"
 #include "data/parser_private.h"
 
+#define QUOTE_OPEN "the quoted cell that begins here has no end"
+
 /* "a ""b""" -> a "b"; the text outlives the row's other cells in p->cell. */
 static enum rs_status
 cell_unquote(struct parser *p, struct cell *cell, struct cell_error *error)
@@ -20,8 +22,7 @@ cell_unquote(struct parser *p, struct cell *cell, struct cell_error *error)
 		const char *const quote = memchr(at, '"', (size_t)(end - at));
 
 		if (quote == NULL)
-			return cell_error_set(
-				error, cell->text, "a quoted cell has no closing quote");
+			return cell_error_set(error, cell->text, QUOTE_OPEN);
 		RS_TRY(buffer_append(&p->cell, at, (size_t)(quote - at)));
 		if (quote + 1 == end)
 			break;
@@ -76,6 +77,19 @@ cell_use(struct parser *p, const struct layout_column *column, struct cell cell,
 	return RS_OK;
 }
 
+/* Does the quoted cell lack its closing quote?  Then it took the rest of the text. */
+static int
+cell_is_open(const char *at, const char *end)
+{
+	size_t quotes = 0;
+
+	if (at == end || *at != '"')
+		return 0;
+	for (; at < end; at++)
+		quotes += *at == '"';
+	return quotes % 2 == 1;
+}
+
 static enum rs_status
 count_error(const struct parser *p, const struct parser_layout *layout, const char *at,
 	size_t n_cells, struct cell_error *error)
@@ -98,6 +112,12 @@ delimited_row(struct parser *p, const struct parser_layout *layout, const char *
 	const size_t last = n_cells - 1;
 	const int carriage = end[last] > begin && text[end[last] - 1] == '\r';
 
+	if (n_cells != wanted && p->quoted) {
+		const char *const cell = text + (last == 0 ? begin : end[last - 1] + 1);
+
+		if (cell_is_open(cell, text + end[last]))
+			return cell_error_set(error, cell, QUOTE_OPEN);
+	}
 	if (n_cells != wanted)
 		return count_error(
 			p, layout, text + begin, n_cells - (size_t)layout->trailing, error);

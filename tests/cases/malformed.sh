@@ -212,10 +212,10 @@ header absent|csv|ctep|65|@:1:1: error: the header has no column|=1,u1,i1,0.5,7\
 header with a NUL|csv|ctep|65|@:1:1: error: the header has no column|=label,us\000er,item,x,k\n1,u1,i1,0.5,7\n
 header with a name twice|csv|ctep|65|@:1:1: error: the header names column 'user' twice, as columns 2 and 4|=label,user,item,user,x,k\n1,u1,i1,u,0.5,7\n
 header twice|csv|cte|65|@:5:1: error: label 'label'|label,user,item,x,k\n
-quote open to the end|csv|ctep|65|@:5:1: error: 2 columns found|1,"u1,i1,0.5,7\n
-quote open in the last line|csv|ctep|65|@:2:1: error: 2 columns found|=label,user,item,x,k\n1,"u1,i1,0.5,7
+quote open to the end|csv|ctep|65|@:5:3: error: the quoted cell that begins here has no end|1,"u1,i1,0.5,7\n
+quote open in the last line|csv|ctep|65|@:2:3: error: the quoted cell that begins here has no end|=label,user,item,x,k\n1,"u1,i1,0.5,7
 quote and text behind|csv|ctep|65|@:5:7: error: text follows the closing quote|1,"u1"x,i1,0.5,7\n
-quote alone|csv|ctep|65|@:5:1: error|"\n
+quote alone|csv|ctep|65|@:5:1: error: the quoted cell|"\n
 quote inside of a cell|csv|tep|0||1,u"1,i"1",0.5,7\n
 quote of two lines|csv|tep|0||1,"u\n1",i1,0.5,7\n
 row behind a quote of two lines|csv|cte|65|@:7:1: error: label 'z'|1,"u\n1",i1,0.5,7\nz,u1,i1,0.5,7\n

@@ -254,7 +254,7 @@ libffm_features_go_to_their_fields(void **state)
 static const struct {
 	const char *spec, *text;
 	size_t n;
-	const char *wanted;        /* in the message or its hint                     */
+	const char *wanted;        /* in the place, the message or its hint          */
 } bad[] = {
 	{ PLAIN, TEXT("2\t1\ta\n"), "'2'" },
 	{ PLAIN, TEXT("\t1\ta\n"), "label" },
@@ -275,7 +275,10 @@ static const struct {
 	{ PLAIN, TEXT("\xff\xfe" "1\t1\ta\n"), "UTF-16" },
 	{ NAMED, TEXT("y,c,x,c\n1,a,b,c\n"), "'c' twice, as columns 2 and 4" },
 	{ NAMED, TEXT("y,c,y,x\n1,a,b,c\n"), "'y' twice, as columns 1 and 3" },
-	{ CSV, TEXT("1,1,\"a\n"), "clos" },
+	{ CSV, TEXT("1,1,\"a\n"), "t:1:5 the quoted cell that begins here has no end" },
+	{ CSV, TEXT("1,1,a\n1,\"1,a\n1,1,b\n"), "t:2:3 the quoted cell that begins here" },
+	{ CSV, TEXT("1,1,a\n\"1,\"\"1\n"), "t:2:1 the quoted cell that begins here" },
+	{ CSV, TEXT("1,1,a\n1,x\"1\n"), "2 columns" },
 	{ CSV, TEXT("1,1,\"a\"b\n"), "closing quote" },
 	{ PLAIN "id_type = int\n", TEXT("1\t1\t18446744073709551616\n"), "64-bit" },
 	{ PLAIN "id_type = int\n", TEXT("1\t1\t1.0\n"), "'1.0'" },
@@ -303,7 +306,7 @@ malformed_rows_are_refused_with_a_place(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-		char all[1700];
+		char all[3000];
 		struct bed bed;
 		enum rs_status status;
 
@@ -312,7 +315,8 @@ malformed_rows_are_refused_with_a_place(void **state)
 		if (status != RS_EDATA)
 			print_error("case %zu: status %d\n", i, (int)status);
 		assert_int_equal(status, RS_EDATA);
-		snprintf(all, sizeof all, "%s %s", rs_failure()->text, rs_failure()->hint);
+		snprintf(all, sizeof all, "%s %s %s", rs_failure()->where, rs_failure()->text,
+			rs_failure()->hint);
 		if (strstr(all, bad[i].wanted) == NULL ||
 			strncmp(rs_failure()->where, "t:", 2) != 0)
 			print_error("case %zu: %s: %s\n", i, rs_failure()->where, all);
