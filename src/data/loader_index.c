@@ -7,32 +7,6 @@
 #include "base/hash.h"
 #include "data/loader_private.h"
 
-/* Rows of a span: lines that are not blank; in quoted text a row may have several. */
-static uint64_t
-index_rows(const char *text, size_t n, int quoted)
-{
-	const char *const end = text + n;
-	uint64_t rows = 0;
-	int open = 0, content = 0;
-
-	while (text < end) {
-		const char *stop = memchr(text, '\n', (size_t)(end - text));
-		const char *next = stop == NULL ? end : stop + 1;
-
-		if (stop == NULL)
-			stop = end;
-		for (const char *q = text; quoted && q < stop; q++)
-			open ^= *q == '"';
-		content |= stop - text > 1 || (stop > text && *text != '\r');
-		if (!open) {
-			rows += (uint64_t)content;
-			content = 0;
-		}
-		text = next;
-	}
-	return rows + (uint64_t)content;
-}
-
 static enum rs_status
 index_add(struct loader_index *index, const struct loader_group *g)
 {
@@ -50,16 +24,9 @@ index_add(struct loader_index *index, const struct loader_group *g)
 	return RS_OK;
 }
 
-static int
-index_quoted(const struct data_settings *data)
-{
-	return data->quote == TRI_YES || (data->quote == TRI_AUTO && data->format == FORMAT_CSV);
-}
-
 static enum rs_status
 index_spans(struct loader *l, struct loader_reader *r, size_t file)
 {
-	const int quoted = index_quoted(&l->options.schema->settings->data);
 	struct loader_group g = { .file = file };
 	const char *text;
 
@@ -67,7 +34,7 @@ index_spans(struct loader *l, struct loader_reader *r, size_t file)
 		RS_TRY(loader_reader_next(r, &text, &g));
 		if (g.size == 0)
 			return RS_OK;
-		l->index.rows += index_rows(text, g.size, quoted);
+		l->index.rows += parser_count(l->options.schema, text, g.size);
 		RS_TRY(index_add(&l->index, &g));
 	}
 }

@@ -386,6 +386,16 @@ row_lines(const struct parser *p, const char *text, size_t begin, size_t end)
 	return lines;
 }
 
+uint64_t
+parser_count(const struct schema *schema, const char *text, size_t n)
+{
+	const struct data_settings *const d = &schema->settings->data;
+	const int sparse = data_is_sparse(d);
+
+	return text_count_rows(text, n, !sparse && data_is_quoted(d), data_separator(d),
+		sparse ? row_is_blank_sparse : row_is_blank);
+}
+
 enum rs_status
 parser_parse(struct parser *p, const struct parser_span *span, struct batch *batch,
 	struct parser_tally *tally)

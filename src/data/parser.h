@@ -4,8 +4,7 @@
  * A parser is fed whole spans of text that end at a row boundary and appends the
  * rows to a batch; it keeps no row state between spans, so any number of parsers
  * may work on different spans at once.  parser_split() finds the last row end in
- * a span (embedded newlines in quotes respected), parser_count() counts rows and
- * quotes are respected likewise.  A bad row is reported by the policy of
+ * a span and parser_count() counts rows, newlines in quotes respected.  A bad row is reported by the policy of
  * data.on_bad_row: fail -> RS_EDATA at FILE:LINE:COL; skip -> counted in tally,
  * the first few warned about.  A header or the column count of row 1 is settled
  * by parser_begin_file().
@@ -48,6 +47,9 @@ void parser_close(struct parser *parser);
 /* Bytes of text[0..n) up to and including the last complete row; at_end: the
  * rest is a row even without a newline. */
 size_t parser_split(const struct schema *schema, const char *text, size_t n, int at_end);
+
+/* Rows of the span text[0..n) as parser_parse() sees them, bad ones included. */
+uint64_t parser_count(const struct schema *schema, const char *text, size_t n);
 
 struct parser_span {
 	const char *file;

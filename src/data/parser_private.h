@@ -71,6 +71,10 @@ int  data_is_sparse(const struct data_settings *data);
 
 /* Bytes of the first row of text, its line end included; quote aware. */
 size_t text_row_end(const char *text, size_t n, int quoted, char separator);
+/* Rows of text that are not blank; is_blank sees a row without its line end. */
+typedef int text_blank_fn(const char *text, size_t begin, size_t end);
+uint64_t text_count_rows(
+	const char *text, size_t n, int quoted, char separator, text_blank_fn *is_blank);
 /* Offset behind the last complete row, 0 if there is none. */
 size_t text_last_row_end(const char *text, size_t n, int quoted, char separator);
 /* Separators and row ends outside quotes into the index. */

@@ -32,20 +32,41 @@ quote_scan_step(struct quote_scan *s, char c, char separator)
 	return 1;
 }
 
-size_t
-text_row_end(const char *text, size_t n, int quoted, char separator)
+static size_t
+row_end(const char *text, size_t n, int quoted, char separator)
 {
 	struct quote_scan scan = { 0, 1 };
-	const char *end;
 
-	if (!quoted || memchr(text, '"', n) == NULL) {
-		end = memchr(text, '\n', n);
+	if (!quoted) {
+		const char *const end = memchr(text, '\n', n);
+
 		return end != NULL ? (size_t)(end + 1 - text) : n;
 	}
 	for (size_t i = 0; i < n; i++)
 		if (quote_scan_step(&scan, text[i], separator) && text[i] == '\n')
 			return i + 1;
 	return n;
+}
+
+size_t
+text_row_end(const char *text, size_t n, int quoted, char separator)
+{
+	return row_end(text, n, quoted && memchr(text, '"', n) != NULL, separator);
+}
+
+uint64_t
+text_count_rows(const char *text, size_t n, int quoted, char separator, text_blank_fn *is_blank)
+{
+	const int quotes = quoted && memchr(text, '"', n) != NULL;
+	uint64_t rows = 0;
+
+	for (size_t begin = 0; begin < n;) {
+		const size_t next = begin + row_end(text + begin, n - begin, quotes, separator);
+
+		rows += !is_blank(text, begin, next - (text[next - 1] == '\n'));
+		begin = next;
+	}
+	return rows;
 }
 
 size_t

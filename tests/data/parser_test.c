@@ -390,6 +390,8 @@ parse_junk(const char *head, const char *fields, enum parser_purpose purpose, ui
 	if (bed_parse(&bed, purpose, text, n) == RS_OK) {
 		assert_int_equal(
 			bed.tally.read, bed.batch.B + bed.tally.skipped + bed.tally.zero_weight);
+		assert_int_equal(bed.tally.read,
+			parser_count(&bed.schema, text + bed.skip, n - bed.skip));
 		for (size_t f = 0; f < bed.batch.F; f++) {
 			const struct batch_column *c = &bed.batch.column[f];
 			const size_t B = bed.batch.B;
@@ -460,6 +462,33 @@ text_cut_at_any_row_end_gives_the_same_rows(void **state)
 }
 
 static void
+rows_are_counted_as_they_are_parsed(void **state)
+{
+	static const struct { const char *spec, *text; uint64_t n; } rows[] = {
+		{ CSV, "1,1,a\"\n0,2,b\n1,3,c\n", 3 },
+		{ CSV, "1,1,5\" disk\n0,2,\"b\n\n\"\"\"\n\n\r\n1,3,c", 3 },
+		{ CSV, "1,1,\"\n", 1 },
+		{ PLAIN, "1\t1\t\"a\n0\t2\tb\"\n\n", 2 },
+		{ LIBSVM, "# head\n1 1:1\n \t\n0 2:1 # \"tail\n", 2 },
+		{ PLAIN, "", 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		const size_t n = strlen(rows[i].text);
+		char spec[1000];
+		struct bed bed;
+
+		snprintf(spec, sizeof spec, "%s[data]\n" SKIP "header = no\n", rows[i].spec);
+		bed_open(&bed, spec);
+		assert_int_equal(bed_parse(&bed, PARSE_TRAIN, rows[i].text, n), RS_OK);
+		assert_int_equal(bed.tally.read, rows[i].n);
+		assert_int_equal(parser_count(&bed.schema, rows[i].text, n), rows[i].n);
+		bed_close(&bed);
+	}
+}
+
+static void
 the_remainder_without_division_is_exact(void **state)
 {
 	static const uint64_t edge[] = { 0, 1, 2, 3, 7, 1000, (uint64_t)1 << 40,
@@ -502,6 +531,7 @@ main(void)
 		cmocka_unit_test(malformed_rows_are_refused_with_a_place),
 		cmocka_unit_test(predict_wants_a_number_where_a_label_is),
 		cmocka_unit_test(rows_in_are_rows_out_and_bad_rows_whatever_the_text),
+		cmocka_unit_test(rows_are_counted_as_they_are_parsed),
 		cmocka_unit_test(text_cut_at_any_row_end_gives_the_same_rows),
 	};
 
