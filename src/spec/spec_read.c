@@ -287,6 +287,23 @@ spec_read_text(struct spec *spec, const char *text, size_t n, const char *file, 
 	return read_text(spec, text, n, name, directory, NULL);
 }
 
+/* A file that is too long is a problem of the spec, then *text is NULL; an included
+ * one is a problem of its include. */
+static enum rs_status
+read_bytes(struct spec *spec, const char *path, int is_included, char **text, size_t *n)
+{
+	const struct spec_place place = { .file = path, .line = 1, .column = 1 };
+	const enum rs_status status = file_read(path, SPEC_BYTES_MAX, text, n);
+	struct rs_failure failure;
+
+	if (status != RS_EDATA)
+		return status;
+	rs_failure_take(&failure);
+	failure.status = RS_ESPEC;
+	rs_failure_put(&failure);
+	return is_included ? RS_ESPEC : spec_failure_to_problem(spec, &place, NULL);
+}
+
 static enum rs_status
 read_path(struct spec *spec, const char *path, const struct chain *outer)
 {
@@ -304,11 +321,12 @@ read_path(struct spec *spec, const char *path, const struct chain *outer)
 	for (const struct chain *c = outer; c != NULL; c = c->outer)
 		if (c->device == here.device && c->inode == here.inode)
 			return rs_fail(RS_ESPEC, "'%s' includes itself", path);
-	RS_TRY(file_read(path, SPEC_BYTES_MAX, &text, &n));
-	status = pool_text(&spec->pool, path, strlen(path), &name);
-	if (status == RS_OK)
-		status = pool_text(&spec->pool, path, slash != NULL ? (size_t)(slash - path) + 1 :
-			0, &base);
+	RS_TRY(pool_text(&spec->pool, path, strlen(path), &name));
+	RS_TRY(read_bytes(spec, name, outer != NULL, &text, &n));
+	if (text == NULL)
+		return RS_OK;
+	status = pool_text(
+		&spec->pool, path, slash != NULL ? (size_t)(slash - path) + 1 : 0, &base);
 	if (status == RS_OK)
 		status = read_text(spec, text, n, name, base, &here);
 	free(text);

@@ -433,7 +433,7 @@ case='spec: a directory'; run 66 folder "$T" check folder
 case='spec: no such file'; run 66 nowhere.ini "$T" check nowhere.ini
 case='spec: a line of 20 MB'
 { printf '[model]\ntype = '; head -c 20000000 /dev/zero | tr '\0' x; printf '\n'; } >case.ini
-run 65 'case.ini' "$T" check case.ini
+run 78 'case.ini:1:1: error: .case.ini. has more than' "$T" check case.ini
 
 [ "$n_runs" -ge 400 ] || { echo "only $n_runs runs" >&2; exit 1; }
 echo "$n_runs runs, $n_failed failed"

@@ -113,8 +113,12 @@ done
 expect 78 "$T" check i0.ini
 says 'files include one another'
 head -c 17000000 /dev/zero | tr '\0' '#' >big.ini
-expect 65 "$T" check big.ini
-says "'big.ini' has more than 16777216 bytes"
+expect 78 "$T" check big.ini
+says "big.ini:1:1: error: 'big.ini' has more than 16777216 bytes"
+expect 78 "$T" train big.ini -f new
+echo 'include = big.ini' >bigger.ini
+expect 78 "$T" check bigger.ini
+says "bigger.ini:1:1: error: include = 'big.ini' has more than 16777216 bytes"
 
 # Bytes changed and cut at random: an answer, never a crash.
 seed=1
