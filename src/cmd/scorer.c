@@ -197,9 +197,8 @@ open_file(struct scorer *s)
 	RS_TRY(source_open(name, &s->source));
 	RS_TRY(fill(s, PIECE));
 	if (s->text.n > 0)
-		RS_TRY(parser_layout_make(&s->schema, s->options.purpose, source_name(s->source), s->text.data,
-			s->text.n,
-			&s->layout, &skip, &lines));
+		RS_TRY(parser_layout_make(&s->schema, s->options.purpose, source_name(s->source),
+			s->text.data, s->text.n, &s->layout, &skip, &lines));
 	s->begin = skip;
 	s->offset = skip;
 	s->line = 1 + lines;

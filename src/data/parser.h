@@ -4,10 +4,10 @@
  * A parser is fed whole spans of text that end at a row boundary and appends the
  * rows to a batch; it keeps no row state between spans, so any number of parsers
  * may work on different spans at once.  parser_split() finds the last row end in
- * a span and parser_count() counts rows, newlines in quotes respected.  A bad row is reported by the policy of
- * data.on_bad_row: fail -> RS_EDATA at FILE:LINE:COL; skip -> counted in tally,
- * the first few warned about.  A header or the column count of row 1 is settled
- * by parser_begin_file().
+ * a span and parser_count() counts rows, newlines in quotes respected.  A bad row
+ * is reported by the policy of data.on_bad_row: fail -> RS_EDATA at FILE:LINE:COL;
+ * skip -> counted in tally, the first few warned about.  A header or the column
+ * count of row 1 is settled by parser_layout_make().
  */
 #ifndef DATA_PARSER_H
 #define DATA_PARSER_H
