@@ -24,6 +24,7 @@ struct scorer {
 	size_t capacity;
 	struct text_list patterns, files;
 	struct parser_tally tally;
+	size_t n_warned;
 	uint64_t unseen[2], n_rows;
 
 	size_t file;                       /* next of files                            */
@@ -277,9 +278,12 @@ parse_piece(struct scorer *s, size_t n)
 			+ s->begin,
 		.n = n, .line = s->line, .offset = s->offset,
 	};
+	enum rs_status status;
 
 	batch_clear(&s->batch);
-	RS_TRY(parser_parse(s->parser, &span, &s->batch, &s->tally));
+	status = parser_parse(s->parser, &span, &s->batch, &s->tally);
+	parser_warnings_show(parser_warnings(s->parser), &s->n_warned);
+	RS_TRY(status);
 	advance(s, n);
 	return check_tally(s);
 }

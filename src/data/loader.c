@@ -66,6 +66,7 @@ worker_parse(struct loader_worker *worker, struct loader_slot *slot)
 	const struct loader_input *input = &worker->loader->input[slot->group.file];
 	struct parser_span span = { .file = input->file.path, .layout = input->layout,
 		.line = slot->group.line, .offset = slot->group.offset };
+	enum rs_status status;
 
 	batch_clear(&slot->batch);
 	memset(&slot->tally, 0, sizeof slot->tally);
@@ -75,7 +76,9 @@ worker_parse(struct loader_worker *worker, struct loader_slot *slot)
 		RS_TRY(worker_read(worker, slot));
 	span.text = slot->text.data;
 	span.n = slot->text.n;
-	return parser_parse(worker->parser, &span, &slot->batch, &slot->tally);
+	status = parser_parse(worker->parser, &span, &slot->batch, &slot->tally);
+	parser_warnings_copy(&slot->warnings, parser_warnings(worker->parser));
+	return status;
 }
 
 static void
@@ -101,6 +104,7 @@ worker_take(struct loader *l)
 	if (!atomic_load(&l->stop) && !l->plan.finished) {
 		slot = &l->slot[l->fed % l->n_slots];
 		slot->done = 0;
+		slot->warnings.n = 0;
 		slot_fail(slot, loader_plan_next(l, slot));
 		if (slot->status != RS_OK)
 			l->plan.finished = 1;

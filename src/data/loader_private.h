@@ -87,6 +87,7 @@ struct loader_slot {
 	struct buffer text;
 	struct batch batch;
 	struct parser_tally tally;
+	struct parser_warnings warnings;
 	uint64_t file_size, file_hash;     /* LOADER_FILE_END                         */
 	enum rs_status status;
 	struct rs_failure failure;
@@ -163,6 +164,7 @@ struct loader {
 	uint32_t *pick;                    /* [pick_capacity]                         */
 	size_t   pick_capacity;
 	uint64_t epoch_rows, epoch_skipped;
+	size_t   n_warned;                 /* of the window thread, too               */
 
 	struct loader_output *output;      /* [n_outputs] ring                        */
 	size_t   n_outputs;

@@ -71,6 +71,7 @@ window_join(struct loader *l, struct loader_window *w, struct loader_slot *slot)
 		.hash = slot->file_hash,
 	};
 
+	parser_warnings_show(&slot->warnings, &l->n_warned);
 	if (slot->status != RS_OK)
 		return rs_failure_put(&slot->failure);
 	w->epoch = slot->epoch;

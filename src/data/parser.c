@@ -12,8 +12,6 @@
 #include "base/number.h"
 #include "data/parser_private.h"
 
-#define PARSER_WARNINGS 5          /* bad rows that are shown, of one parser      */
-
 static void
 label_values_init(struct parser *p)
 {
@@ -240,10 +238,32 @@ row_fail(const struct place *at, const struct cell_error *error)
 static void
 row_warn(struct parser *p, const struct place *at, const struct cell_error *error)
 {
-	if (p->warned++ >= PARSER_WARNINGS)
+	struct parser_warnings *const w = &p->warnings;
+
+	if (w->n == PARSER_WARNINGS)
 		return;
-	log_warn("%s:%llu:%zu: row skipped: %s", at->span->file, (unsigned long long)at->line,
-		place_column(at, error), error->text);
+	snprintf(w->text[w->n++], sizeof w->text[0], "%s:%llu:%zu: row skipped: %s",
+		at->span->file, (unsigned long long)at->line, place_column(at, error), error->text);
+}
+
+const struct parser_warnings *
+parser_warnings(const struct parser *p)
+{
+	return &p->warnings;
+}
+
+void
+parser_warnings_copy(struct parser_warnings *to, const struct parser_warnings *from)
+{
+	to->n = from->n;
+	memcpy(to->text, from->text, from->n * sizeof from->text[0]);
+}
+
+void
+parser_warnings_show(const struct parser_warnings *warnings, size_t *shown)
+{
+	for (size_t i = 0; i < warnings->n && *shown < PARSER_WARNINGS; i++, ++*shown)
+		log_warn("%s", warnings->text[i]);
 }
 
 /* Predict keeps one row out for each row in. */
@@ -404,6 +424,7 @@ parser_parse(struct parser *p, const struct parser_span *span, struct batch *bat
 	size_t first = 0;
 
 	p->n_ids = 0;
+	p->warnings.n = 0;
 	p->limit = span->text + span->n;
 	p->ids = (struct parser_ids){ span->text, p->id_begin, p->id_end, 0 };
 	RS_TRY(span_index_make(&p->index, span->text, span->n, p->quoted, p->separator));

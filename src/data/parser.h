@@ -6,8 +6,8 @@
  * may work on different spans at once.  parser_split() finds the last row end in
  * a span and parser_count() counts rows, newlines in quotes respected.  A bad row
  * is reported by the policy of data.on_bad_row: fail -> RS_EDATA at FILE:LINE:COL;
- * skip -> counted in tally, the first few warned about.  A header or the column
- * count of row 1 is settled by parser_layout_make().
+ * skip -> counted in tally, the first few kept as parser_warnings().  A header or
+ * the column count of row 1 is settled by parser_layout_make().
  */
 #ifndef DATA_PARSER_H
 #define DATA_PARSER_H
@@ -67,6 +67,14 @@ enum rs_status parser_parse(struct parser *parser, const struct parser_span *spa
 	struct batch *batch, struct parser_tally *tally);
 /* Predict: keep bad rows as rows whose label is NAN instead of failing. */
 void parser_keep_bad_rows(struct parser *parser, int keep);
+/* The first bad rows of the last parse, which the caller shows in input order;
+ * *shown counts those of all spans, so that only the first few are shown. */
+#define PARSER_WARNINGS 5
+struct parser_warnings { size_t n; char text[PARSER_WARNINGS][1600]; };
+const struct parser_warnings *parser_warnings(const struct parser *parser);
+void parser_warnings_copy(struct parser_warnings *to, const struct parser_warnings *from);
+void parser_warnings_show(const struct parser_warnings *warnings, size_t *shown);
+
 /* Text of the data.id column of each row of the last parse, or NULL: row i is
  * text[begin[i]..end[i]). */
 struct parser_ids { const char *text; const size_t *begin, *end; size_t n; };

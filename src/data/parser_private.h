@@ -56,7 +56,7 @@ struct parser {
 	struct parser_ids ids;
 	size_t *number_field;      /* libffm: [n_numbers] field number -> field      */
 	size_t n_numbers;
-	unsigned warned;
+	struct parser_warnings warnings;
 };
 
 /* What one row gave besides its features. */

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/log.h"
 #include "base/rng.h"
 #include "tests/data/loader_bed.h"
 
@@ -175,6 +176,45 @@ counts_of_each_file_are_exact(void **state)
 		assert_int_equal(loader_file(bed.loader, 1)->tally.read, 400);
 		assert_int_equal(t.tally.read, 2 * 900);
 		assert_int_equal(t.tally.skipped, 2 * 50);
+	}
+	bed_free(&bed);
+}
+
+struct warnings { unsigned n; unsigned line[20]; };
+
+static void
+warning_keep(void *context, const char *text)
+{
+	struct warnings *w = context;
+	const char *at = strstr(text, "bad:");
+
+	assert_non_null(strstr(text, "row skipped: label 'what'"));
+	assert_non_null(at);
+	assert_true(w->n < 20);
+	w->line[w->n++] = (unsigned)strtoul(at + 4, NULL, 10);
+}
+
+static void
+the_first_bad_rows_are_shown_whatever_the_threads(void **state)
+{
+	static struct trace t;
+	struct warnings seen;
+	const struct log_sink sink = { warning_keep, &seen }, none = { NULL, NULL };
+	struct bed bed;
+
+	(void)state;
+	bed_write_rows("bad", 0, ROWS, 7, 0);
+	bed_make(&bed, "bad", "on_bad_row = skip");
+	bed.options.shuffle = 0;
+	for (size_t threads = 1; threads < 8; threads += 3) {
+		memset(&seen, 0, sizeof seen);
+		bed.options.n_threads = threads;
+		log_set_sink(&sink);
+		bed_run(&bed, &t);
+		log_set_sink(&none);
+		assert_int_equal(seen.n, PARSER_WARNINGS);
+		for (unsigned i = 0; i < seen.n; i++)
+			assert_int_equal(seen.line[i], 7 * (i + 1));
 	}
 	bed_free(&bed);
 }
@@ -402,6 +442,7 @@ main(void)
 		cmocka_unit_test(without_shuffle_rows_keep_their_order),
 		cmocka_unit_test(gzip_gives_the_order_of_plain_text),
 		cmocka_unit_test(counts_of_each_file_are_exact),
+		cmocka_unit_test(the_first_bad_rows_are_shown_whatever_the_threads),
 		cmocka_unit_test(content_hash_is_of_the_text),
 		cmocka_unit_test(too_many_bad_rows_end_it_at_the_same_place),
 		cmocka_unit_test(bad_row_is_reported_after_the_batches_before_it),
