@@ -31,7 +31,7 @@ struct fit_column {
 
 struct fit {
 	struct settings settings;       /* of the pass: only the fields below          */
-	struct field_settings *field;   /* [n]                                         */
+	struct field_settings *field;   /* [n], for libffm the others behind them      */
 	struct fit_column *column;      /* [n]                                         */
 	size_t   n;
 	uint64_t key;
@@ -260,6 +260,17 @@ fit_check_input(const struct settings *s)
 	return RS_OK;
 }
 
+/* A libffm row with a field that is not known is a bad row, so all are kept. */
+static void
+fit_keep_others(struct fit *fit, const struct settings *settings)
+{
+	if (settings->data.format != FORMAT_LIBFFM)
+		return;
+	for (size_t i = 0; i < settings->n_fields; i++)
+		if (!field_needs_fit(&settings->field[i]))
+			fit->field[fit->settings.n_fields++] = settings->field[i];
+}
+
 static enum rs_status
 fit_open(struct fit *fit, const struct settings *settings)
 {
@@ -275,6 +286,7 @@ fit_open(struct fit *fit, const struct settings *settings)
 	fit->settings = *settings;
 	fit->settings.field = fit->field;
 	fit->settings.n_fields = fit->n;
+	fit_keep_others(fit, settings);
 	fit->key = rng_key((uint64_t)settings->train.seed, RNG_SAMPLE);
 	return RS_OK;
 }

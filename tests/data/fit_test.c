@@ -145,6 +145,40 @@ equal_quantiles_become_one_boundary(void **state)
 	spec_free(spec);
 }
 
+/* Between and behind fields that need no figures, one of them numeric. */
+static void
+libffm_fields_have_figures(void **state)
+{
+	static const char rows[] = "1 0:a:1 1:x:2 2:x:10 3:x:5 4:y:1 4:z:2\n"
+		"0 0:b:1 1:x:4 2:x:20 3:x:5\n1 0:a:1 1:x:6 2:x:30 4:z:1\n0 2:x:40\n";
+	const char *text = "[model]\ntype = deepfm\n"
+		"[data]\ntrain = rows.ffm\nformat = libffm\nindex_base = 0\n"
+		"[field a]\ncolumn = 0\nbuckets = 10\n"
+		"[field n]\ncolumn = 3\ntype = numeric\n"
+		"[field s]\ncolumn = 1\ntype = numeric\ntransform = standardize\n"
+		"[field m]\ncolumn = 4\ntype = multi\nbuckets = 10\n"
+		"[field q]\ncolumn = 2\ntype = numeric\ntransform = bucketize\n"
+		"quantiles = 4\n";
+	const char *layer;
+	const struct spec_input input = { .layer = &layer, .n_layers = 1 };
+	struct spec *spec;
+
+	(void)state;
+	bed_write_text("rows.ffm", rows, strlen(rows));
+	bed_write_text("ffm.ini", text, strlen(text));
+	layer = bed_path("ffm.ini");
+	if (spec_load(&input, &spec) != RS_OK)
+		fail_msg("%s", spec_problem(spec, 0)->text);
+	if (fit_run(spec) != RS_OK)
+		fail_msg("%s: %s", rs_failure()->where, rs_failure()->text);
+	assert_true(field(spec, "s")->mean == 4);
+	assert_float_equal(field(spec, "s")->stddev, sqrt(8.0 / 3), 1e-6);
+	assert_int_equal(field(spec, "q")->boundaries.n, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_true(field(spec, "q")->boundaries.item[i] == 20 + 10 * (double)i);
+	spec_free(spec);
+}
+
 int
 main(void)
 {
@@ -154,6 +188,7 @@ main(void)
 		cmocka_unit_test(constant_column_has_deviation_one),
 		cmocka_unit_test(quantiles_of_a_ramp_are_even),
 		cmocka_unit_test(equal_quantiles_become_one_boundary),
+		cmocka_unit_test(libffm_fields_have_figures),
 	};
 
 	return cmocka_run_group_tests(tests, bed_setup, bed_teardown);
