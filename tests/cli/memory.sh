@@ -4,6 +4,10 @@
 set -u
 . "$SRCDIR/tests/cli/train_data.sh"
 T=$RECSYS_TRAIN
+if grep -qE '__(asan|tsan)_init' "$T"; then
+	echo 'skipped: a sanitizer needs memory of its own'
+	exit 77
+fi
 [ -r /proc/self/status ] || { echo 'skipped: no /proc here'; exit 77; }
 
 # peak COMMAND...: the largest resident size of the command in KiB, in $peak.
