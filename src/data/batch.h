@@ -30,12 +30,30 @@ struct batch {
 	float   *weight;           /* [B] 1 when the spec names no weight            */
 	float   *dense;            /* [B,K] transformed; 0 where missing             */
 	uint8_t *missing;          /* [B,K] 1 where the cell was missing             */
+	uint64_t *group;           /* [B] Fingerprint64 of the data.group cell, or NULL */
+	uint64_t *item;            /* [B] Fingerprint64 of the items.key cell, or NULL */
 	struct batch_column *column;   /* [F]                                        */
 	size_t   K, F;
 	/* Filled by the loader for the trainer: */
 	uint64_t first_row;        /* rows of this epoch before this batch           */
 	uint64_t epoch;            /* from 0                                         */
 	int      last;             /* the last batch of the epoch                    */
+	struct batch_candidates *candidates;   /* owned; NULL: the loss needs none   */
+};
+
+/* Items that a batch's rows are compared with: its own and drawn ones, each once
+ * (losses over drawn items), or the whole catalogue (full_softmax).  Filled by
+ * data/sampler.h, a pure function of (seed, epoch, first_row). */
+struct batch_candidates {
+	const struct batch *items; /* [M] rows: the columns of the item's fields      */
+	struct batch own;          /* items points here unless it is the catalogue    */
+	uint32_t *number;          /* [M] in the catalogue                           */
+	uint32_t *positive;        /* [B] row's item as a row of items               */
+	uint32_t *negative;        /* [B,n] drawn for each row (bpr, ccl), or NULL   */
+	size_t    n;
+	uint8_t  *drawn;           /* [M] sampled_softmax: 1 = drawn for the batch    */
+	float    *log_q;           /* [M] log of the expected number of draws         */
+	size_t    M, capacity, negative_capacity, positive_capacity;
 };
 
 enum rs_status batch_init(struct batch *batch, const struct schema *schema);

@@ -340,6 +340,8 @@ feature_cell(const struct feature *feature, struct cell cell, struct batch *batc
 		else
 			return number_error(feature, cell, error);
 		return RS_OK;
+	case FIELD_CROSS:                      /* has no cell of its own            */
+		return RS_OK;
 	case FIELD_CATEGORICAL:
 		if (missing)
 			id_put(feature, feature->buckets.d, 1, batch);

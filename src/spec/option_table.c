@@ -12,6 +12,8 @@
 #define NUMERIC  .types = 1u << FIELD_NUMERIC
 #define ITEMS    .types = 1u << FIELD_MULTI | 1u << FIELD_SEQUENCE
 #define IDS      .types = 1u << FIELD_CATEGORICAL | 1u << FIELD_MULTI | 1u << FIELD_SEQUENCE
+#define SEQUENCE .types = 1u << FIELD_SEQUENCE
+#define CROSS    .types = 1u << FIELD_CROSS
 #define RANGE(low, high) .min = (low), .max = (high)
 #define ABOVE(low, high) .min = (low), .max = (high), .above_min = 1
 
@@ -26,6 +28,14 @@ const struct option_section option_section[] = {
 	{ "embedding", "vectors of the categorical fields" },
 	{ "linear", "first-order weights; keys not given are those of [embedding]" },
 	{ "dnn", "the hidden layers" },
+	{ "dcn", "model dcn: the cross layers" },
+	{ "din", "model din: the attention over histories" },
+	{ "dlrm", "model dlrm: the layers under the numeric fields" },
+	{ "two_tower", "model two_tower: how user and item vectors are compared" },
+	{ "tower user", "model two_tower: the tower of the user, query or context" },
+	{ "tower item", "model two_tower: the tower of the item" },
+	{ "items", "what an item is, and the items drawn as negatives" },
+	{ "eval", "what is measured on data.valid, and by eval" },
 	{ "train", "steps, rates, stopping, saving" },
 	{ "placement", "where arithmetic and tables are" },
 	{ "runs", "the record of runs" },
@@ -37,8 +47,10 @@ const struct option_row option_table[] = {
 	  .text = "the model; see recsys-train(1), MODELS", .example = "deepfm" },
 	{ "model", "path", OPTION_PATH, NULL, IN(model.path),
 	  .text = "model directory; -f overrides it", .example = "model/ctr" },
-	{ "model", "loss", OPTION_CHOICE, "logloss", IN(model.loss), .choices = "logloss mse",
-	  .text = "what is minimised" },
+	{ "model", "loss", OPTION_CHOICE, "logloss", IN(model.loss),
+	  .choices = "logloss mse softmax sampled_softmax full_softmax bpr ccl",
+	  .text = "what is minimised; the last five are of two_tower: softmax over the items of "
+	  "the batch, over drawn items, over all items, pairwise ranking, cosine contrastive" },
 
 	{ "data", "train", OPTION_PATH_LIST, NULL, IN(data.train),
 	  .text = "training files; globs sort, - is standard input, gzip is recognised",
@@ -50,8 +62,9 @@ const struct option_row option_table[] = {
 	  .text = "shell command whose output is the training rows; its exit status is checked",
 	  .example = "\"zstd -dc log.zst\"" },
 	{ "data", "format", OPTION_CHOICE, "tsv", IN(data.format),
-	  .choices = "tsv csv libsvm libffm libfm",
-	  .text = "how rows are written" },
+	  .choices = "tsv csv libsvm libffm libfm tfrecord lists",
+	  .text = "how rows are written; lists: a line is a user and the user's items, each item "
+	  "a row" },
 	{ "data", "separator", OPTION_BYTE, NULL, IN(data.separator),
 	  .text = "between columns; by default a tab in tsv, a comma in csv", .example = "space" },
 	{ "data", "header", OPTION_CHOICE, "auto", IN(data.header), .choices = "no yes auto",
@@ -78,6 +91,8 @@ const struct option_row option_table[] = {
 	  .text = "column that names a row in the output of predict", .example = "impression" },
 	{ "data", "missing", OPTION_TEXT_LIST, "\"\"", IN(data.missing),
 	  .text = "cells that mean no value", .example = "\"\",NULL,\\N" },
+	{ "data", "trim", OPTION_BOOL, "no", IN(data.trim),
+	  .text = "blanks around a cell do not belong to it" },
 	{ "data", "on_bad_row", OPTION_CHOICE, "fail", IN(data.on_bad_row), .choices = "fail skip",
 	  .text = "what a row that cannot be read does" },
 	{ "data", "max_bad_rows", OPTION_SIZE, "1000", IN(data.max_bad_rows), RANGE(0, WHOLE_MAX),
@@ -105,8 +120,9 @@ const struct option_row option_table[] = {
 	  "name",
 	  .example = "15..40" },
 	{ "field", "type", OPTION_CHOICE, "categorical", FIELD(type),
-	  .choices = "categorical numeric multi sequence",
-	  .text = "one id, one number, a bag of ids, or ids in time order" },
+	  .choices = "categorical numeric multi sequence cross",
+	  .text = "one id, one number, a bag of ids, ids in time order, or other fields taken "
+	  "together" },
 	{ "field", "transform", OPTION_CHOICE, "none", FIELD(transform), NUMERIC,
 	  .choices = "none log1p standardize bucketize",
 	  .text = "numeric: sign(x) log(1+|x|), (x-mean)/stddev, or the number of its interval "
@@ -133,8 +149,19 @@ const struct option_row option_table[] = {
 	  .unit = "items",
 	  .text = "multi, sequence: of a longer cell the last items are kept" },
 	{ "field", "combiner", OPTION_CHOICE, "mean", FIELD(combiner), ITEMS,
-	  .choices = "sum mean sqrtn max",
-	  .text = "multi, sequence: how the vectors of the items become one" },
+	  .choices = "sum mean sqrtn max last",
+	  .text = "multi, sequence: how the vectors of the items become one; last: mean of the "
+	  "last_k newest" },
+	{ "field", "last_k", OPTION_SIZE, "1", FIELD(last_k), ITEMS, RANGE(1, 0x1p20),
+	  .unit = "items", .text = "combiner last: how many items" },
+	{ "field", "history", OPTION_TEXT, "history", FIELD(history), SEQUENCE,
+	  .text = "din: sequences of one name have one length in a row, item by item, and are "
+	  "attended to together", .example = "clicks" },
+	{ "field", "fields", OPTION_TEXT_LIST, NULL, FIELD(fields), CROSS,
+	  .text = "cross: the categorical fields taken together", .example = "city,hour" },
+	{ "field", "part", OPTION_CHOICE, "both", FIELD(part), .choices = "both wide deep",
+	  .text = "whether the field has a first-order weight (wide), a vector (deep), or both; "
+	  "a cross is wide unless told otherwise" },
 	{ "field", "unique", OPTION_BOOL, "no", FIELD(unique), ITEMS,
 	  .text = "multi: drop repeated items" },
 	{ "field", "fold_case", OPTION_BOOL, "no", FIELD(fold_case), IDS,
@@ -211,25 +238,102 @@ const struct option_row option_table[] = {
 	  .inherits = "embedding.init_stddev", RANGE(0, 100),
 	  .text = "weights start as normal numbers with this standard deviation" },
 
-	{ "dnn", "hidden", OPTION_INT_LIST, "400,400,400", IN(dnn.hidden), RANGE(1, 65536),
-	  .text = "units of the hidden layers" },
-	{ "dnn", "activation", OPTION_CHOICE, "relu", IN(dnn.activation),
-	  .choices = "none relu prelu dice tanh sigmoid gelu", .text = "after every hidden layer" },
-	{ "dnn", "dropout", OPTION_NUMBER, "0", IN(dnn.dropout), RANGE(0, 0.99),
-	  .text = "share of the units that is dropped in training" },
-	{ "dnn", "batch_norm", OPTION_BOOL, "no", IN(dnn.batch_norm),
-	  .text = "batch normalisation between layer and activation" },
-	{ "dnn", "batch_norm_momentum", OPTION_NUMBER, "0.9", IN(dnn.batch_norm_momentum), RANGE(0,
-	  0.999999),
-	  .text = "share of the running statistics that a step keeps" },
-	{ "dnn", "batch_norm_epsilon", OPTION_NUMBER, "1e-5", IN(dnn.batch_norm_epsilon), ABOVE(0,
-	  1),
-	  .text = "added to the variance" },
-	{ "dnn", "l2", OPTION_NUMBER, "0", IN(dnn.l2), RANGE(0, 1e6),
-	  .text = "L2 on the weights of the layers" },
-	{ "dnn", "init", OPTION_CHOICE, "xavier_uniform", IN(dnn.init),
-	  .choices = "xavier_uniform xavier_normal he_uniform he_normal",
+#define ACTIVATIONS "none relu prelu dice tanh sigmoid gelu"
+#define MLP(section, member, HIDDEN, TEXT) \
+	{ section, "hidden", OPTION_INT_LIST, HIDDEN, IN(member.hidden), RANGE(1, 65536), \
+	  .text = TEXT }, \
+	{ section, "activation", OPTION_CHOICE, "relu", IN(member.activation), \
+	  .choices = ACTIVATIONS, .text = "after every hidden layer" }, \
+	{ section, "dropout", OPTION_NUMBER, "0", IN(member.dropout), RANGE(0, 0.99), \
+	  .text = "share of the units that is dropped in training" }, \
+	{ section, "batch_norm", OPTION_BOOL, "no", IN(member.batch_norm), \
+	  .text = "batch normalisation between layer and activation" }, \
+	{ section, "batch_norm_momentum", OPTION_NUMBER, "0.9", IN(member.batch_norm_momentum), \
+	  RANGE(0, 0.999999), .text = "share of the running statistics that a step keeps" }, \
+	{ section, "batch_norm_epsilon", OPTION_NUMBER, "1e-5", IN(member.batch_norm_epsilon), \
+	  ABOVE(0, 1), .text = "added to the variance" }, \
+	{ section, "l2", OPTION_NUMBER, "0", IN(member.l2), RANGE(0, 1e6), \
+	  .text = "L2 on the weights of the layers" }, \
+	{ section, "init", OPTION_CHOICE, "xavier_uniform", IN(member.init), \
+	  .choices = "xavier_uniform xavier_normal he_uniform he_normal", \
 	  .text = "how the weights start" },
+#define TOWER(section, i) \
+	{ section, "fields", OPTION_TEXT_LIST, NULL, IN(tower[i].fields), \
+	  .text = "fields of this tower", .example = "age,city" }, \
+	MLP(section, tower[i].dnn, "256,128,64", \
+	  "units of the layers; the last one is the vector and has no activation")
+
+	MLP("dnn", dnn, "400,400,400", "units of the hidden layers")
+
+	{ "dcn", "version", OPTION_CHOICE, "v2", IN(dcn.version), .choices = "v1 v2",
+	  .text = "v1: a vector a layer (Wang 2017); v2: a matrix a layer (Wang 2021)" },
+	{ "dcn", "layers", OPTION_INT, "3", IN(dcn.layers), RANGE(1, 64), .text = "cross layers" },
+	{ "dcn", "rank", OPTION_INT, "0", IN(dcn.rank), RANGE(0, 65536),
+	  .text = "v2: rank of the matrices; 0: full" },
+	{ "dcn", "experts", OPTION_INT, "1", IN(dcn.experts), RANGE(1, 64),
+	  .text = "v2 of low rank: matrices a layer, mixed by a softmax gate" },
+	{ "dcn", "structure", OPTION_CHOICE, "parallel", IN(dcn.structure),
+	  .choices = "parallel stacked",
+	  .text = "whether the hidden layers stand beside the cross layers or behind them" },
+
+	{ "din", "attention", OPTION_INT_LIST, "64", IN(din.attention), RANGE(1, 65536),
+	  .text = "hidden units of the attention unit" },
+	{ "din", "activation", OPTION_CHOICE, "prelu", IN(din.activation), .choices = ACTIVATIONS,
+	  .text = "in the attention unit" },
+	{ "din", "softmax", OPTION_BOOL, "no", IN(din.softmax),
+	  .text = "the weights of a history sum to 1" },
+	{ "din", "pooling", OPTION_CHOICE, "attention", IN(din.pooling),
+	  .choices = "attention mean sum", .text = "mean, sum: no attention, for comparison" },
+
+	{ "dlrm", "bottom", OPTION_INT_LIST, "256,64", IN(dlrm.bottom), RANGE(1, 65536),
+	  .text = "units of the layers under the numeric fields, before one of embedding.dim" },
+
+	{ "two_tower", "similarity", OPTION_CHOICE, "cosine", IN(two_tower.similarity),
+	  .choices = "cosine dot", .text = "how two vectors are compared" },
+	{ "two_tower", "temperature", OPTION_NUMBER, "0.05", IN(two_tower.temperature),
+	  ABOVE(0, 1e6), .text = "similarities are divided by it" },
+	{ "two_tower", "learn_temperature", OPTION_BOOL, "no", IN(two_tower.learn_temperature),
+	  .text = "whether temperature is only where training starts" },
+	{ "two_tower", "logq", OPTION_BOOL, "yes", IN(two_tower.logq),
+	  .text = "softmax, sampled_softmax: subtract the logarithm of how often an item comes "
+	  "up as a negative" },
+	{ "two_tower", "logq_rate", OPTION_NUMBER, "0.01", IN(two_tower.logq_rate), ABOVE(0, 1),
+	  .text = "softmax: rate of the streaming estimate of frequencies" },
+	{ "two_tower", "margin", OPTION_NUMBER, "0.4", IN(two_tower.margin), RANGE(-1, 1),
+	  .text = "ccl: a negative above this cosine costs" },
+	{ "two_tower", "negative_weight", OPTION_NUMBER, "150", IN(two_tower.negative_weight),
+	  RANGE(0, 1e6), .text = "ccl: weight of the mean over the negatives" },
+	TOWER("tower user", TOWER_USER)
+	TOWER("tower item", TOWER_ITEM)
+
+	{ "items", "key", OPTION_TEXT, NULL, IN(items.key),
+	  .text = "field that names the item; two_tower: by default the first of [tower item]",
+	  .example = "item" },
+	{ "items", "fields", OPTION_TEXT_LIST, NULL, IN(items.fields),
+	  .text = "fields that belong to the item; two_tower: those of [tower item]; else key",
+	  .example = "item,category" },
+	{ "items", "negatives", OPTION_SIZE, "0", IN(items.negatives), RANGE(0, 0x1p20),
+	  .unit = "items",
+	  .text = "items drawn for every row; sampled_softmax: for every batch; logloss: each "
+	  "becomes a row of label 0" },
+	{ "items", "sample", OPTION_CHOICE, "uniform", IN(items.sample),
+	  .choices = "uniform popularity",
+	  .text = "popularity: in proportion to training rows to the power alpha" },
+	{ "items", "alpha", OPTION_NUMBER, "0.75", IN(items.alpha), RANGE(0, 2),
+	  .text = "popularity: the power" },
+	{ "items", "within", OPTION_TEXT, NULL, IN(items.within),
+	  .text = "a drawn item has the row's value in this field of the item",
+	  .example = "category" },
+
+	{ "eval", "metrics", OPTION_TEXT_LIST, NULL, IN(eval.metrics),
+	  .text = "auc logloss mse gauc hr@K ndcg@K mrr@K recall@K; by default those of the loss",
+	  .example = "auc,gauc,ndcg@10" },
+	{ "eval", "candidates", OPTION_CHOICE, "rows", IN(eval.candidates),
+	  .choices = "rows catalogue",
+	  .text = "what is ranked for a group: its rows, or all items; two_tower: all items, "
+	  "others: rows" },
+	{ "eval", "mask_seen", OPTION_BOOL, "yes", IN(eval.mask_seen),
+	  .text = "catalogue: items of the user's training rows are not ranked" },
 
 	{ "train", "epochs", OPTION_INT, "1", IN(train.epochs), RANGE(1, 1e6),
 	  .text = "passes over the rows" },
@@ -282,8 +386,8 @@ const struct option_row option_table[] = {
 	{ "train", "threads", OPTION_INT, "0", IN(train.threads), RANGE(0, 4096),
 	  .text = "0: as many as the affinity mask and the control group allow; never changes "
 	  "the result" },
-	{ "train", "monitor", OPTION_WORD, "auc", IN(train.monitor), .choices = "auc logloss",
-	  .text = "figure of data.valid that tells the best epoch" },
+	{ "train", "monitor", OPTION_TEXT, "auc", IN(train.monitor),
+	  .text = "figure of data.valid that tells the best epoch, one of eval.metrics" },
 	{ "train", "early_stop", OPTION_INT, "2", IN(train.early_stop), RANGE(0, 1e6),
 	  .unit = "epochs",
 	  .text = "stop after so many epochs without gain; 0: never" },

@@ -20,13 +20,14 @@ struct number_list {
 	size_t  n;
 };
 
-enum data_format  { FORMAT_TSV, FORMAT_CSV, FORMAT_LIBSVM, FORMAT_LIBFFM, FORMAT_LIBFM };
+enum data_format  { FORMAT_TSV, FORMAT_CSV, FORMAT_LIBSVM, FORMAT_LIBFFM, FORMAT_LIBFM,
+                   FORMAT_TFRECORD, FORMAT_LISTS };
 enum tristate     { TRI_NO, TRI_YES, TRI_AUTO };
 enum bad_row      { BAD_ROW_FAIL, BAD_ROW_SKIP };
 enum label_type   { LABEL_BINARY, LABEL_PROBABILITY, LABEL_REAL };
-enum field_type   { FIELD_CATEGORICAL, FIELD_NUMERIC, FIELD_MULTI, FIELD_SEQUENCE };
+enum field_type   { FIELD_CATEGORICAL, FIELD_NUMERIC, FIELD_MULTI, FIELD_SEQUENCE, FIELD_CROSS };
 enum transform    { TRANSFORM_NONE, TRANSFORM_LOG1P, TRANSFORM_STANDARDIZE, TRANSFORM_BUCKETIZE };
-enum combiner     { COMBINE_SUM, COMBINE_MEAN, COMBINE_SQRTN, COMBINE_MAX };
+enum combiner     { COMBINE_SUM, COMBINE_MEAN, COMBINE_SQRTN, COMBINE_MAX, COMBINE_LAST };
 enum id_type      { ID_TEXT, ID_INT };
 enum table_kind   { TABLE_HASHED, TABLE_EXACT };
 enum row_optimizer_kind { ROW_SGD, ROW_ADAGRAD, ROW_ROWWISE_ADAGRAD, ROW_ADAM, ROW_FTRL };
@@ -34,7 +35,15 @@ enum dense_optimizer_kind { DENSE_SGD, DENSE_MOMENTUM, DENSE_ADAGRAD, DENSE_ADAM
 enum activation   { ACT_NONE, ACT_RELU, ACT_PRELU, ACT_DICE, ACT_TANH, ACT_SIGMOID, ACT_GELU };
 enum schedule     { SCHEDULE_CONSTANT, SCHEDULE_WARMUP_LINEAR, SCHEDULE_COSINE, SCHEDULE_PLATEAU };
 enum dense_init   { INIT_XAVIER_UNIFORM, INIT_XAVIER_NORMAL, INIT_HE_UNIFORM, INIT_HE_NORMAL };
-enum loss_kind    { LOSS_LOGLOSS, LOSS_MSE };
+enum loss_kind    { LOSS_LOGLOSS, LOSS_MSE, LOSS_SOFTMAX, LOSS_SAMPLED_SOFTMAX, LOSS_FULL_SOFTMAX,
+                    LOSS_BPR, LOSS_CCL };
+enum field_part   { PART_BOTH, PART_WIDE, PART_DEEP };
+enum dcn_version  { DCN_V1, DCN_V2 };
+enum structure    { STRUCTURE_PARALLEL, STRUCTURE_STACKED };
+enum similarity   { SIMILARITY_COSINE, SIMILARITY_DOT };
+enum din_pooling  { DIN_ATTENTION, DIN_MEAN, DIN_SUM };
+enum item_sample  { SAMPLE_UNIFORM, SAMPLE_POPULARITY };
+enum eval_candidates { EVAL_ROWS, EVAL_CATALOGUE };
 
 struct model_settings {
 	char *type;                 /* a row of the model table                     */
@@ -52,6 +61,7 @@ struct data_settings {
 	struct text_list label_values;      /* negative, positive; empty = 0,1      */
 	enum label_type label_type;
 	struct text_list missing;           /* cells that mean "no value"           */
+	int    trim;                        /* blanks around a cell do not count    */
 	enum bad_row on_bad_row;
 	int64_t max_bad_rows;               /* skip policy: more than this is an error */
 	int64_t max_line;                   /* bytes of one row                     */
@@ -77,6 +87,10 @@ struct field_settings {
 	char   *multi_separator, *weight_separator;
 	int64_t max_length;                 /* multi, sequence: keeps the newest    */
 	enum combiner combiner;
+	int64_t last_k;                     /* combiner last: mean of so many       */
+	char   *history;                    /* sequence: group attended to together, aligned */
+	struct text_list fields;            /* cross: what is crossed               */
+	enum field_part part;               /* of a model with a wide part          */
 	int     unique;                     /* multi: drop repeated items           */
 	int     fold_case;
 	enum id_type id_type;
@@ -124,6 +138,59 @@ struct dnn_settings {
 	enum dense_init init;
 };
 
+/* Deep and cross network; the MLP beside or behind it is [dnn]. */
+struct dcn_settings {
+	enum dcn_version version;
+	int64_t layers;
+	int64_t rank;                       /* v2: 0 = full                         */
+	int64_t experts;                    /* v2: of low rank, gated; 1 = none     */
+	enum structure structure;
+};
+
+/* The attention unit of DIN; the MLP behind it is [dnn]. */
+struct din_settings {
+	struct number_list attention;       /* hidden units                         */
+	enum activation activation;
+	int    softmax;                     /* weights of a history sum to 1        */
+	enum din_pooling pooling;
+};
+
+/* DLRM: the MLP over the numeric columns; its last layer has embedding.dim units. */
+struct dlrm_settings { struct number_list bottom; };
+
+/* One tower of two_tower: fields of its own, then an MLP whose last layer has no
+ * activation. */
+struct tower_settings {
+	struct text_list fields;
+	struct dnn_settings dnn;            /* hidden: the last is the vector  */
+};
+enum { TOWER_USER, TOWER_ITEM, N_TOWERS };
+
+struct two_tower_settings {
+	enum similarity similarity;
+	double temperature;
+	int    learn_temperature;
+	int    logq;                        /* subtract the log of the sampling probability */
+	double logq_rate;                   /* alpha of the streaming estimate      */
+	double margin, negative_weight;     /* ccl                                  */
+};
+
+/* What an item is, and how items are drawn that a row is not about. */
+struct items_settings {
+	char  *key;                         /* field that names an item, "" none    */
+	struct text_list fields;            /* fields that belong to it             */
+	int64_t negatives;                  /* a row; sampled_softmax: a batch      */
+	enum item_sample sample;
+	double alpha;                       /* popularity^alpha                     */
+	char  *within;                      /* field whose value a negative shares, "" any */
+};
+
+struct eval_settings {
+	struct text_list metrics;           /* empty = auc, logloss                 */
+	enum eval_candidates candidates;
+	int    mask_seen;                   /* catalogue: items of the user's training rows */
+};
+
 struct train_settings {
 	int64_t epochs, batch_size, slots;  /* slots 0 = by the rule of the manual  */
 	enum dense_optimizer_kind optimizer;
@@ -137,7 +204,7 @@ struct train_settings {
 	char  *precision;                   /* fp32                                 */
 	int64_t seed;
 	int64_t threads;                    /* 0 = auto; not part of the model      */
-	char  *monitor;                     /* auc logloss                          */
+	char  *monitor;                     /* a metric, see [eval]                 */
 	int64_t early_stop;                 /* epochs without gain, 0 = never       */
 	double min_delta;
 	double checkpoint_every;            /* seconds, 0 = only at the end         */
@@ -155,6 +222,13 @@ struct settings {
 	struct embedding_settings embedding;
 	struct linear_settings    linear;
 	struct dnn_settings       dnn;
+	struct dcn_settings       dcn;
+	struct din_settings       din;
+	struct dlrm_settings      dlrm;
+	struct two_tower_settings two_tower;
+	struct tower_settings     tower[N_TOWERS];
+	struct items_settings     items;
+	struct eval_settings      eval;
 	struct train_settings     train;
 	struct placement_settings placement;
 	struct runs_settings      runs;

@@ -197,6 +197,21 @@ begin_fields(struct reading *r, const struct ini_entry *e, const struct spec_pla
 	return RS_OK;
 }
 
+/* "tower user" of [tower user]: some sections have two words. */
+static enum rs_status
+full_section(struct pool *pool, const struct ini_entry *e, const char **out)
+{
+	char text[300], *copy;
+
+	*out = e->section;
+	if (e->name == NULL)
+		return RS_OK;
+	const int n = snprintf(text, sizeof(text), "%s %s", e->section, e->name);
+	RS_TRY(pool_text(pool, text, n < (int)sizeof(text) ? (size_t)n : sizeof(text) - 1, &copy));
+	*out = copy;
+	return RS_OK;
+}
+
 static enum rs_status
 begin_section(struct reading *r, const struct ini_entry *e)
 {
@@ -210,13 +225,14 @@ begin_section(struct reading *r, const struct ini_entry *e)
 	}
 	if (strcmp(e->section, "field") == 0)
 		return begin_fields(r, e, &place);
-	if (!is_section(e->section)) {
-		r->skip = 1;
-		return unknown_section(r->spec, e->section, &place);
-	}
-	if (e->name != NULL)
-		return spec_add_problem(r->spec, 1, &place, NULL, "[%s] takes no name", e->section);
-	return RS_OK;
+	RS_TRY(full_section(&r->spec->pool, e, &r->section));
+	if (is_section(r->section))
+		return RS_OK;
+	r->skip = is_section(e->section) == 0;
+	if (r->skip)
+		return unknown_section(r->spec, r->section, &place);
+	r->section = e->section;
+	return spec_add_problem(r->spec, 1, &place, NULL, "[%s] takes no name", e->section);
 }
 
 static enum rs_status
@@ -381,7 +397,9 @@ split_field(struct spec *spec, const char *set, const char *text, const char *en
 static enum rs_status
 split_set(struct spec *spec, const char *set, struct set_parts *out)
 {
-	const size_t section = strcspn(set, ". =");
+	size_t section = strcspn(set, ". =");
+	if (set[section] == ' ' && strncmp(set, "field ", 6) != 0)
+		section = strcspn(set, ".=");
 	const char *key = set + section + 1, *equals = strchr(set, '=');
 	size_t n;
 

@@ -25,6 +25,23 @@ resolve_field(struct spec *spec, size_t field)
 		f->column = f->name;
 	f->missing_own = spec_given(spec, "field", "missing", field) ? TRI_YES : TRI_NO;
 	f->scheduled = !spec_given(spec, "field", "learning_rate", field);
+	if (f->type == FIELD_CROSS && !spec_given(spec, "field", "part", field))
+		f->part = PART_WIDE;
+}
+
+/* An item is what its tower sees, unless [items] says otherwise. */
+static void
+resolve_items(struct settings *s)
+{
+	struct items_settings *items = &s->items;
+	const int towers = strcmp(s->model.type, "two_tower") == 0;
+
+	if (items->fields.n == 0 && towers)
+		items->fields = s->tower[TOWER_ITEM].fields;
+	if (*items->key == '\0' && towers && items->fields.n > 0)
+		items->key = items->fields.item[0];
+	if (items->fields.n == 0 && *items->key != '\0')
+		items->fields = (struct text_list){ &items->key, 1 };
 }
 
 /* A field that shares takes what its table is from the owner of the table. */
@@ -77,6 +94,10 @@ spec_resolve(struct spec *spec)
 		resolve_field(spec, i);
 	for (size_t i = 0; i < s->n_fields; i++)
 		resolve_share(spec, i);
+	resolve_items(s);
+	if (!spec_given(spec, "eval", "candidates", SPEC_NO_FIELD))
+		s->eval.candidates = strcmp(s->model.type, "two_tower") == 0 ? EVAL_CATALOGUE
+									     : EVAL_ROWS;
 	s->embedding.optimizer.scheduled = 1;
 	s->linear.optimizer.scheduled = 1;
 	if (reads_a_stream(&s->data) && !spec_given(spec, "data", "shuffle", SPEC_NO_FIELD))
