@@ -140,6 +140,8 @@ help_mdoc_keys(const char *section)
 			RS_TRY(output_printf(".Ss Section %s%s\n", s->name, strcmp(s->name,
 				"field") == 0 ? " NAME" : ""));
 			RS_TRY(print_text(s->text, 1));
+			if (s->models != NULL)
+				RS_TRY(output_printf("Used by %s.\n", s->models));
 		}
 		RS_TRY(output_printf(".Bl -tag -width Ds\n"));
 		for (const struct option_row *row = option_table; row->section != NULL; row++)

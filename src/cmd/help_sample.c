@@ -4,9 +4,12 @@
 #include "cmd/help.h"
 #include "spec/option.h"
 
+#define SAMPLE_MODEL "deepfm"
+
 /* A sample that loads as it is needs these. */
 static const struct { const char *section, *key, *value; } needed[] = {
-	{ "model", "type", "deepfm" }, { "data", "train", "train.tsv" }, { "data", "label", "1" },
+	{ "model", "type", SAMPLE_MODEL }, { "data", "train", "train.tsv" },
+	{ "data", "label", "1" },
 	{ "field", "column", "2" },
 };
 
@@ -38,14 +41,24 @@ print_key(const struct option_row *row)
 		row->example != NULL ? row->example : "");
 }
 
+/* Sections that the model of the sample does not use are behind # as a whole. */
+static enum rs_status
+print_heading(const struct option_section *s)
+{
+	RS_TRY(output_printf("\n# %s\n", s->text));
+	if (s->models != NULL)
+		RS_TRY(output_printf("# used by: %s\n", s->models));
+	return output_printf("%s[%s%s]\n", option_section_concerns(s->name, SAMPLE_MODEL) ? "" :
+		"#", s->name, strcmp(s->name, "field") == 0 ? " C1" : "");
+}
+
 enum rs_status
 help_sample(void)
 {
 	RS_TRY(output_printf("# Every key of a spec.  Behind # stands the default, or an example "
 		"where there is none.\n"));
 	for (const struct option_section *s = option_section; s->name != NULL; s++) {
-		RS_TRY(output_printf("\n# %s\n[%s%s]\n", s->text, s->name, strcmp(s->name,
-			"field") == 0 ? " C1" : ""));
+		RS_TRY(print_heading(s));
 		for (const struct option_row *row = option_table; row->section != NULL; row++)
 			if (strcmp(row->section, s->name) == 0)
 				RS_TRY(print_key(row));

@@ -61,6 +61,27 @@ option_find(const char *section, const char *key)
 	return NULL;
 }
 
+/* The word is one of the words. */
+static int
+holds_word(const char *words, const char *word)
+{
+	const size_t n = strlen(word);
+
+	for (const char *at = words; *at != '\0'; at += strcspn(at, " "), at += *at == ' ')
+		if (strcspn(at, " ") == n && memcmp(at, word, n) == 0)
+			return 1;
+	return 0;
+}
+
+int
+option_section_concerns(const char *section, const char *model)
+{
+	for (const struct option_section *s = option_section; s->name != NULL; s++)
+		if (strcmp(s->name, section) == 0)
+			return s->models == NULL || holds_word(s->models, model);
+	return 0;
+}
+
 int
 option_is_list(const struct option_row *row)
 {

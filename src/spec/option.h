@@ -57,7 +57,10 @@ struct option_row {
 
 extern const struct option_row option_table[];      /* ends with a NULL section   */
 
-struct option_section { const char *name, *text; };
+struct option_section {
+	const char *name, *text;
+	const char *models;     /* names of those that use it, or NULL: all          */
+};
 extern const struct option_section option_section[];    /* ends with a NULL name  */
 
 /* What a value may need besides its text. */
@@ -73,6 +76,8 @@ const char *option_type_text(enum option_type type);
 /* NULL when there is none. */
 const struct option_row *option_find(const char *section, const char *key);
 int option_is_list(const struct option_row *row);
+/* 1 when the model of that name uses the section. */
+int option_section_concerns(const char *section, const char *model);
 
 /* Puts the value as written into the struct at base_of_struct + row->offset. */
 enum rs_status option_read(const struct option_row *row, const char *text,

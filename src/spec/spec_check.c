@@ -50,6 +50,34 @@ check_model_type(struct spec *spec)
 	return spec_failure_to_problem(spec, &place, "[model] type");
 }
 
+/* Keys of a section that the model does not use: one warning a section. */
+static enum rs_status
+check_sections(struct spec *spec)
+{
+	const char *model = spec->settings.model.type;
+	int is_known = 0;
+
+	for (const struct option_section *s = option_section; s->name != NULL; s++)
+		is_known |= s->models != NULL && option_section_concerns(s->name, model);
+	for (const struct option_section *s = option_section; is_known && s->name != NULL; s++) {
+		const struct option_row *row = option_table;
+
+		if (option_section_concerns(s->name, model))
+			continue;
+		while (row->section != NULL && (strcmp(row->section, s->name) != 0 ||
+			!spec_given(spec, s->name, row->key, NONE)))
+			row++;
+		if (row->section == NULL)
+			continue;
+		const struct spec_place place = spec_place(spec, s->name, row->key, NONE);
+
+		RS_TRY(spec_add_problem(spec, 0, &place, NULL,
+			"[%s] %s: model '%s' does not use this section; it is of %s", s->name,
+			row->key, model, s->models));
+	}
+	return RS_OK;
+}
+
 static enum rs_status
 check_input(struct spec *spec)
 {
@@ -316,6 +344,7 @@ enum rs_status
 spec_check_all(struct spec *spec)
 {
 	RS_TRY(check_model_type(spec));
+	RS_TRY(check_sections(spec));
 	RS_TRY(check_input(spec));
 	RS_TRY(check_format(spec));
 	RS_TRY(check_label(spec));

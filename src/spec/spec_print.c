@@ -5,6 +5,14 @@
 #include "spec/spec_private.h"
 #include "spec/value.h"
 
+/* Not given, and in a section that the model does not use. */
+static int
+is_idle(const struct spec *spec, const struct option_row *row, size_t field)
+{
+	return spec_origin(spec, row, field)->place.file == NULL &&
+		!option_section_concerns(row->section, spec->settings.model.type);
+}
+
 /* Keys that follow from others, and those that mean nothing here, stay away:
  * read back, they would count as given. */
 static int
@@ -16,7 +24,7 @@ is_printed(const struct spec *spec, const struct option_row *row, size_t field)
 	if (given)
 		return !option_is_unset(row, spec_base(spec, row, field)) || row->dflt != NULL ||
 			option_is_list(row);
-	if (row->inherits != NULL || row->dflt == NULL)
+	if (row->inherits != NULL || row->dflt == NULL || is_idle(spec, row, field))
 		return 0;
 	return row->types == 0 || row->types >> type & 1;
 }
@@ -55,10 +63,22 @@ print_keys(const struct spec *spec, const char *section, size_t field, struct bu
 	return RS_OK;
 }
 
+/* The section has a key to print, or is one of the model's. */
+static int
+is_section_printed(const struct spec *spec, const char *section)
+{
+	for (const struct option_row *row = option_table; row->section != NULL; row++)
+		if (strcmp(row->section, section) == 0 && is_printed(spec, row, SPEC_NO_FIELD))
+			return 1;
+	return option_section_concerns(section, spec->settings.model.type);
+}
+
 static enum rs_status
 print_section(const struct spec *spec, const char *section, struct buffer *out)
 {
 	if (strcmp(section, "field") != 0) {
+		if (!is_section_printed(spec, section))
+			return RS_OK;
 		RS_TRY(buffer_printf(out, "[%s]\n", section));
 		return print_keys(spec, section, SPEC_NO_FIELD, out);
 	}
@@ -79,7 +99,8 @@ print_origin(const struct spec *spec, const struct option_row *row, size_t field
 	const struct spec_place *place = &spec_origin(spec, row, field)->place;
 	char origin[400] = "default", key[300];
 
-	if (place->file == NULL && option_is_unset(row, spec_base(spec, row, field)))
+	if (is_idle(spec, row, field) ||
+	    (place->file == NULL && option_is_unset(row, spec_base(spec, row, field))))
 		return RS_OK;
 	if (place->file == NULL && field != SPEC_NO_FIELD && row->types != 0 &&
 	    !(row->types >> spec->settings.field[field].type & 1))

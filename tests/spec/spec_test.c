@@ -244,6 +244,54 @@ set_after_loading_is_checked(void **state)
 	spec_free(spec);
 }
 
+/* Each section that is not every model's: printed for its models, and not for
+ * others unless a key is given, which is a warning. */
+static void
+sections_of_other_models_are_not_printed(void **state)
+{
+	char head[20], text[400];
+
+	(void)state;
+	for (const struct option_section *s = option_section; s->name != NULL; s++)
+		for (int uses = 0; s->models != NULL && uses < 2; uses++) {
+			const int  is_tower = strncmp(s->name, "tower", 5) == 0;
+			const char *other = strcmp(s->name, "two_tower") == 0 || is_tower ? "fm" :
+				"two_tower";
+			const char *model = uses ? s->models : other;
+			struct spec *spec;
+			char *printed;
+
+			snprintf(head, sizeof(head), "[%s]\n", s->name);
+			snprintf(text, sizeof(text), "[model]\ntype = %.*s\n[data]\ntrain = "
+				"a\nlabel = 1\n[field C1]\ncolumn = 2\n",
+				(int)strcspn(model, " "), model);
+			spec_load_text(text, "t.ini", &spec);   /* fields it may lack */
+			assert_non_null(spec);
+			printed = print(spec);
+			assert_int_equal(strstr(printed, head) != NULL, uses);
+			free(printed);
+			spec_free(spec);
+		}
+}
+
+static void
+keys_of_a_section_of_other_models_warn(void **state)
+{
+	struct spec *spec = load(MINIMAL "[din]\nsoftmax = yes\npooling = sum\n"), *again;
+	char *printed = print(spec);
+
+	(void)state;
+	assert_int_equal(spec_n_problems(spec), 1);
+	assert_int_equal(spec_problem(spec, 0)->is_error, 0);
+	assert_non_null(strstr(spec_problem(spec, 0)->text, "does not use"));
+	assert_non_null(strstr(printed, "[din]\nsoftmax = yes\npooling = sum\n["));
+	again = load(printed);
+	assert_int_equal(spec_settings(again)->din.pooling, DIN_SUM);
+	free(printed);
+	spec_free(again);
+	spec_free(spec);
+}
+
 static void
 printed_spec_reads_back_equal(void **state)
 {
@@ -492,6 +540,8 @@ main(void)
 		cmocka_unit_test(rules_over_several_keys_are_checked),
 		cmocka_unit_test(inherited_values_follow_their_origin),
 		cmocka_unit_test(set_after_loading_is_checked),
+		cmocka_unit_test(sections_of_other_models_are_not_printed),
+		cmocka_unit_test(keys_of_a_section_of_other_models_warn),
 		cmocka_unit_test(printed_spec_reads_back_equal),
 		cmocka_unit_test(B030_no_false_disagreement_after_a_round_trip),
 		cmocka_unit_test(B058_unknown_key_of_the_command_line_is_named),
