@@ -14,6 +14,7 @@ struct exec {
 	float *block;
 	size_t block_bytes;
 	struct plan plan;
+	size_t *N, *N_max;          /* [n_inputs] of the feed; of histories, planned for */
 	struct row_grads *own, *rows;   /* rows: where gradients of occurrences go */
 };
 
@@ -40,6 +41,8 @@ op_gradient(const struct op_run *r, const struct node *n)
 {
 	float *block = n->op->keeps_gradient ? r->exec->rows->block : r->exec->block;
 
+	if (n->op->keeps_gradient && n->ragged > 0)
+		return r->exec->rows->input[n->ragged - 1].buffer;
 	return block + r->exec->plan.offset[n->index][PLAN_GRADIENT];
 }
 
@@ -87,6 +90,61 @@ op_n_ids(const struct feed *feed, size_t input)
 	return offset == NULL ? feed->B : offset[feed->B] - offset[0];
 }
 
+static size_t
+exec_rows(const struct exec *e, const struct node *n)
+{
+	return n->ragged > 0 ? e->N[n->ragged - 1] : e->B;
+}
+
+size_t
+op_rows(const struct op_run *r, const struct node *n)
+{
+	return exec_rows(r->exec, n);
+}
+
+/* Room for a block planned for B_max rows and N_max positions. */
+static enum rs_status
+exec_plan(struct exec *e)
+{
+	struct plan plan;
+
+	RS_TRY(plan_create(e->g, e->B_max, e->N_max, &plan));
+	plan_free(&e->plan);
+	e->plan = plan;
+	if (e->plan.floats * sizeof(*e->block) <= e->block_bytes)
+		return RS_OK;
+	if (e->block != NULL)
+		large_free(e->block, e->block_bytes);
+	e->block = NULL;
+	e->block_bytes = e->plan.floats * sizeof(*e->block);
+	return large_alloc(e->block_bytes, &e->block);
+}
+
+/* Counts positions; a slot with more than any before, and an eighth to spare, makes
+ * the block larger. */
+static enum rs_status
+histories_prepare(struct exec *e, const struct feed *feed)
+{
+	int grow = 0;
+
+	for (size_t i = 0; i < e->g->n_inputs; i++) {
+		const size_t first = e->g->input[i].history;
+		e->N[i] = op_n_ids(feed, i);
+		if (first == 0)
+			continue;
+		if (e->N[i] != e->N[first - 1])
+			return rs_fail(RS_EDATA,
+				"histories '%s' and '%s' have %zu and %zu items in the same rows",
+				e->g->input[first - 1].field, e->g->input[i].field, e->N[first - 1],
+				e->N[i]);
+		if (e->N[i] > e->N_max[i]) {
+			e->N_max[i] = e->N[i] + e->N[i] / 8;
+			grow = 1;
+		}
+	}
+	return grow ? exec_plan(e) : RS_OK;
+}
+
 /* Scratch of the inputs and the factors of their occurrences. */
 static enum rs_status
 inputs_prepare(struct exec *e, const struct feed *feed)
@@ -99,7 +157,7 @@ inputs_prepare(struct exec *e, const struct feed *feed)
 		if (simple && !e->g->buffered[i])
 			continue;
 		RS_TRY(row_grads_reserve(
-			e->rows, i, op_n_ids(feed, i), in->dim, e->g->buffered[i]));
+			e->rows, i, op_n_ids(feed, i), e->g->buffered[i]));
 		if (!simple)
 			e->g->kernel->bag_scale(
 				feed->B, offset, weight, in->combiner, e->rows->input[i].scale);
@@ -117,10 +175,11 @@ exec_create(const struct graph *g, size_t B_max, struct exec **out)
 	RS_TRY(memory_alloc(1, sizeof(*e), &e));
 	e->g = g;
 	e->B_max = B_max;
-	if ((status = plan_create(g, B_max, &e->plan)) != RS_OK)
+	if ((status = memory_alloc(g->n_inputs + 1, sizeof(*e->N), &e->N)) != RS_OK)
 		goto fail;
-	e->block_bytes = e->plan.floats * sizeof(*e->block);
-	if ((status = large_alloc(e->block_bytes, &e->block)) != RS_OK)
+	if ((status = memory_alloc(g->n_inputs + 1, sizeof(*e->N_max), &e->N_max)) != RS_OK)
+		goto fail;
+	if ((status = exec_plan(e)) != RS_OK)
 		goto fail;
 	if ((status = row_grads_create(g, B_max, &e->own)) != RS_OK)
 		goto fail;
@@ -141,6 +200,8 @@ exec_destroy(struct exec *e)
 	if (e->block != NULL)
 		large_free(e->block, e->block_bytes);
 	plan_free(&e->plan);
+	free(e->N);
+	free(e->N_max);
 	free(e);
 }
 
@@ -156,7 +217,7 @@ exec_bytes(const struct graph *g, size_t B_max)
 	struct plan plan;
 	size_t bytes = g->n_inputs * B_max * sizeof(float *);
 
-	if (plan_create(g, B_max, &plan) == RS_OK)
+	if (plan_create(g, B_max, NULL, &plan) == RS_OK)
 		bytes += (plan.floats + plan.kept_floats) * sizeof(float);
 	plan_free(&plan);
 	return bytes;
@@ -178,7 +239,7 @@ exec_forward(struct exec *e, const float *param, const struct feed *feed, int tr
 	assert(feed->B > 0 && feed->B <= e->B_max);
 	e->B = feed->B;
 	r.training = training;
-	if (inputs_prepare(e, feed) != RS_OK)
+	if (histories_prepare(e, feed) != RS_OK || inputs_prepare(e, feed) != RS_OK)
 		return NULL;
 	for (size_t i = 0; i < e->g->n_nodes; i++)
 		e->g->node[i]->op->forward(&r, e->g->node[i]);
@@ -215,7 +276,8 @@ exec_backward(struct exec *e, const float *param, const struct feed *feed, float
 		for (size_t k = 0; k < n->n_inputs && !n->op->writes_first; k++)
 			if (op_is_first(&r, n, k))
 				memset(op_gradient(&r, n->input[k]), 0,
-					r.B * n->input[k]->width * sizeof(float));
+					op_rows(&r, n->input[k]) * n->input[k]->width
+						* sizeof(float));
 		n->op->backward(&r, n);
 	}
 }
@@ -238,7 +300,7 @@ exec_culprit(const struct exec *e)
 	for (size_t i = 0; i < e->g->n_nodes; i++) {
 		const struct node *n = e->g->node[i];
 		const float *value = e->block + e->plan.offset[i][PLAN_VALUE];
-		for (size_t j = 0; j < e->B * n->width; j++)
+		for (size_t j = 0; j < exec_rows(e, n) * n->width; j++)
 			if (!isfinite(value[j]))
 				return n->op->name;
 	}

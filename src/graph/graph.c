@@ -101,6 +101,18 @@ graph_append(struct graph *g, const struct op *op, size_t width)
 	return n;
 }
 
+struct node *
+graph_append_rows(struct graph *g, const struct op *op, struct node *x, size_t width)
+{
+	struct node *n = graph_append(g, op, width);
+
+	if (n == NULL)
+		return NULL;
+	n->input[n->n_inputs++] = x;
+	n->ragged = x->ragged;
+	return n;
+}
+
 size_t
 graph_add_param(struct graph *g, const char *prefix, const char *suffix,
 	const struct graph_param *like)
@@ -148,7 +160,7 @@ graph_add_input(struct graph *g, const struct graph_field *field, int linear)
 	const size_t table = add_table(g, field, linear);
 
 	if (grow(&g->input, g->n_inputs, sizeof(*g->input)) != RS_OK
-	    || grow(&g->buffered, g->n_inputs, 1) != RS_OK) {
+	    || grow(&g->buffered, g->n_inputs, sizeof(*g->buffered)) != RS_OK) {
 		keep_failure(g);
 		return 0;
 	}
@@ -175,6 +187,20 @@ check_all_used(const struct graph *g)
 	return RS_OK;
 }
 
+/* Rows of a history end where an operator pools them, nowhere else. */
+static enum rs_status
+check_rows(const struct graph *g)
+{
+	for (size_t i = 0; i < g->n_nodes; i++)
+		for (size_t k = 0; k < g->node[i]->n_inputs; k++)
+			if (!g->node[i]->op->changes_rows
+			    && g->node[i]->ragged != g->node[i]->input[k]->ragged)
+				return rs_fail(RS_EBUG,
+					"operator '%s': the rows of '%s' are not its own",
+					g->node[i]->op->name, g->node[i]->input[k]->op->name);
+	return RS_OK;
+}
+
 enum rs_status
 graph_finish(struct graph *g, struct node *logit, int loss_is_mse)
 {
@@ -182,12 +208,13 @@ graph_finish(struct graph *g, struct node *logit, int loss_is_mse)
 		return rs_failure_put(&g->failure);
 	if (logit == NULL)
 		return rs_fail(RS_EBUG, "the model gave no logit");
-	if (logit->width != 1)
+	if (logit->width != 1 || logit->ragged > 0)
 		return rs_fail(RS_EBUG, "operator '%s': the logit must be [B,1], found [B,%zu]",
 			logit->op->name, logit->width);
 	g->logit = logit;
 	g->loss_is_mse = loss_is_mse;
 	RS_TRY(check_all_used(g));
+	RS_TRY(check_rows(g));
 	g->finished = 1;
 	return RS_OK;
 }

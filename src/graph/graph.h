@@ -3,8 +3,8 @@
  *
  * Building: operators append nodes (graph/op_table.h lists them) and parameters;
  * a shape error is recorded with the operator's name and graph_finish() returns
- * it.  Every node is [B, n] floats (F x D kept beside n for embeddings).
- * graph_finish() plans lifetimes into one block of known size.
+ * it.  Every node is [B, n] floats, or [N, n] with a row for every position of a
+ * history in the slot: no padding, offsets are those of the history's ids.
  * Running: a struct exec is one thread's activations; parameters are shared and
  * read-only during a step.  exec_backward() zeroes and then adds; gradients of
  * the dense parameters go to the caller's flat buffer, those of embedding rows
@@ -32,6 +32,8 @@ struct graph_input {
 	size_t table;               /* index into the model's tables, see below       */
 	size_t dim;
 	int    combiner;
+	size_t history;             /* 0, or 1 + the first of the inputs that are aligned
+	                               item by item as one history                    */
 };
 
 /* Tables the model needs: one a schema table for vectors, one for first-order

@@ -28,6 +28,7 @@ struct op {
 	int  keeps_output;          /* backward reads its own value                   */
 	int  keeps_gradient;        /* its gradient is read after the pass            */
 	int  writes_first;
+	int  changes_rows;          /* its value has other rows than its inputs       */
 	void (*forward)(const struct op_run *r, const struct node *n);
 	void (*backward)(const struct op_run *r, const struct node *n);
 };
@@ -41,7 +42,9 @@ struct node {
 	size_t index;               /* in graph.node                                  */
 	struct node *input[NODE_MAX_INPUTS];
 	size_t n_inputs;
-	size_t width;               /* value is [B, width]                            */
+	size_t width;               /* value is [B, width], or [N, width] of a history */
+	size_t ragged;              /* 0: rows of the batch, else 1 + the input whose
+	                               occurrences are its rows                       */
 	size_t param[NODE_MAX_PARAMS];   /* indexes into graph.param                  */
 	size_t saved_row, saved_fixed;   /* floats: B * row + fixed                   */
 	size_t scratch_row, scratch_fixed;
@@ -57,7 +60,7 @@ struct graph {
 	struct graph_table *table;
 	struct graph_param *param;
 	size_t n_nodes, n_inputs, n_tables, n_params;
-	unsigned char *buffered;    /* [n_inputs] 1: a gradient buffer per occurrence */
+	size_t *buffered;           /* [n_inputs] floats of gradient an occurrence, 0 none */
 	size_t K, P;
 	struct node *logit;
 	int    loss_is_mse, finished;
@@ -81,7 +84,7 @@ struct exec_input {
 	const float **fixed;        /* [B_max] gradient of row b, for one id a row    */
 	const float **grad;         /* [capacity] the same for bags                   */
 	float  *scale;              /* [capacity]                                     */
-	float  *buffer;             /* [capacity, dim] only where buffered            */
+	float  *buffer;             /* [capacity, buffered]                           */
 	size_t  capacity;
 	const float *const *out_grad;   /* what exec_row_grad() returns               */
 	const float *out_scale;
@@ -95,8 +98,7 @@ struct row_grads {
 	size_t block_bytes;
 };
 
-enum rs_status row_grads_reserve(struct row_grads *rows, size_t input, size_t n, size_t dim,
-	int buffered);
+enum rs_status row_grads_reserve(struct row_grads *rows, size_t input, size_t n, size_t buffered);
 
 const struct graph *op_graph(const struct op_run *r);
 float *op_value(const struct op_run *r, const struct node *n);
@@ -111,9 +113,13 @@ struct exec_input *op_input(const struct op_run *r, size_t input);
 size_t op_B_max(const struct op_run *r);
 /* Number of occurrences of an input in this feed. */
 size_t op_n_ids(const struct feed *feed, size_t input);
+/* Rows of the node's value: those of the batch, or the positions of its history. */
+size_t op_rows(const struct op_run *r, const struct node *n);
 
 /* --- building --- */
 struct node *graph_append(struct graph *g, const struct op *op, size_t width);
+/* The same for an operator that works on every row of x by itself; x is its input. */
+struct node *graph_append_rows(struct graph *g, const struct op *op, struct node *x, size_t width);
 /* Records the first failure; returns NULL so that it can end a builder. */
 struct node *graph_fail(struct graph *g, const struct op *op, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

@@ -2,6 +2,7 @@
 #include "graph/norm.h"
 
 #include <stddef.h>
+#include <string.h>
 
 void
 norm_add(struct graph *g, struct node *n, const struct graph_norm_options *o)
@@ -23,7 +24,7 @@ norm_add(struct graph *g, struct node *n, const struct graph_norm_options *o)
 static float *
 norm_statistics(const struct op_run *r, const struct node *n)
 {
-	return op_saved(r, n) + r->B * n->width;
+	return op_saved(r, n) + op_rows(r, n) * n->width;
 }
 
 const float *
@@ -32,20 +33,34 @@ norm_xhat(const struct op_run *r, const struct node *n)
 	return op_saved(r, n);
 }
 
+/* A slot without a position has no statistics: it leaves the running ones alone. */
+static void
+norm_keep_running(const struct op_run *r, const struct node *n)
+{
+	float *mean = norm_statistics(r, n);
+
+	memcpy(mean, op_param(r, n, NORM_MEAN), n->width * sizeof(*mean));
+	memcpy(mean + n->width, op_param(r, n, NORM_VAR), n->width * sizeof(*mean));
+	memset(mean + 2 * n->width, 0, n->width * sizeof(*mean));
+}
+
 void
 norm_forward(const struct op_run *r, const struct node *n, const float *gamma, const float *beta,
 	float *y)
 {
 	const float *x = op_value(r, n->input[0]);
 	float *mean = norm_statistics(r, n), *xhat = op_saved(r, n);
+	const size_t rows = op_rows(r, n);
 
-	if (r->training)
-		r->kernel->batch_norm_forward(r->B, n->width, x, gamma, beta, n->number, xhat, y,
-			mean, mean + n->width, mean + 2 * n->width);
-	else
-		r->kernel->batch_norm_apply(r->B, n->width, x, gamma, beta,
+	if (!r->training)
+		r->kernel->batch_norm_apply(rows, n->width, x, gamma, beta,
 			op_param(r, n, NORM_MEAN), op_param(r, n, NORM_VAR), n->number,
 			y == NULL ? xhat : y);
+	else if (rows > 0)
+		r->kernel->batch_norm_forward(rows, n->width, x, gamma, beta, n->number, xhat, y,
+			mean, mean + n->width, mean + 2 * n->width);
+	else
+		norm_keep_running(r, n);
 }
 
 void
@@ -53,9 +68,13 @@ norm_backward(const struct op_run *r, const struct node *n, const float *gamma, 
 	float *dgamma, float *dbeta)
 {
 	const float *mean = norm_statistics(r, n), *var = mean + n->width, *rstd = var + n->width;
+	const size_t rows = op_rows(r, n);
 
-	r->kernel->batch_norm_backward(r->B, n->width, norm_xhat(r, n), rstd, gamma, dy,
-		op_gradient(r, n->input[0]), dgamma, dbeta);
+	memset(dgamma, 0, n->width * sizeof(*dgamma));
+	memset(dbeta, 0, n->width * sizeof(*dbeta));
+	if (rows > 0)
+		r->kernel->batch_norm_backward(rows, n->width, norm_xhat(r, n), rstd, gamma, dy,
+			op_gradient(r, n->input[0]), dgamma, dbeta);
 	for (size_t h = 0; h < n->width; h++) {
 		op_param_gradient(r, n, NORM_MEAN)[h] = r->statistic_share * mean[h];
 		op_param_gradient(r, n, NORM_VAR)[h] = r->statistic_share * var[h];

@@ -2,7 +2,8 @@
  * Normalisation over the rows of a slot, shared by batch_norm and dice: the two
  * statistics are the node's first parameters, its saved memory begins with
  * xhat [B,H], mean, var, rstd [H].  In training the slot's own statistics are
- * used, otherwise the running ones.
+ * used, otherwise the running ones.  Rows of a history count every position once,
+ * whatever row of the batch it belongs to.
  */
 #ifndef GRAPH_NORM_H
 #define GRAPH_NORM_H

@@ -12,10 +12,9 @@ graph_activation(struct graph *g, struct node *z, const char *name, int act)
 		return z;
 	if (act == KERNEL_ACT_DICE)
 		return graph_fail(g, &op_activation, "dice has an operator of its own");
-	struct node *n = graph_append(g, &op_activation, z->width);
+	struct node *n = graph_append_rows(g, &op_activation, z, z->width);
 	if (n == NULL)
 		return NULL;
-	n->input[n->n_inputs++] = z;
 	n->act = act;
 	if (act == KERNEL_ACT_PRELU)
 		n->param[0] = graph_add_param(g, name, "slope", &(struct graph_param){
@@ -30,8 +29,8 @@ activation_forward(const struct op_run *r, const struct node *n)
 {
 	const float *slope = n->act == KERNEL_ACT_PRELU ? op_param(r, n, 0) : NULL;
 
-	r->kernel->act_forward(
-		r->B, n->width, op_value(r, n->input[0]), n->act, slope, op_value(r, n));
+	r->kernel->act_forward(op_rows(r, n), n->width, op_value(r, n->input[0]), n->act, slope,
+		op_value(r, n));
 }
 
 static void
@@ -43,8 +42,8 @@ activation_backward(const struct op_run *r, const struct node *n)
 
 	if (has_slope)
 		memset(dslope, 0, n->width * sizeof(*dslope));
-	r->kernel->act_backward(r->B, n->width, op_value(r, n->input[0]), op_gradient(r, n), n->act,
-		slope, op_gradient(r, n->input[0]), dslope);
+	r->kernel->act_backward(op_rows(r, n), n->width, op_value(r, n->input[0]),
+		op_gradient(r, n), n->act, slope, op_gradient(r, n->input[0]), dslope);
 }
 
 const struct op op_activation = {

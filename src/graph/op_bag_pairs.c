@@ -24,7 +24,7 @@ graph_bag_pairs(struct graph *g, struct node *embedding)
 			return graph_fail(g, &op_bag_pairs,
 				"field '%s' has combiner max; a factorisation machine sums",
 				in->field);
-		g->buffered[runs->run[i].input] = 1;
+		g->buffered[runs->run[i].input] = in->dim;
 	}
 	struct node *n = graph_append(g, &op_bag_pairs, 1);
 	if (n != NULL)

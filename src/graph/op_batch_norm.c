@@ -10,10 +10,9 @@ graph_batch_norm(struct graph *g, struct node *x, const struct graph_norm_option
 {
 	if (x == NULL)
 		return NULL;
-	struct node *n = graph_append(g, &op_batch_norm, x->width);
+	struct node *n = graph_append_rows(g, &op_batch_norm, x, x->width);
 	if (n == NULL)
 		return NULL;
-	n->input[n->n_inputs++] = x;
 	norm_add(g, n, o);
 	n->param[NORM_N_PARAMS] = graph_add_param(g, o->name, "gamma", &(struct graph_param){
 		.rows = 1, .columns = x->width, .init = PARAM_ONE,

@@ -9,10 +9,9 @@ graph_dice(struct graph *g, struct node *z, const struct graph_norm_options *o)
 {
 	if (z == NULL)
 		return NULL;
-	struct node *n = graph_append(g, &op_dice, z->width);
+	struct node *n = graph_append_rows(g, &op_dice, z, z->width);
 	if (n == NULL)
 		return NULL;
-	n->input[n->n_inputs++] = z;
 	norm_add(g, n, o);
 	n->scratch_row = n->width;          /* dzhat                                  */
 	n->scratch_fixed = 2 * n->width;    /* dgamma and dbeta, which nobody wants   */
@@ -26,18 +25,19 @@ static void
 dice_forward(const struct op_run *r, const struct node *n)
 {
 	norm_forward(r, n, NULL, NULL, NULL);
-	r->kernel->dice_forward(r->B, n->width, op_value(r, n->input[0]), norm_xhat(r, n),
-		op_param(r, n, NORM_N_PARAMS), op_value(r, n));
+	r->kernel->dice_forward(op_rows(r, n), n->width, op_value(r, n->input[0]),
+		norm_xhat(r, n), op_param(r, n, NORM_N_PARAMS), op_value(r, n));
 }
 
 static void
 dice_backward(const struct op_run *r, const struct node *n)
 {
-	float *dzhat = op_scratch(r, n), *unused = dzhat + r->B * n->width;
+	const size_t rows = op_rows(r, n);
+	float *dzhat = op_scratch(r, n), *unused = dzhat + rows * n->width;
 	float *dalpha = op_param_gradient(r, n, NORM_N_PARAMS);
 
 	memset(dalpha, 0, n->width * sizeof(*dalpha));
-	r->kernel->dice_backward(r->B, n->width, op_value(r, n->input[0]), norm_xhat(r, n),
+	r->kernel->dice_backward(rows, n->width, op_value(r, n->input[0]), norm_xhat(r, n),
 		op_param(r, n, NORM_N_PARAMS), op_gradient(r, n), op_gradient(r, n->input[0]),
 		dzhat, dalpha);
 	norm_backward(r, n, NULL, dzhat, unused, unused + n->width);

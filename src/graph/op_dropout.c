@@ -1,4 +1,7 @@
-/* Inverted dropout; the mask is a function of (seed, step, operator, row, unit). */
+/*
+ * Inverted dropout; the mask is a function of (seed, step, operator, row, unit).
+ * The row of a position of a history is its place among those of the batch.
+ */
 #include <string.h>
 
 #include "base/rng.h"
@@ -11,10 +14,9 @@ graph_dropout(struct graph *g, struct node *x, float p)
 		return x;
 	if (!(p > 0 && p < 1))
 		return graph_fail(g, &op_dropout, "the rate must be in [0,1), found %g", (double)p);
-	struct node *n = graph_append(g, &op_dropout, x->width);
+	struct node *n = graph_append_rows(g, &op_dropout, x, x->width);
 	if (n == NULL)
 		return NULL;
-	n->input[n->n_inputs++] = x;
 	n->number = p;
 	return n;
 }
@@ -25,22 +27,33 @@ dropout_key(const struct op_run *r, const struct node *n)
 	return rng_key(rng_key(rng_key(r->feed->seed, RNG_DROPOUT), r->feed->step), n->index);
 }
 
+static uint64_t
+dropout_row(const struct op_run *r, const struct node *n)
+{
+	const size_t input = n->ragged - 1;
+
+	if (n->ragged == 0 || r->feed->offset == NULL || r->feed->offset[input] == NULL)
+		return r->feed->first_row;
+	return r->feed->offset[input][0];
+}
+
 static void
 dropout_forward(const struct op_run *r, const struct node *n)
 {
 	const float *x = op_value(r, n->input[0]);
+	const size_t rows = op_rows(r, n);
 
 	if (r->training)
-		r->kernel->dropout(r->B, n->width, dropout_key(r, n), r->feed->first_row, n->number,
+		r->kernel->dropout(rows, n->width, dropout_key(r, n), dropout_row(r, n), n->number,
 			x, op_value(r, n));
 	else
-		memcpy(op_value(r, n), x, r->B * n->width * sizeof(*x));
+		memcpy(op_value(r, n), x, rows * n->width * sizeof(*x));
 }
 
 static void
 dropout_backward(const struct op_run *r, const struct node *n)
 {
-	r->kernel->dropout_backward(r->B, n->width, dropout_key(r, n), r->feed->first_row,
+	r->kernel->dropout_backward(op_rows(r, n), n->width, dropout_key(r, n), dropout_row(r, n),
 		n->number, op_gradient(r, n), op_gradient(r, n->input[0]));
 }
 

@@ -22,7 +22,7 @@ graph_embedding(struct graph *g, const struct graph_field *field, size_t n)
 	node->config = runs;
 	for (size_t i = 0; i < runs->n; i++)
 		if (!runs->run[i].is_dense && g->input[runs->run[i].input].combiner == KERNEL_MAX)
-			g->buffered[runs->run[i].input] = 1;
+			g->buffered[runs->run[i].input] = runs->run[i].dim;
 	return node;
 }
 

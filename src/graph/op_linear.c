@@ -13,10 +13,9 @@ graph_linear(struct graph *g, struct node *x, const struct graph_linear_options 
 		return graph_fail(g, &op_linear, "layer '%s' has no units", o->name);
 	assert(o->act == KERNEL_ACT_NONE || o->act == KERNEL_ACT_RELU || o->act == KERNEL_ACT_TANH
 		|| o->act == KERNEL_ACT_SIGMOID);
-	struct node *n = graph_append(g, &op_linear, o->H);
+	struct node *n = graph_append_rows(g, &op_linear, x, o->H);
 	if (n == NULL)
 		return NULL;
-	n->input[n->n_inputs++] = x;
 	n->act = o->act;
 	n->param[0] = graph_add_param(g, o->name, "weight", &(struct graph_param){
 		.rows = x->width, .columns = o->H, .init = o->init, .l2 = o->l2, .decay = 1,
@@ -55,13 +54,16 @@ product_dx(size_t B, size_t n, size_t H)
 static void
 linear_forward(const struct op_run *r, const struct node *n)
 {
-	struct gemm_args y = product_y(r->B, n->input[0]->width, n->width);
+	const size_t rows = op_rows(r, n);
+	struct gemm_args y = product_y(rows, n->input[0]->width, n->width);
 
+	if (rows == 0)
+		return;
 	y.a = op_value(r, n->input[0]);
 	y.b = op_param(r, n, 0);
 	y.c = op_value(r, n);
 	r->kernel->gemm(&y);
-	r->kernel->bias_act_forward(r->B, n->width, y.c, op_param(r, n, 1), n->act);
+	r->kernel->bias_act_forward(rows, n->width, y.c, op_param(r, n, 1), n->act);
 }
 
 /* dz takes the place of dy. */
@@ -69,12 +71,17 @@ static void
 linear_backward(const struct op_run *r, const struct node *n)
 {
 	const struct node *x = n->input[0];
-	struct gemm_args dw = product_dw(r->B, x->width, n->width);
-	struct gemm_args dx = product_dx(r->B, x->width, n->width);
+	const size_t rows = op_rows(r, n);
+	struct gemm_args dw = product_dw(rows, x->width, n->width);
+	struct gemm_args dx = product_dx(rows, x->width, n->width);
 	float *dz = op_gradient(r, n), *dbias = op_param_gradient(r, n, 1);
 
 	memset(dbias, 0, n->width * sizeof(*dbias));
-	r->kernel->bias_act_backward(r->B, n->width, op_value(r, n), dz, n->act, dz, dbias);
+	if (rows == 0) {
+		memset(op_param_gradient(r, n, 0), 0, x->width * n->width * sizeof(*dz));
+		return;
+	}
+	r->kernel->bias_act_backward(rows, n->width, op_value(r, n), dz, n->act, dz, dbias);
 	dw.a = op_value(r, x);
 	dw.b = dz;
 	dw.c = op_param_gradient(r, n, 0);

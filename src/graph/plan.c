@@ -57,6 +57,7 @@ round_up(size_t n)
 	return (n + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
 }
 
+/* B: most rows of the node. */
 static void
 spans_of_node(const struct graph *g, const struct node *n, size_t B, struct span span[PLAN_N_KINDS])
 {
@@ -121,7 +122,7 @@ static void
 plan_kept(const struct graph *g, size_t B_max, struct plan *out)
 {
 	for (size_t i = 0; i < g->n_nodes; i++) {
-		if (!g->node[i]->op->keeps_gradient)
+		if (!g->node[i]->op->keeps_gradient || g->node[i]->ragged > 0)
 			continue;
 		out->offset[i][PLAN_GRADIENT] = out->kept_floats;
 		out->kept_floats += round_up(B_max * g->node[i]->width);
@@ -142,7 +143,7 @@ plan_first(const struct graph *g, struct plan *out)
 }
 
 enum rs_status
-plan_create(const struct graph *g, size_t B_max, struct plan *out)
+plan_create(const struct graph *g, size_t B_max, const size_t *N_max, struct plan *out)
 {
 	struct span *span;
 	enum rs_status status;
@@ -153,8 +154,11 @@ plan_create(const struct graph *g, size_t B_max, struct plan *out)
 		goto out;
 	if ((status = memory_alloc(g->n_nodes, sizeof(*out->first), &out->first)) != RS_OK)
 		goto out;
-	for (size_t i = 0; i < g->n_nodes; i++)
-		spans_of_node(g, g->node[i], B_max, &span[i * PLAN_N_KINDS]);
+	for (size_t i = 0; i < g->n_nodes; i++) {
+		const struct node *n = g->node[i];
+		const size_t positions = n->ragged > 0 && N_max != NULL ? N_max[n->ragged - 1] : 0;
+		spans_of_node(g, n, n->ragged > 0 ? positions : B_max, &span[i * PLAN_N_KINDS]);
+	}
 	plan_place(span, g->n_nodes * PLAN_N_KINDS, out);
 	plan_kept(g, B_max, out);
 	plan_first(g, out);

@@ -10,7 +10,7 @@ rows_allocate(const struct graph *g, size_t B_max, struct row_grads *rows)
 {
 	struct plan plan;
 
-	RS_TRY(plan_create(g, B_max, &plan));
+	RS_TRY(plan_create(g, B_max, NULL, &plan));
 	rows->block_bytes = plan.kept_floats * sizeof(*rows->block);
 	plan_free(&plan);
 	RS_TRY(large_alloc(rows->block_bytes, &rows->block));
@@ -56,7 +56,7 @@ row_grads_destroy(struct row_grads *rows)
 
 /* Room for n occurrences; grows by doubling, so a step seldom allocates. */
 enum rs_status
-row_grads_reserve(struct row_grads *rows, size_t input, size_t n, size_t dim, int buffered)
+row_grads_reserve(struct row_grads *rows, size_t input, size_t n, size_t buffered)
 {
 	struct exec_input *in = &rows->input[input];
 	size_t capacity = in->capacity == 0 ? 256 : in->capacity;
@@ -73,8 +73,8 @@ row_grads_reserve(struct row_grads *rows, size_t input, size_t n, size_t dim, in
 	in->scale = in->buffer = NULL;
 	RS_TRY(memory_alloc(capacity, sizeof(*in->grad), &in->grad));
 	RS_TRY(memory_alloc(capacity, sizeof(*in->scale), &in->scale));
-	if (buffered)
-		RS_TRY(memory_alloc(capacity, dim * sizeof(*in->buffer), &in->buffer));
+	if (buffered > 0)
+		RS_TRY(memory_alloc(capacity, buffered * sizeof(*in->buffer), &in->buffer));
 	in->capacity = capacity;
 	return RS_OK;
 }

@@ -151,7 +151,7 @@ plan_keeps_apart_what_lives_together(void **state)
 
 	(void)state;
 	assert_int_equal(graph_finish(g, tower(g), 0), RS_OK);
-	assert_int_equal(plan_create(g, 64, &plan), RS_OK);
+	assert_int_equal(plan_create(g, 64, NULL, &plan), RS_OK);
 	for (size_t i = 0; i < g->n_nodes; i++) {
 		const size_t size = 64 * g->node[i]->width;
 		total += 2 * size;
