@@ -9,25 +9,28 @@
 
 typedef struct node *field_operator(struct graph *g, const struct graph_field *field, size_t n);
 
-/* Calls an operator that takes all fields in spec order. */
+/* Calls an operator with those fields, in spec order, that are not only of the other part. */
 static struct node *
 nn_over_fields(struct graph *g, const struct schema *schema, const struct settings *s,
-	field_operator *operator)
+	enum field_part other, field_operator *operator)
 {
 	struct graph_field *field;
+	size_t n_fields = 0;
 
 	if (memory_alloc(schema->n_fields + 1, sizeof(*field), &field) != RS_OK)
 		return NULL;
 	for (size_t i = 0; i < schema->n_fields; i++) {
 		const struct schema_field *from = &schema->field[i];
-		field[i] = (struct graph_field){
+		if (from->settings->part == other)
+			continue;
+		field[n_fields++] = (struct graph_field){
 			.name = from->name, .is_dense = from->is_dense, .column = from->index,
 			.schema_table = from->table, .dim = from->dim,
 			.combiner = (int)from->settings->combiner,
-				.init_stddev = (float)s->embedding.init_stddev,
+			.init_stddev = (float)s->embedding.init_stddev,
 		};
 	}
-	struct node *n = operator(g, field, schema->n_fields);
+	struct node *n = operator(g, field, n_fields);
 	free(field);
 	return n;
 }
@@ -35,13 +38,13 @@ nn_over_fields(struct graph *g, const struct schema *schema, const struct settin
 struct node *
 nn_embedding(struct graph *g, const struct schema *schema, const struct settings *s)
 {
-	return nn_over_fields(g, schema, s, graph_embedding);
+	return nn_over_fields(g, schema, s, PART_WIDE, graph_embedding);
 }
 
 struct node *
 nn_linear(struct graph *g, const struct schema *schema, const struct settings *s)
 {
-	return nn_over_fields(g, schema, s, graph_first_order);
+	return nn_over_fields(g, schema, s, PART_DEEP, graph_first_order);
 }
 
 static const int param_init[] = {

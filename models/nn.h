@@ -10,9 +10,9 @@
 #include "graph/graph.h"
 #include "spec/settings.h"
 
-/* [B, sum of dims]: the vectors of all fields in spec order. */
+/* [B, sum of dims]: the vectors of all fields in spec order but those of part wide. */
 struct node *nn_embedding(struct graph *g, const struct schema *schema, const struct settings *s);
-/* [B,1]: bias + first-order weights of all fields. */
+/* [B,1]: bias + first-order weights of all fields but those of part deep. */
 struct node *nn_linear(struct graph *g, const struct schema *schema, const struct settings *s);
 /* [B,1]: hidden layers of [dnn], then one unit without activation. */
 struct node *nn_mlp(struct graph *g, struct node *x, const struct dnn_settings *dnn);

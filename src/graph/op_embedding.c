@@ -11,7 +11,7 @@ graph_embedding(struct graph *g, const struct graph_field *field, size_t n)
 	size_t width;
 
 	if (n == 0)
-		return graph_fail(g, &op_embedding, "the spec has no fields");
+		return graph_fail(g, &op_embedding, "no field has a vector");
 	if (field_runs_create(g, field, n, 0, &runs, &width) != RS_OK)
 		return graph_fail(g, &op_embedding, "out of memory");
 	struct node *node = graph_append(g, &op_embedding, width);

@@ -162,7 +162,7 @@ const struct option_row option_table[] = {
 	  .text = "cross: the categorical fields taken together", .example = "city,hour" },
 	{ "field", "part", OPTION_CHOICE, "both", FIELD(part), .choices = "both wide deep",
 	  .text = "whether the field has a first-order weight (wide), a vector (deep), or both; "
-	  "a cross is wide unless told otherwise" },
+	  "a cross is wide unless told otherwise; for the models that use [linear]" },
 	{ "field", "unique", OPTION_BOOL, "no", FIELD(unique), ITEMS,
 	  .text = "multi: drop repeated items" },
 	{ "field", "fold_case", OPTION_BOOL, "no", FIELD(fold_case), IDS,

@@ -340,6 +340,36 @@ check_effects(struct spec *spec, size_t field)
 	return RS_OK;
 }
 
+/* A field without a vector needs a model with first-order weights. */
+static enum rs_status
+check_part(struct spec *spec, size_t field)
+{
+	const char *model = spec->settings.model.type;
+
+	if (spec->settings.field[field].part != PART_WIDE ||
+	    option_section_concerns("linear", model))
+		return RS_OK;
+	return field_problem(spec, 1, field, "part", "wide, but model %s has no first-order weights",
+		model);
+}
+
+/* What the cross layers of model dcn cannot be. */
+static enum rs_status
+check_dcn(struct spec *spec)
+{
+	const struct dcn_settings *d = &spec->settings.dcn;
+
+	if (!option_section_concerns("dcn", spec->settings.model.type))
+		return RS_OK;
+	if (d->version == DCN_V1 && d->rank > 0)
+		RS_TRY(error_at(spec, "dcn", "rank", "set version = v2",
+			"a layer of v1 is one vector and has no rank"));
+	if (d->experts > 1 && (d->version == DCN_V1 || d->rank == 0))
+		RS_TRY(error_at(spec, "dcn", "experts", "for example version = v2 and rank = 32",
+			"experts are matrices of low rank, but rank is not given"));
+	return RS_OK;
+}
+
 enum rs_status
 spec_check_all(struct spec *spec)
 {
@@ -349,12 +379,14 @@ spec_check_all(struct spec *spec)
 	RS_TRY(check_format(spec));
 	RS_TRY(check_label(spec));
 	RS_TRY(check_train(spec));
+	RS_TRY(check_dcn(spec));
 	for (size_t i = 0; i < spec->settings.n_fields; i++) {
 		RS_TRY(check_share(spec, i));
 		RS_TRY(check_separators(spec, i));
 		RS_TRY(check_column(spec, i));
 		RS_TRY(check_boundaries(spec, i));
 		RS_TRY(check_effects(spec, i));
+		RS_TRY(check_part(spec, i));
 	}
 	return RS_OK;
 }

@@ -25,7 +25,8 @@ resolve_field(struct spec *spec, size_t field)
 		f->column = f->name;
 	f->missing_own = spec_given(spec, "field", "missing", field) ? TRI_YES : TRI_NO;
 	f->scheduled = !spec_given(spec, "field", "learning_rate", field);
-	if (f->type == FIELD_CROSS && !spec_given(spec, "field", "part", field))
+	if (f->type == FIELD_CROSS && !spec_given(spec, "field", "part", field) &&
+	    option_section_concerns("linear", spec->settings.model.type))
 		f->part = PART_WIDE;
 }
 

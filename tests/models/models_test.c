@@ -192,6 +192,35 @@ param_named(const struct graph *g, const char *name)
 	return NULL;
 }
 
+/* C1 has only a weight, I1 only a vector, C2 both. */
+static void
+wide_fields_have_no_vector_and_deep_ones_no_weight(void **state)
+{
+	static const enum field_part part[F + K] = { PART_WIDE, PART_DEEP, PART_BOTH };
+	struct fixture f;
+	struct graph *g;
+
+	(void)state;
+	fixture_open(&f, "wide_deep", 0, 0);
+	for (size_t i = 0; i < F + K; i++)
+		f.field_settings[i].part = part[i];
+	assert_int_equal(graph_create(&kernel_ref, &g), RS_OK);
+	graph_set_dense(g, K);
+	struct node *logit = model_find("wide_deep")->build(g, &f.schema, &f.settings);
+	assert_int_equal(graph_finish(g, logit, 0), RS_OK);
+	assert_int_equal(graph_n_tables(g), 3);
+	assert_int_equal(graph_n_inputs(g), 3);
+	for (size_t i = 0; i < 3; i++) {
+		const int linear = graph_table(g, graph_input(g, i)->table)->linear;
+		assert_string_equal(graph_input(g, i)->field, i == 0 ? "C1" : "C2");
+		assert_int_equal(linear, i < 2);
+	}
+	for (size_t i = 0; i < graph_n_params(g); i++)
+		assert_string_not_equal(graph_param(g, i)->name, "I1.linear");
+	graph_destroy(g);
+	fixture_close(&f);
+}
+
 /* <a,b> + <a,c> + <b,c> + w0 + the first-order weights, straight from eq. (1). */
 static void
 fm_logit_is_equation_1(void **state)
@@ -348,6 +377,7 @@ main(void)
 		cmocka_unit_test(deepfm_gradient_over_all_parameters),
 		cmocka_unit_test(deepfm_gradient_with_batch_norm),
 		cmocka_unit_test(wide_deep_gradient),
+		cmocka_unit_test(wide_fields_have_no_vector_and_deep_ones_no_weight),
 		cmocka_unit_test(fm_logit_is_equation_1),
 		cmocka_unit_test(statistics_of_two_slots_are_averaged),
 		cmocka_unit_test(evaluation_of_a_row_ignores_its_neighbours),

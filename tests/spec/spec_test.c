@@ -274,6 +274,31 @@ sections_of_other_models_are_not_printed(void **state)
 		}
 }
 
+#define DCN "[model]\ntype = dcn\n[data]\ntrain = /d/t.tsv\nlabel = 1\n[field C1]\n"
+
+static void
+part_wide_needs_first_order_weights(void **state)
+{
+	struct spec *spec = load(MINIMAL "[field X]\ntype = cross\nfields = C1,C1\n");
+
+	(void)state;
+	assert_int_equal(spec_settings(spec)->field[1].part, PART_WIDE);
+	spec_free(spec);
+	spec = load(DCN "[field X]\ntype = cross\nfields = C1,C1\n");
+	assert_int_equal(spec_settings(spec)->field[1].part, PART_BOTH);
+	spec_free(spec);
+	assert_error(DCN "part = wide\n", 7, 1, "model dcn has no first-order weights");
+}
+
+static void
+cross_layers_of_v1_have_no_rank_and_experts_need_one(void **state)
+{
+	(void)state;
+	assert_error(DCN "[dcn]\nversion = v1\nrank = 4\n", 9, 1, "has no rank");
+	assert_error(DCN "[dcn]\nexperts = 4\n", 8, 1, "rank is not given");
+	spec_free(load(DCN "[dcn]\nexperts = 4\nrank = 8\n"));
+}
+
 static void
 keys_of_a_section_of_other_models_warn(void **state)
 {
@@ -542,6 +567,8 @@ main(void)
 		cmocka_unit_test(set_after_loading_is_checked),
 		cmocka_unit_test(sections_of_other_models_are_not_printed),
 		cmocka_unit_test(keys_of_a_section_of_other_models_warn),
+		cmocka_unit_test(part_wide_needs_first_order_weights),
+		cmocka_unit_test(cross_layers_of_v1_have_no_rank_and_experts_need_one),
 		cmocka_unit_test(printed_spec_reads_back_equal),
 		cmocka_unit_test(B030_no_false_disagreement_after_a_round_trip),
 		cmocka_unit_test(B058_unknown_key_of_the_command_line_is_named),
