@@ -34,6 +34,7 @@ struct series {
 
 struct bench {
 	const struct arguments *a;
+	const char *built_in;          /* model that is measured when no spec is given */
 	char  *directory;              /* of the generated rows, NULL none            */
 	struct model *model;
 	struct bench_batches batches;
@@ -66,7 +67,7 @@ make_data(struct bench *b)
 	if (mkdtemp(template) == NULL)
 		return rs_fail(RS_ECREATE, "cannot make a directory in '/tmp'");
 	RS_TRY(memory_strdup(template, &b->directory));
-	return bench_data_write(b->directory, (uint64_t)b->rows);
+	return bench_data_write(b->directory, b->built_in, (uint64_t)b->rows);
 }
 
 static enum rs_status
@@ -263,7 +264,7 @@ static size_t
 make_lines(struct bench *b, struct line *line)
 {
 	const double B = (double)settings_of(b)->train.batch_size;
-	const double limit = B / median(b->gemm_s, b->n_rounds);
+	const double limit = b->gemm.n > 0 ? B / median(b->gemm_s, b->n_rounds) : NAN;
 	size_t n = 0;
 
 	for (size_t i = 0; i < b->n_series; i++) {
@@ -295,6 +296,12 @@ parse_mb_per_s(const struct bench *b)
 	return b->parse_s > 0 ? (double)b->parse_bytes / b->parse_s / 1e6 : NAN;
 }
 
+static double
+gflops(struct bench *b)
+{
+	return b->gemm.flop / median(b->gemm_s, b->n_rounds) / 1e9;
+}
+
 static enum rs_status
 print_json(struct bench *b, const struct line *line, size_t n)
 {
@@ -315,8 +322,7 @@ print_json(struct bench *b, const struct line *line, size_t n)
 		if (strcmp(line[i].measure, "parse") == 0)
 			json_double(&j, "mb_per_s", parse_mb_per_s(b));
 		if (i == 0) {
-			json_double(&j, "gemm_gflops",
-				b->gemm.flop / median(b->gemm_s, b->n_rounds) / 1e9);
+			json_double(&j, "gemm_gflops", b->gemm.n > 0 ? gflops(b) : NAN);
 			json_double(&j, "random_rows_per_s", b->random_rows_per_s);
 			json_double(&j, "memory_gb_per_s", b->bytes_per_s / 1e9);
 			json_double(&j, "peak_bytes", b->peak_bytes);
@@ -350,7 +356,9 @@ print_line(const struct bench *b, const struct line *line)
 	if (!isnan(line->limit))
 		return output_printf(" %12.0f %5.1f %% %s\n", line->limit,
 		    100 * line->samples_per_s / line->limit, word[i].limit);
-	return output_printf(" %12s %5.0f MB/s\n", "", parse_mb_per_s(b));
+	if (strcmp(line->measure, "parse") == 0)
+		return output_printf(" %12s %5.0f MB/s\n", "", parse_mb_per_s(b));
+	return output_printf("\n");
 }
 
 static enum rs_status
@@ -365,11 +373,13 @@ print_table(struct bench *b, const struct line *line, size_t n)
 	RS_TRY(output_printf("%-24s %7s %12s %12s\n", "", "threads", "samples/s", "limit"));
 	for (size_t i = 0; i < n; i++)
 		RS_TRY(print_line(b, &line[i]));
+	RS_TRY(output_printf("limits of one core: "));
+	if (b->gemm.n > 0)
+		RS_TRY(output_printf("%.1f GFLOP/s in the model's own products, ", gflops(b)));
 	return output_printf(
-		"limits of one core: %.1f GFLOP/s in the model's own products, "
 		"%.1f M random rows/s of %zu bytes, %.1f GB/s read\n"
 		"peak memory %.0f MiB, tables and optimizer state %.0f MiB\n",
-		b->gemm.flop / median(b->gemm_s, b->n_rounds) / 1e9, b->random_rows_per_s / 1e6,
+		b->random_rows_per_s / 1e6,
 		row_floats(b->model) * sizeof(float), b->bytes_per_s / 1e9, b->peak_bytes / 1048576,
 		(double)b->model->lookup->ops->bytes(b->model->lookup) / 1048576);
 }
@@ -391,6 +401,17 @@ measure(struct bench *b)
 }
 
 static enum rs_status
+choose_model(struct bench *b)
+{
+	const char *given = argument(b->a, "--model");
+
+	b->built_in = given != NULL ? given : "deepfm";
+	if (given != NULL && b->a->n_positional > 0)
+		return rs_fail(RS_EUSAGE, "--model and a spec both say what to measure; give one");
+	return command_model_check(b->built_in);
+}
+
+static enum rs_status
 bench_run(const struct arguments *a)
 {
 	struct bench *b;
@@ -400,7 +421,9 @@ bench_run(const struct arguments *a)
 	b->a = a;
 	b->rows = ROWS_DEFAULT;
 	b->seconds = SECONDS_DEFAULT;
-	status = argument_int(a, "--rows", 1, INT64_C(1) << 40, &b->rows);
+	status = choose_model(b);
+	if (status == RS_OK)
+		status = argument_int(a, "--rows", 1, INT64_C(1) << 40, &b->rows);
 	if (status == RS_OK)
 		status = argument_seconds(a, "--seconds", &b->seconds);
 	if (status == RS_OK)
@@ -411,6 +434,8 @@ bench_run(const struct arguments *a)
 }
 
 static const struct command_option bench_option[] = {
+	{ .name = "--model", .argument = "NAME", .dflt = "deepfm",
+		.text = "the model that is measured when no SPEC is given" },
 	{ .name = "--rows", .argument = "N", .dflt = "131072",
 		.text = "rows kept in memory, and written when no SPEC is given" },
 	{ .name = "--seconds", .argument = "S", .dflt = "10", .text = "how long to measure" },
@@ -419,7 +444,7 @@ static const struct command_option bench_option[] = {
 
 const struct command command_bench = {
 	.name = "bench",
-	.synopsis = "[SPEC] [--rows N] [--seconds S]",
+	.synopsis = "[SPEC] [--model NAME] [--rows N] [--seconds S]",
 	.text = "Measure training speed next to the limits of this machine.",
 	.option = bench_option,
 	.run = bench_run,

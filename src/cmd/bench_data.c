@@ -9,21 +9,13 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "base/thread.h"
-#include "cmd/synth.h"
+#include "cmd/bench_spec.h"
 #include "data/parser.h"
 #include "data/source.h"
 
 #define PARSE_PASSES 5
+#define SPEC_LIMIT   ((size_t)64 << 10)
 #define SPAN         ((size_t)256 << 10)
-
-const char bench_spec[] =
-	"[model]\ntype = deepfm\n"
-	"[data]\ntrain = rows.tsv\nformat = tsv\nheader = no\nlabel = 1\nshuffle = no\n"
-	"[field I1..I13]\ncolumn = 2..14\ntype = numeric\ntransform = log1p\n"
-	"[field C1..C26]\ncolumn = 15..40\n"
-	"[embedding]\nbuckets = 100000\ndim = 16\noptimizer = adagrad\nlearning_rate = 0.02\n"
-	"[dnn]\nhidden = 400,400,400\nactivation = relu\n"
-	"[train]\nbatch_size = 4096\noptimizer = adam\nlearning_rate = 0.001\n";
 
 static enum rs_status
 write_rows(struct synth_world *w, struct file_writer *file, uint64_t rows)
@@ -50,26 +42,41 @@ world_close(struct synth_world *w)
 	free(w->item);
 }
 
-enum rs_status
-bench_data_write(const char *directory, uint64_t rows)
+static enum rs_status
+write_spec(const char *directory, const char *model)
 {
-	struct synth_world world = { .layout = &synth_layout_criteo, .seed = 1 };
-	struct file_writer file;
-	char *spec = NULL, *path = NULL;
-	enum rs_status status = file_join(directory, "bench.ini", &spec);
+	struct buffer text;
+	char *path = NULL;
+	enum rs_status status;
 
+	buffer_init(&text, SPEC_LIMIT);
+	status = bench_spec_write(model, &text);
 	if (status == RS_OK)
-		status = file_replace(spec, bench_spec, strlen(bench_spec));
+		status = file_join(directory, "bench.ini", &path);
 	if (status == RS_OK)
-		status = file_join(directory, "rows.tsv", &path);
-	if (status == RS_OK && (status = file_writer_open(&file, path)) == RS_OK) {
+		status = file_replace(path, text.data, text.n);
+	free(path);
+	buffer_free(&text);
+	return status;
+}
+
+enum rs_status
+bench_data_write(const char *directory, const char *model, uint64_t rows)
+{
+	struct synth_world world = { .layout = bench_spec_find(model)->layout, .seed = 1 };
+	struct file_writer file;
+	char *path;
+	enum rs_status status;
+
+	RS_TRY(write_spec(directory, model));
+	RS_TRY(file_join(directory, "rows.tsv", &path));
+	if ((status = file_writer_open(&file, path)) == RS_OK) {
 		status = write_rows(&world, &file, rows);
 		if (status == RS_OK)
 			status = file_writer_commit(&file);
 		file_writer_close(&file);
 	}
 	world_close(&world);
-	free(spec);
 	free(path);
 	return status;
 }

@@ -1,6 +1,6 @@
 /*
- * Rows for bench: a file with the shape of the Criteo data, a spec for it, and
- * batches kept in memory.
+ * Rows for bench: the file and the spec of a model (cmd/bench_spec.h), and batches
+ * kept in memory.
  */
 #ifndef CMD_BENCH_DATA_H
 #define CMD_BENCH_DATA_H
@@ -13,11 +13,8 @@
 #include "data/loader.h"
 #include "train/model.h"
 
-/* DeepFM of 26 categorical and 13 numeric fields; reads "rows.tsv" beside it. */
-extern const char bench_spec[];
-
-/* Writes bench.ini and rows.tsv into the directory. */
-enum rs_status bench_data_write(const char *directory, uint64_t rows);
+/* Writes bench.ini and rows.tsv of the model into the directory. */
+enum rs_status bench_data_write(const char *directory, const char *model, uint64_t rows);
 
 struct bench_batches {
 	struct batch *batch;           /* [n] full batches                            */

@@ -80,6 +80,9 @@ enum rs_status argument_seconds(const struct arguments *a, const char *name,
 enum rs_status command_spec(const struct arguments *a, const char *const *extra, size_t n_extra,
 	struct spec **out, size_t *n_used);
 
+/* RS_EUSAGE, with the nearest name, unless there is a model of that name. */
+enum rs_status command_model_check(const char *name);
+
 /* The run database: --db, else RECSYS_TRAIN_DB, else runs.db of the spec (spec may
  * be NULL), else runs.db beside the model directory (directory may be NULL: in the
  * working directory).  Caller frees. */

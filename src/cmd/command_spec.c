@@ -24,6 +24,23 @@ model_names(const char *names[MODELS_MAX])
 	return names[0];
 }
 
+enum rs_status
+command_model_check(const char *name)
+{
+	const char *names[MODELS_MAX], *near;
+	char escaped[72];
+	size_t n = 0;
+
+	if (model_find(name) != NULL)
+		return RS_OK;
+	model_names(names);
+	while (names[n] != NULL)
+		n++;
+	near = spec_nearest(name, names, n);
+	rs_fail(RS_EUSAGE, "there is no model '%s'", rs_escape(escaped, name, strlen(name)));
+	return near != NULL ? rs_hint("did you mean '%s'?", near) : RS_EUSAGE;
+}
+
 static enum rs_status
 main_layer(const struct arguments *a, const char **path, size_t *n_used)
 {

@@ -219,6 +219,8 @@ run_help(const struct arguments *a)
 		return help_mdoc_exit();
 	if (argument_given(a, "--mdoc-commands"))
 		return help_mdoc_commands();
+	if (argument_given(a, "--mdoc-models"))
+		return help_mdoc_models();
 	if (argument_given(a, "--mdoc-keys"))
 		return help_mdoc_keys(name);
 	if (name != NULL && command == NULL)
@@ -236,6 +238,7 @@ static const struct command_option help_option[] = {
 	  "mdoc" },
 	{ .name = "--mdoc-exit", .text = "print the exit codes as mdoc" },
 	{ .name = "--mdoc-commands", .text = "print the commands as mdoc" },
+	{ .name = "--mdoc-models", .text = "print the models as mdoc" },
 	{ .name = NULL },
 };
 

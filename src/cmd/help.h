@@ -12,6 +12,7 @@ enum rs_status help_mdoc_options(const struct command *command);
 enum rs_status help_mdoc_keys(const char *section);
 enum rs_status help_mdoc_exit(void);
 enum rs_status help_mdoc_commands(void);
+enum rs_status help_mdoc_models(void);
 /* A spec with every key, its default and its text. */
 enum rs_status help_sample(void);
 

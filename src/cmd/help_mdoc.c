@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "cmd/help.h"
+#include "models/models.h"
 #include "spec/option.h"
 
 /* One line of text: backslashes and what mdoc would take for a request. */
@@ -173,6 +174,18 @@ help_mdoc_commands(void)
 	for (size_t i = 0; command_table[i] != NULL; i++) {
 		RS_TRY(output_printf(".It Cm %s\n", command_table[i]->name));
 		RS_TRY(print_text(command_table[i]->text, 1));
+	}
+	return output_printf(".El\n");
+}
+
+enum rs_status
+help_mdoc_models(void)
+{
+	RS_TRY(output_printf(".Bl -tag -width two_tower\n"));
+	for (const struct model_row *row = model_table; row->name != NULL; row++) {
+		RS_TRY(output_printf(".It Cm %s\n", row->name));
+		RS_TRY(print_text(row->text, 1));
+		RS_TRY(print_text(row->source, 1));
 	}
 	return output_printf(".El\n");
 }

@@ -11,7 +11,6 @@
 #include "cmd/command.h"
 #include "cmd/guess.h"
 #include "config.h"
-#include "models/models.h"
 #include "spec/value.h"
 
 enum { SAMPLE_ROWS = 100000, COMMENT_COLUMN = 27 };
@@ -257,22 +256,6 @@ tell(const struct draft *d)
 }
 
 static enum rs_status
-check_model(const char *model)
-{
-	const char *names[64], *near;
-	char   escaped[72];
-	size_t n = 0;
-
-	if (model_find(model) != NULL)
-		return RS_OK;
-	for (; model_table[n].name != NULL && n < 64; n++)
-		names[n] = model_table[n].name;
-	near = spec_nearest(model, names, n);
-	rs_fail(RS_EUSAGE, "there is no model '%s'", rs_escape(escaped, model, strlen(model)));
-	return near != NULL ? rs_hint("did you mean '%s'?", near) : RS_EUSAGE;
-}
-
-static enum rs_status
 deliver(const struct arguments *a, const struct draft *d)
 {
 	const char *path = argument(a, "--output");
@@ -326,7 +309,7 @@ draft_from(const struct arguments *a, struct draft *d, struct sample *sample, co
 
 	RS_TRY(argument_int(a, "--rows", 1, INT64_MAX, &rows));
 	RS_TRY(choose_separator(a, &separator));
-	RS_TRY(check_model(d->model));
+	RS_TRY(command_model_check(d->model));
 	RS_TRY(sample_read(data, (uint64_t)rows, separator, sample));
 	d->label = guess_label(sample);
 	if (d->label == GUESS_NO_LABEL) {

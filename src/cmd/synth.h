@@ -14,7 +14,7 @@
 
 #include "base/memory.h"
 
-#define SYNTH_ROW_MAX 1024                  /* bytes of one row                       */
+#define SYNTH_ROW_MAX 2048                  /* bytes of one row                       */
 
 struct synth_zipf {
 	uint64_t n;

@@ -23,6 +23,20 @@ after=$(ls -d /tmp/recsys-train-bench.* 2>/dev/null | wc -l)
 grep -q '^training step in memory  *1 .* % of the GEMM limit$' "$dir/table" || fail "no step line"
 grep -q '^parsing alone .* MB/s$' "$dir/table" || fail "no parse line"
 
+# Every model has rows and a spec; a name that is none is refused with the nearest.
+models=$("$RECSYS_TRAIN" help --mdoc-models | sed -n 's/^\.It Cm //p')
+[ -n "$models" ] || fail "no models listed"
+for model in $models; do
+	# shellcheck disable=SC2086
+	"$RECSYS_TRAIN" bench --model "$model" --rows 512 --seconds 0.1 -j 1 --json $small \
+		-o "tower user.hidden=8" -o "tower item.hidden=8" -o din.attention=4 -o dlrm.bottom=8 \
+		> "$dir/out" 2> "$dir/err" || { cat "$dir/err" >&2; fail "--model $model: exit $?"; }
+	grep -q "^\[{\"model\":\"$model\"," "$dir/out" || fail "--model $model: $(cat "$dir/out")"
+done
+status=0
+"$RECSYS_TRAIN" bench --model depfm 2> "$dir/err" || status=$?
+[ "$status" = 64 ] && grep -q "did you mean 'deepfm'" "$dir/err" || fail "--model depfm: exit $status"
+
 # A spec of one's own, and one whose data has no full batch.
 awk 'BEGIN { for (i = 0; i < 600; i++) printf "%d\t%d\t%d\n", i % 3 == 0, i % 17, i % 29 }' > "$dir/rows.tsv"
 cat > "$dir/own.ini" <<INI
