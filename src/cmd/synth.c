@@ -19,16 +19,19 @@
 
 #define SYNTH_BLOCK    2048                 /* rows written at once                   */
 #define SYNTH_BINS     ((size_t)1 << 18)    /* of the logit, for the AUC              */
+#define SYNTH_TOP      20                   /* ranks that hr and ndcg look at         */
 #define SYNTH_LOGIT    16.0                 /* bins cover [-16,16)                    */
 
 static const struct synth_layout *const synth_layouts[] = {
-	&synth_layout_log, &synth_layout_criteo,
+	&synth_layout_log, &synth_layout_sequence, &synth_layout_retrieval, &synth_layout_criteo,
 };
+#define SYNTH_LAYOUTS "log|sequence|retrieval|criteo"
 #define N_LAYOUTS (sizeof synth_layouts / sizeof *synth_layouts)
 
 struct synth_score {
 	uint64_t *count[2];                 /* [SYNTH_BINS] rows by label and logit   */
-	uint64_t  rows, positives, bytes;
+	uint64_t  rows, scored, positives, bytes;
+	uint64_t  ranked, hit[SYNTH_TOP];   /* rows by the rank of their item         */
 	double    loss;
 };
 
@@ -95,9 +98,15 @@ score_row(struct synth_score *s, const struct synth_row *row)
 {
 	double x = (row->logit + SYNTH_LOGIT) * (double)SYNTH_BINS / (2 * SYNTH_LOGIT);
 
+	s->positives += (uint64_t)row->label;
+	s->ranked += (uint64_t)row->is_ranked;
+	if (row->is_ranked && row->rank < SYNTH_TOP)
+		s->hit[row->rank]++;
+	if (isnan(row->logit))
+		return;
+	s->scored++;
 	x = x < 0 ? 0 : x > (double)(SYNTH_BINS - 1) ? (double)(SYNTH_BINS - 1) : x;
 	s->count[row->label][(size_t)x]++;
-	s->positives += (uint64_t)row->label;
 }
 
 static void
@@ -108,6 +117,10 @@ score_merge(struct synth_score *into, const struct synth_score *from)
 		into->count[1][i] += from->count[1][i];
 	}
 	into->positives += from->positives;
+	into->scored += from->scored;
+	into->ranked += from->ranked;
+	for (size_t i = 0; i < SYNTH_TOP; i++)
+		into->hit[i] += from->hit[i];
 }
 
 /* Rows of one bin count as ties: the error is below half the largest bin's share. */
@@ -132,6 +145,27 @@ score_best_constant_loss(const struct synth_score *s)
 	return p > 0 && p < 1 ? -p * log(p) - (1 - p) * log1p(-p) : 0;
 }
 
+static double
+score_hits(const struct synth_score *s)
+{
+	uint64_t hits = 0;
+
+	for (size_t i = 0; i < SYNTH_TOP; i++)
+		hits += s->hit[i];
+	return (double)hits / (double)s->ranked;
+}
+
+/* One item is wanted in a row, so the best gain is 1. */
+static double
+score_ndcg(const struct synth_score *s)
+{
+	double gain = 0;
+
+	for (size_t i = 0; i < SYNTH_TOP; i++)
+		gain += (double)s->hit[i] / log2((double)i + 2);
+	return gain / (double)s->ranked;
+}
+
 /* ---- threads ----------------------------------------------------------- */
 
 static void
@@ -139,7 +173,7 @@ block_fill(const struct synth_job *job, struct synth_score *score, struct synth_
 {
 	const uint64_t first = block->number * SYNTH_BLOCK;
 	const uint64_t left = job->rows - first;
-	struct synth_row row;
+	struct synth_row row = { .is_ranked = 0 };
 
 	block->n = 0;
 	block->loss = 0;
@@ -147,7 +181,7 @@ block_fill(const struct synth_job *job, struct synth_score *score, struct synth_
 		row.text = block->text + block->n;
 		job->world->layout->row(job->world, job->start + first + i, &row);
 		block->n += row.n;
-		block->loss += score_loss(row.logit, row.label);
+		block->loss += isnan(row.logit) ? 0 : score_loss(row.logit, row.label);
 		score_row(score, &row);
 	}
 }
@@ -290,7 +324,7 @@ synth_find_layout(const char *name, const struct synth_layout **out)
 			*out = synth_layouts[i];
 			return RS_OK;
 		}
-	return rs_fail(RS_EUSAGE, "--layout '%s': wanted 'log' or 'criteo'", name);
+	return rs_fail(RS_EUSAGE, "--layout '%s': wanted one of " SYNTH_LAYOUTS, name);
 }
 
 static enum rs_status
@@ -395,22 +429,32 @@ synth_write_spec(const struct arguments *a, const struct synth_world *w, const c
 	return status;
 }
 
+static void
+synth_tell(const struct synth_score *s)
+{
+	(void)dprintf(STDERR_FILENO, "recsys-train: %ju rows, %ju positive, %ju bytes\n",
+		(uintmax_t)s->rows, (uintmax_t)s->positives, (uintmax_t)s->bytes);
+	if (s->scored > 0)
+		(void)dprintf(STDERR_FILENO,
+			"recsys-train: the true probabilities reach auc %.6f, logloss %.6f "
+			"(best constant %.6f)\n",
+			score_auc(s), s->loss / (double)s->scored, score_best_constant_loss(s));
+	if (s->ranked > 0)
+		(void)dprintf(STDERR_FILENO,
+			"recsys-train: the true probabilities of all items reach hr@%d %.6f, "
+			"ndcg@%d %.6f a row\n",
+			SYNTH_TOP, score_hits(s), SYNTH_TOP, score_ndcg(s));
+}
+
 static enum rs_status
 synth_report(const struct arguments *a, const struct synth_output *o, const struct synth_score *s)
 {
-	const double auc = score_auc(s), loss = s->loss / (double)s->rows;
-	const double constant = score_best_constant_loss(s);
 	struct json j;
 	enum rs_status status;
 
 	if (!command_json(a) || o->path == NULL) {
 		if (log_level() >= LOG_WARN)
-			(void)dprintf(STDERR_FILENO,
-				"recsys-train: %ju rows, %ju positive, %ju bytes\n"
-				"recsys-train: the true probabilities reach auc %.6f, logloss %.6f "
-				"(best constant %.6f)\n",
-				(uintmax_t)s->rows, (uintmax_t)s->positives,
-				(uintmax_t)s->bytes, auc, loss, constant);
+			synth_tell(s);
 		return RS_OK;
 	}
 	json_init(&j);
@@ -420,9 +464,15 @@ synth_report(const struct arguments *a, const struct synth_output *o, const stru
 	json_int(&j, "rows", (int64_t)s->rows);
 	json_int(&j, "positives", (int64_t)s->positives);
 	json_int(&j, "bytes", (int64_t)s->bytes);
-	json_double(&j, "auc", auc);
-	json_double(&j, "logloss", loss);
-	json_double(&j, "best_constant_logloss", constant);
+	if (s->scored > 0) {
+		json_double(&j, "auc", score_auc(s));
+		json_double(&j, "logloss", s->loss / (double)s->scored);
+		json_double(&j, "best_constant_logloss", score_best_constant_loss(s));
+	}
+	if (s->ranked > 0) {
+		json_double(&j, "hr@20", score_hits(s));
+		json_double(&j, "ndcg@20", score_ndcg(s));
+	}
 	json_close(&j);
 	status = output_printf("%s\n", json_text(&j));
 	json_free(&j);
@@ -501,8 +551,10 @@ static const struct command_option synth_options[] = {
 	{ "--users", 0, "N", 0, "1000", "Number of users." },
 	{ "--items", 0, "N", 0, "300", "Number of items." },
 	{ "--format", 0, "tsv|csv", 0, "tsv", "Separator of the columns." },
-	{ "--layout", 0, "log|criteo", 0, "log",
-		"A click log with users, items and histories, or 40 columns as Criteo's." },
+	{ "--layout", 0, SYNTH_LAYOUTS, 0, "log",
+		"A click log with users, items and a bag of former items; one with aligned "
+		"histories of items and categories; what users took, for retrieval; or 40 "
+		"columns as Criteo's." },
 	{ "--spec-out", 0, "FILE", 0, NULL, "Write a commented spec that fits the rows." },
 	{ "--force", 0, NULL, 0, NULL, "Replace files that exist." },
 	{ .name = NULL },
@@ -510,8 +562,8 @@ static const struct command_option synth_options[] = {
 
 const struct command command_synth = {
 	.name = "synth",
-	.synopsis = "[-O FILE] [--rows N] [--seed N] [--layout log|criteo] [--spec-out FILE]",
-	.text = "Write a click log with a known truth.",
+	.synopsis = "[-O FILE] [--rows N] [--seed N] [--layout NAME] [--spec-out FILE]",
+	.text = "Write a log with a known truth.",
 	.option = synth_options,
 	.run = synth_run,
 };

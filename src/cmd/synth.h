@@ -34,8 +34,10 @@ struct synth_world {
 struct synth_row {
 	char  *text;                        /* [SYNTH_ROW_MAX]                        */
 	size_t n;
-	double logit;                       /* of the true probability                */
+	double logit;                       /* of the true probability, NAN: none     */
 	int    label;
+	int    is_ranked;                   /* 1: rank says how many items the truth  */
+	uint64_t rank;                      /* would rather have given                */
 };
 
 struct synth_layout {
@@ -46,13 +48,21 @@ struct synth_layout {
 	enum rs_status (*spec)(const struct synth_world *w, const char *file, struct buffer *out);
 };
 
-extern const struct synth_layout synth_layout_log, synth_layout_criteo;
+extern const struct synth_layout synth_layout_log, synth_layout_criteo, synth_layout_sequence,
+	synth_layout_retrieval;
 
 /* Ids 0..n-1 with probabilities that fall as rank^-exponent. */
 enum rs_status synth_zipf_open(struct synth_zipf *z, uint64_t n, double exponent);
 uint64_t synth_zipf_draw(const struct synth_zipf *z, uint64_t random);
 /* Decimal digits of x at out; returns the byte after them. */
 char *synth_digits(char *out, uint64_t x);
+/* "i17" for kind 'i'; returns the byte after it. */
+char *synth_id(char *out, char kind, uint64_t id);
+double synth_dot(const float *p, const float *q, size_t n);
+/* The key of a stream of the world; names are private to a layout. */
+uint64_t synth_key(const struct synth_world *w, uint64_t name);
+/* Buckets for n ids: a power of two with room, so that few ids share one. */
+uint64_t synth_buckets(uint64_t n);
 /* Appends the label drawn from the logit; u in [0,1). */
 int synth_label(double logit, double u);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/rng.h"
 #include "cmd/synth.h"
 
 #define ZIPF_BITS  12
@@ -46,6 +47,39 @@ synth_digits(char *out, uint64_t x)
 	while (n > 0)
 		*out++ = digits[--n];
 	return out;
+}
+
+char *
+synth_id(char *out, char kind, uint64_t id)
+{
+	*out++ = kind;
+	return synth_digits(out, id);
+}
+
+double
+synth_dot(const float *p, const float *q, size_t n)
+{
+	double sum = 0;
+
+	for (size_t k = 0; k < n; k++)
+		sum += (double)p[k] * (double)q[k];
+	return sum;
+}
+
+uint64_t
+synth_key(const struct synth_world *w, uint64_t name)
+{
+	return rng_key(rng_key(w->seed, RNG_SYNTH), name);
+}
+
+uint64_t
+synth_buckets(uint64_t n)
+{
+	uint64_t buckets = 1024;
+
+	while (buckets < 4 * n && buckets < (uint64_t)1 << 26)
+		buckets *= 2;
+	return buckets;
 }
 
 int

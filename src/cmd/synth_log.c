@@ -35,16 +35,10 @@ static const char *const log_device[] = { "phone", "desktop", "tablet", "tv" };
 static const double log_device_effect[] = { 0.25, -0.2, 0.1, -0.7 };
 #define LOG_N_DEVICES (sizeof log_device / sizeof *log_device)
 
-static uint64_t
-world_key(const struct synth_world *w, uint64_t name)
-{
-	return rng_key(rng_key(w->seed, RNG_SYNTH), name);
-}
-
 static enum rs_status
 log_open(struct synth_world *w)
 {
-	const uint64_t key = world_key(w, WORLD_ITEM);
+	const uint64_t key = synth_key(w, WORLD_ITEM);
 	size_t n;
 
 	w->n_zipf = ZIPF_N;
@@ -77,17 +71,7 @@ log_header(const struct synth_world *w, char *out)
 static uint64_t
 log_item_at(const struct synth_world *w, uint64_t rank, uint64_t order)
 {
-	return rng_permute(rng_key(world_key(w, WORLD_ORDER), order), w->items, rank);
-}
-
-static double
-factors_dot(const float *p, const float *q)
-{
-	double sum = 0;
-
-	for (size_t k = 0; k < LOG_FACTORS; k++)
-		sum += (double)p[k] * (double)q[k];
-	return sum;
+	return rng_permute(rng_key(synth_key(w, WORLD_ORDER), order), w->items, rank);
 }
 
 struct log_draw {
@@ -111,8 +95,8 @@ log_draw_history(const struct synth_world *w, struct log_draw *d)
 		const uint64_t b = synth_zipf_draw(z, rng_u64(d->key, counter + 1));
 		const uint64_t x = log_item_at(w, a, 0), y = log_item_at(w, b, 0);
 
-		d->history[i] = factors_dot(d->taste + 1, w->item + x * LOG_WIDTH + 1) >=
-			factors_dot(d->taste + 1, w->item + y * LOG_WIDTH + 1) ? x : y;
+		d->history[i] = synth_dot(d->taste + 1, w->item + x * LOG_WIDTH + 1, LOG_FACTORS) >=
+			synth_dot(d->taste + 1, w->item + y * LOG_WIDTH + 1, LOG_FACTORS) ? x : y;
 	}
 }
 
@@ -125,15 +109,15 @@ log_draw(const struct synth_world *w, uint64_t row, struct log_draw *d)
 	d->row = row;
 	d->hour = row / w->hour_rows;
 	d->user = synth_zipf_draw(&w->zipf[ZIPF_USER], rng_u64(d->key, DRAW_USER));
-	rng_normal_fill(d->taste, LOG_WIDTH, rng_key(world_key(w, WORLD_USER), d->user), 0, 0.7f);
+	rng_normal_fill(d->taste, LOG_WIDTH, rng_key(synth_key(w, WORLD_USER), d->user), 0, 0.7f);
 	rank = synth_zipf_draw(&w->zipf[ZIPF_ITEM], rng_u64(d->key, DRAW_ITEM));
 	order = rng_uniform(d->key, DRAW_TREND) < LOG_TRENDING ? 1 + d->hour / LOG_TREND_HOURS : 0;
 	d->item = log_item_at(w, rank, order);
 	d->device = (size_t)rng_below(d->key, DRAW_DEVICE, LOG_N_DEVICES);
 	d->has_device = rng_uniform(rng_key(d->key, 1), DRAW_DEVICE) >= LOG_NO_DEVICE;
 	d->position = 1 + (size_t)rng_below(d->key, DRAW_POSITION, 10);
-	d->price = floor(exp(3 + rng_normal(world_key(w, WORLD_ITEM), ~d->item)) * 100) / 100;
-	d->age = 16 + (int)rng_below(world_key(w, WORLD_USER), d->user, 60);
+	d->price = floor(exp(3 + rng_normal(synth_key(w, WORLD_ITEM), ~d->item)) * 100) / 100;
+	d->age = 16 + (int)rng_below(synth_key(w, WORLD_USER), d->user, 60);
 	d->has_age = rng_uniform(d->key, DRAW_AGE_MISSING) >= LOG_NO_AGE;
 	log_draw_history(w, d);
 }
@@ -142,12 +126,13 @@ static double
 log_logit(const struct synth_world *w, const struct log_draw *d)
 {
 	const float *item = w->item + d->item * LOG_WIDTH;
-	const double phase = rng_uniform(world_key(w, WORLD_PHASE), d->item);
+	const double phase = rng_uniform(synth_key(w, WORLD_PHASE), d->item);
 	const double of_day = (double)(d->hour % 24) / 24;
 	double history = 0;
 
 	for (size_t i = 0; i < d->n_history; i++)
-		history += factors_dot(w->item + d->history[i] * LOG_WIDTH + 1, item + 1);
+		history += synth_dot(
+			w->item + d->history[i] * LOG_WIDTH + 1, item + 1, LOG_FACTORS);
 	if (d->n_history > 0)
 		history /= (double)d->n_history;
 	return -1.5 + 0.6 * (double)d->taste[0] + 0.7 * (double)item[0]
@@ -157,15 +142,8 @@ log_logit(const struct synth_world *w, const struct log_draw *d)
 		- 0.5 * log((double)d->position)
 		- 0.25 * (log1p(d->price) - 3)
 		+ (d->has_age ? 0.015 * (45 - d->age) : 0)
-		+ 1.0 * factors_dot(d->taste + 1, item + 1)
+		+ 1.0 * synth_dot(d->taste + 1, item + 1, LOG_FACTORS)
 		+ 0.7 * history;
-}
-
-static char *
-log_id(char *out, char kind, uint64_t id)
-{
-	*out++ = kind;
-	return synth_digits(out, id);
 }
 
 static char *
@@ -189,9 +167,9 @@ log_text(const struct synth_world *w, const struct log_draw *d, int label, char 
 	*out++ = separator;
 	out = synth_digits(out, LOG_TIME_0 + d->row * 3600 / w->hour_rows);
 	*out++ = separator;
-	out = log_id(out, 'u', d->user);
+	out = synth_id(out, 'u', d->user);
 	*out++ = separator;
-	out = log_id(out, 'i', d->item);
+	out = synth_id(out, 'i', d->item);
 	*out++ = separator;
 	out = synth_digits(out, d->hour % 24);
 	*out++ = separator;
@@ -210,7 +188,7 @@ log_text(const struct synth_world *w, const struct log_draw *d, int label, char 
 	for (size_t i = 0; i < d->n_history; i++) {
 		if (i > 0)
 			*out++ = '|';
-		out = log_id(out, 'i', d->history[i]);
+		out = synth_id(out, 'i', d->history[i]);
 	}
 	*out++ = '\n';
 	return out;
@@ -227,21 +205,10 @@ log_row(const struct synth_world *w, uint64_t row, struct synth_row *out)
 	out->n = (size_t)(log_text(w, &d, out->label, out->text) - out->text);
 }
 
-/* Buckets: a power of two with room, so that few ids share one. */
-static uint64_t
-log_buckets(uint64_t n)
-{
-	uint64_t buckets = 1024;
-
-	while (buckets < 4 * n && buckets < (uint64_t)1 << 26)
-		buckets *= 2;
-	return buckets;
-}
-
 static enum rs_status
 log_spec(const struct synth_world *w, const char *file, struct buffer *out)
 {
-	const uint64_t users = log_buckets(w->users), items = log_buckets(w->items);
+	const uint64_t users = synth_buckets(w->users), items = synth_buckets(w->items);
 
 	RS_TRY(buffer_printf(out,
 		"# A spec for the click log that 'recsys-train synth --seed %ju' wrote.\n"

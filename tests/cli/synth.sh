@@ -33,9 +33,9 @@ check() {
 	failed=1
 }
 
-for layout in log criteo; do
+for layout in log sequence retrieval criteo; do
 	expect 0 "$RECSYS_TRAIN" synth --layout "$layout" --rows 7000 -j 1 -O "one.$layout"
-	grep -q 'reach auc 0\.[78]' err || { echo "FAIL: no figures of the truth"; failed=1; }
+	grep -Eq 'reach (auc 0\.[78]|hr@20 0\.[5-8])' err || { echo "FAIL: no figures of the truth"; failed=1; }
 	expect 0 "$RECSYS_TRAIN" synth --layout "$layout" --rows 7000 -j 3
 	same "threads do not matter" out "one.$layout"
 
@@ -56,6 +56,11 @@ check "criteo has 40 columns" \
 check "log has a header and 10 columns" \
 	awk -F '\t' 'NF != 10 { exit 1 } END { exit NR != 7001 }' one.log
 
+check "sequence has aligned histories" awk -F '\t' \
+	'NF != 8 || split($7, a, "|") != split($8, b, "|") { exit 1 } END { exit NR != 7001 }' one.sequence
+check "retrieval has positives only, and one category an item" awk -F '\t' \
+	'NR > 1 && ($1 != 1 || ($6 in c && c[$6] != $7)) { exit 1 } { c[$6] = $7 }' one.retrieval
+
 expect 0 "$RECSYS_TRAIN" synth --format csv --rows 10
 check "csv has commas" awk -F , 'NF != 10 { exit 1 }' out
 expect 0 "$RECSYS_TRAIN" synth --hours 3 --hour-rows 20
@@ -71,8 +76,13 @@ expect 64 "$RECSYS_TRAIN" synth --layout square
 expect 64 "$RECSYS_TRAIN" synth --rows 10 --hours 2
 expect 73 "$RECSYS_TRAIN" synth --rows 10 -O /dev/null
 
-for layout in log criteo; do
+expect 0 "$RECSYS_TRAIN" --json synth --layout retrieval --rows 50 -O r.tsv
+check "json has the figures of the ranking" grep -q '"hr@20":0\..*"ndcg@20":0\.' out
+
+"$RECSYS_TRAIN" help --mdoc-models >models
+for layout in log sequence retrieval criteo; do
 	expect 0 "$RECSYS_TRAIN" synth --layout "$layout" --rows 200 -O t.tsv --spec-out s.ini --force
+	grep -q "^\.It Cm $(sed -n 's/^type = //p' s.ini | head -1)\$" models || continue
 	expect 0 "$RECSYS_TRAIN" check s.ini --data
 done
 exit "$failed"
