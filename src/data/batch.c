@@ -30,7 +30,7 @@ has_weights(const struct schema *schema, const struct field_settings *f)
 
 	if (f->type != FIELD_MULTI)
 		return 0;
-	if (format != FORMAT_TSV && format != FORMAT_CSV)
+	if (format == FORMAT_LIBSVM || format == FORMAT_LIBFFM || format == FORMAT_LIBFM)
 		return 1;
 	return f->weight_separator != NULL && *f->weight_separator != '\0';
 }
@@ -60,6 +60,10 @@ batch_grow_rows(struct batch *batch, size_t B)
 	RS_TRY(size_mul(B, batch->K, &cells));
 	RS_TRY(batch_grow(&batch->label, B, sizeof *batch->label));
 	RS_TRY(batch_grow(&batch->weight, B, sizeof *batch->weight));
+	if (batch->group != NULL)
+		RS_TRY(batch_grow(&batch->group, B, sizeof *batch->group));
+	if (batch->item != NULL)
+		RS_TRY(batch_grow(&batch->item, B, sizeof *batch->item));
 	if (batch->K > 0) {
 		RS_TRY(batch_grow(&batch->dense, cells, sizeof *batch->dense));
 		RS_TRY(batch_grow(&batch->missing, cells, sizeof *batch->missing));
@@ -85,11 +89,29 @@ batch_init(struct batch *batch, const struct schema *schema)
 	status = memory_alloc(schema->F + 1, sizeof *batch->column, &batch->column);
 	for (size_t f = 0; status == RS_OK && f < schema->F; f++)
 		status = column_init(&batch->column[f], schema, f);
+	if (status == RS_OK && schema->has_group)
+		status = batch_grow(&batch->group, BATCH_FIRST, sizeof *batch->group);
+	if (status == RS_OK && schema->item_field < schema->n_fields)
+		status = batch_grow(&batch->item, BATCH_FIRST, sizeof *batch->item);
 	if (status == RS_OK)
 		status = batch_grow_rows(batch, BATCH_FIRST);
 	if (status != RS_OK)
 		batch_free(batch);
 	return status;
+}
+
+void
+batch_candidates_free(struct batch_candidates *c)
+{
+	if (c == NULL)
+		return;
+	batch_free(&c->own);
+	free(c->number);
+	free(c->positive);
+	free(c->negative);
+	free(c->drawn);
+	free(c->log_q);
+	free(c);
 }
 
 void
@@ -103,6 +125,9 @@ batch_free(struct batch *batch)
 	free(batch->column);
 	free(batch->label);
 	free(batch->weight);
+	free(batch->group);
+	free(batch->item);
+	batch_candidates_free(batch->candidates);
 	free(batch->dense);
 	free(batch->missing);
 	memset(batch, 0, sizeof *batch);
@@ -117,6 +142,7 @@ batch_clear(struct batch *batch)
 	batch->first_row = 0;
 	batch->epoch = 0;
 	batch->last = 0;
+	batch->drawn = 0;
 }
 
 enum rs_status
@@ -145,30 +171,75 @@ batch_reserve_ids(struct batch *batch, size_t f, size_t n_ids)
 	return RS_OK;
 }
 
-static void
-gather_single(struct batch_column *to, size_t B, const struct batch_column *from,
-	const uint32_t *row, size_t n)
+/* Row i of what is appended is a row of one batch, or a place of its own. */
+struct gather {
+	const struct batch *src;       /* with row, or NULL                              */
+	const uint32_t *row;           /* [n]                                            */
+	const struct batch_place *place;   /* [n] when src is NULL                       */
+	size_t n;
+};
+
+static inline struct batch_place
+gather_at(const struct gather *g, size_t i)
 {
-	for (size_t i = 0; i < n; i++)
-		to->ids[B + i] = from->ids[row[i]];
-	if (to->weight != NULL)
-		for (size_t i = 0; i < n; i++)
-			to->weight[B + i] = from->weight[row[i]];
-	to->N = B + n;
+	return g->src != NULL ? (struct batch_place){ g->src, g->row[i] } : g->place[i];
+}
+
+static void
+gather_single_rows(struct batch *batch, size_t f, const struct gather *g)
+{
+	struct batch_column *to = &batch->column[f];
+	const struct batch_column *from = &g->src->column[f];
+	uint64_t *const ids = to->ids + batch->B;
+
+	for (size_t i = 0; i < g->n; i++)
+		ids[i] = from->ids[g->row[i]];
+	for (size_t i = 0; to->weight != NULL && i < g->n; i++)
+		to->weight[batch->B + i] = from->weight[g->row[i]];
+}
+
+static void
+gather_single_places(struct batch *batch, size_t f, const struct gather *g)
+{
+	struct batch_column *to = &batch->column[f];
+
+	for (size_t i = 0; i < g->n; i++) {
+		const struct batch_column *from = &g->place[i].batch->column[f];
+
+		to->ids[batch->B + i] = from->ids[g->place[i].row];
+		if (to->weight != NULL)
+			to->weight[batch->B + i] = from->weight[g->place[i].row];
+	}
+}
+
+static void
+gather_single(struct batch *batch, size_t f, const struct gather *g)
+{
+	if (g->src != NULL)
+		gather_single_rows(batch, f, g);
+	else
+		gather_single_places(batch, f, g);
+	batch->column[f].N = batch->B + g->n;
 }
 
 static enum rs_status
-gather_many(struct batch *batch, size_t f, const struct batch_column *from, const uint32_t *row,
-	size_t n)
+gather_many(struct batch *batch, size_t f, const struct gather *g)
 {
 	struct batch_column *to = &batch->column[f];
 	size_t total = to->N;
 
-	for (size_t i = 0; i < n; i++)
-		total += from->offset[row[i] + 1] - from->offset[row[i]];
+	for (size_t i = 0; i < g->n; i++) {
+		const struct batch_place at = gather_at(g, i);
+		const uint32_t *offset = at.batch->column[f].offset + at.row;
+
+		total += offset[1] - offset[0];
+	}
 	RS_TRY(batch_reserve_ids(batch, f, total));
-	for (size_t i = 0; i < n; i++) {
-		const size_t begin = from->offset[row[i]], count = from->offset[row[i] + 1] - begin;
+	for (size_t i = 0; i < g->n; i++) {
+		const struct batch_place at = gather_at(g, i);
+		const struct batch_column *from = &at.batch->column[f];
+		const size_t begin = from->offset[at.row];
+		const size_t count = from->offset[at.row + 1] - begin;
 
 		memcpy(to->ids + to->N, from->ids + begin, count * sizeof *to->ids);
 		if (to->weight != NULL)
@@ -180,27 +251,119 @@ gather_many(struct batch *batch, size_t f, const struct batch_column *from, cons
 	return RS_OK;
 }
 
+static enum rs_status
+gather_column(struct batch *batch, size_t f, const struct gather *g)
+{
+	if (batch->column[f].offset != NULL)
+		return gather_many(batch, f, g);
+	gather_single(batch, f, g);
+	return RS_OK;
+}
+
+static void
+gather_rest(struct batch *batch, const struct gather *g)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		const struct batch_place at = gather_at(g, i);
+
+		batch->label[batch->B + i] = at.batch->label[at.row];
+		batch->weight[batch->B + i] = at.batch->weight[at.row];
+		if (batch->group != NULL)
+			batch->group[batch->B + i] = at.batch->group[at.row];
+	}
+}
+
+static void
+gather_item(struct batch *batch, const struct gather *g)
+{
+	for (size_t i = 0; batch->item != NULL && i < g->n; i++) {
+		const struct batch_place at = gather_at(g, i);
+
+		batch->item[batch->B + i] = at.batch->item[at.row];
+	}
+}
+
 enum rs_status
 batch_gather(struct batch *batch, const struct batch *src, const uint32_t *row, size_t n)
 {
+	const struct gather g = { .src = src, .row = row, .n = n };
 	const size_t B = batch->B, K = batch->K;
 
 	RS_TRY(batch_reserve(batch, B + n));
-	for (size_t i = 0; i < n; i++) {
-		batch->label[B + i] = src->label[row[i]];
-		batch->weight[B + i] = src->weight[row[i]];
-	}
+	gather_rest(batch, &g);
+	gather_item(batch, &g);
 	for (size_t i = 0; K > 0 && i < n; i++) {
 		memcpy(batch->dense + (B + i) * K, src->dense + row[i] * K,
 			K * sizeof *batch->dense);
 		memcpy(batch->missing + (B + i) * K, src->missing + row[i] * K, K);
 	}
-	for (size_t f = 0; f < batch->F; f++) {
-		if (batch->column[f].offset != NULL)
-			RS_TRY(gather_many(batch, f, &src->column[f], row, n));
-		else
-			gather_single(&batch->column[f], B, &src->column[f], row, n);
-	}
+	for (size_t f = 0; f < batch->F; f++)
+		RS_TRY(gather_column(batch, f, &g));
 	batch->B = B + n;
+	return RS_OK;
+}
+
+static void
+join_dense(struct batch *batch, const uint8_t *of_item, const struct gather *rest,
+	const struct gather *item)
+{
+	const size_t K = batch->K;
+
+	for (size_t i = 0; i < rest->n; i++)
+		for (size_t k = 0; k < K; k++) {
+			const struct batch_place at = gather_at(of_item[k] ? item : rest, i);
+
+			batch->dense[(batch->B + i) * K + k] = at.batch->dense[at.row * K + k];
+			batch->missing[(batch->B + i) * K + k] = at.batch->missing[at.row * K + k];
+		}
+}
+
+enum rs_status
+batch_join(struct batch *batch, const struct schema *schema, const struct batch_place *rest,
+	const struct batch_place *item, size_t n)
+{
+	const struct gather of_rest = { .place = rest, .n = n }, of_item = { .place = item, .n = n };
+
+	RS_TRY(batch_reserve(batch, batch->B + n));
+	gather_rest(batch, &of_rest);
+	gather_item(batch, &of_item);
+	join_dense(batch, schema->of_item + schema->F, &of_rest, &of_item);
+	for (size_t f = 0; f < batch->F; f++)
+		RS_TRY(gather_column(batch, f, schema->of_item[f] ? &of_item : &of_rest));
+	batch->B += n;
+	return RS_OK;
+}
+
+enum rs_status
+batch_add_missing(struct batch *batch, const struct schema *schema)
+{
+	const size_t B = batch->B;
+
+	RS_TRY(batch_reserve(batch, B + 1));
+	for (size_t k = 0; k < batch->K; k++) {
+		batch->dense[B * batch->K + k] = 0;
+		batch->missing[B * batch->K + k] = 1;
+	}
+	for (size_t f = 0; f < batch->F; f++) {
+		const struct schema_field *field = &schema->field[schema->column_field[f]];
+		struct batch_column *c = &batch->column[f];
+
+		RS_TRY(batch_reserve_ids(batch, f, c->N + 1));
+		if (field->settings->type != FIELD_SEQUENCE) {
+			c->ids[c->N] = schema->table[field->table].buckets;
+			if (c->weight != NULL)
+				c->weight[c->N] = 1;
+			c->N++;
+		}
+		if (c->offset != NULL)
+			c->offset[B + 1] = (uint32_t)c->N;
+	}
+	batch->label[B] = 0;
+	batch->weight[B] = 1;
+	if (batch->group != NULL)
+		batch->group[B] = 0;
+	if (batch->item != NULL)
+		batch->item[B] = 0;
+	batch->B++;
 	return RS_OK;
 }

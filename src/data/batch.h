@@ -38,6 +38,7 @@ struct batch {
 	uint64_t first_row;        /* rows of this epoch before this batch           */
 	uint64_t epoch;            /* from 0                                         */
 	int      last;             /* the last batch of the epoch                    */
+	size_t   drawn;            /* rows that are drawn negatives, not of the log  */
 	struct batch_candidates *candidates;   /* owned; NULL: the loss needs none   */
 };
 
@@ -51,10 +52,12 @@ struct batch_candidates {
 	uint32_t *positive;        /* [B] row's item as a row of items               */
 	uint32_t *negative;        /* [B,n] drawn for each row (bpr, ccl), or NULL   */
 	size_t    n;
-	uint8_t  *drawn;           /* [M] sampled_softmax: 1 = drawn for the batch    */
-	float    *log_q;           /* [M] log of the expected number of draws         */
+	uint8_t  *drawn;           /* [M] sampled_softmax: 1 = drawn for the batch; or NULL */
+	float    *log_q;           /* [M] log of the probability to be drawn; or NULL */
 	size_t    M, capacity, negative_capacity, positive_capacity;
 };
+
+void batch_candidates_free(struct batch_candidates *candidates);
 
 enum rs_status batch_init(struct batch *batch, const struct schema *schema);
 void batch_free(struct batch *batch);
@@ -62,6 +65,14 @@ void batch_clear(struct batch *batch);
 /* Appends rows[0..n) of src in that order. */
 enum rs_status batch_gather(
 	struct batch *batch, const struct batch *src, const uint32_t *row, size_t n);
+/* One row of a batch of the same schema. */
+struct batch_place { const struct batch *batch; uint32_t row; };
+/* Appends n rows: batch.item and the columns of the schema's of_item come from
+ * item[i], everything else from rest[i]. */
+enum rs_status batch_join(struct batch *batch, const struct schema *schema,
+	const struct batch_place *rest, const struct batch_place *item, size_t n);
+/* Appends a row in which every cell is missing: label 0, weight 1. */
+enum rs_status batch_add_missing(struct batch *batch, const struct schema *schema);
 /* Makes room for B rows (and n_ids ids in column f). */
 enum rs_status batch_reserve(struct batch *batch, size_t B);
 enum rs_status batch_reserve_ids(struct batch *batch, size_t f, size_t n_ids);

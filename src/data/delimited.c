@@ -73,6 +73,11 @@ cell_use(struct parser *p, const struct layout_column *column, struct cell cell,
 	case ROLE_ID:
 		row->id = cell;
 		return RS_OK;
+	case ROLE_GROUP:
+		row->group = id_fingerprint(cell.text, cell.n);
+		return RS_OK;
+	case ROLE_ITEM:
+		return parser_row_item(p, cell, row, error);
 	}
 	return RS_OK;
 }

@@ -223,18 +223,37 @@ case_fold(struct cell *cell, struct buffer *scratch)
 	return RS_OK;
 }
 
+/* What is hashed for a cell. */
+static enum rs_status
+id_normalise(const struct feature *feature, struct cell *id, struct buffer *scratch,
+	struct cell_error *error)
+{
+	const struct field_settings *const s = feature->field->settings;
+
+	if (s->id_type == ID_INT)
+		return integer_normalise(feature, id, scratch, error);
+	return s->fold_case ? case_fold(id, scratch) : RS_OK;
+}
+
+enum rs_status
+feature_key(const struct feature *feature, struct cell cell, struct buffer *scratch, uint64_t *key,
+	struct cell_error *error)
+{
+	if (feature_is_missing(feature, cell))
+		cell.n = 0;
+	else
+		RS_TRY(id_normalise(feature, &cell, scratch, error));
+	*key = id_fingerprint(cell.text, cell.n);
+	return RS_OK;
+}
+
 enum rs_status
 feature_item(const struct feature *feature, struct cell id, float weight, struct batch *batch,
 	struct buffer *scratch, struct cell_error *error)
 {
-	const struct field_settings *const s = feature->field->settings;
-
 	RS_TRY(batch_reserve_ids(batch, feature->field->index,
 		batch->column[feature->field->index].N + 1));
-	if (s->id_type == ID_INT)
-		RS_TRY(integer_normalise(feature, &id, scratch, error));
-	else if (s->fold_case)
-		RS_TRY(case_fold(&id, scratch));
+	RS_TRY(id_normalise(feature, &id, scratch, error));
 	id_put(feature, id_bucket(id.text, id.n, &feature->buckets), weight, batch);
 	return RS_OK;
 }

@@ -57,6 +57,10 @@ enum rs_status feature_cell(const struct feature *feature, struct cell cell, str
 /* One id with its weight into a multi or single id column (libsvm, libffm). */
 enum rs_status feature_item(const struct feature *feature, struct cell id, float weight,
 	struct batch *batch, struct buffer *scratch, struct cell_error *error);
+/* The id that batch.item has for a cell of the field: Fingerprint64 of the text
+ * that is hashed for its table; of "" when the cell is missing. */
+enum rs_status feature_key(const struct feature *feature, struct cell cell, struct buffer *scratch,
+	uint64_t *key, struct cell_error *error);
 /* A number into a dense column (libffm). */
 void feature_number(const struct feature *feature, double value, struct batch *batch);
 

@@ -67,9 +67,9 @@ parser_prepare(struct parser *p)
 	const struct schema *const schema = p->schema;
 	const struct data_settings *const d = &schema->settings->data;
 
-	p->quoted = !data_is_sparse(d) && data_is_quoted(d);
+	p->quoted = data_is_delimited(d) && data_is_quoted(d);
 	p->sparse = data_is_sparse(d);
-	p->separator = p->sparse ? '\n' : data_separator(d);
+	p->separator = data_is_delimited(d) ? data_separator(d) : '\n';
 	p->max_line = d->max_line > 0 ? (size_t)d->max_line : (size_t)16 << 20;
 	if (p->sparse && d->format != FORMAT_LIBFFM && (schema->F != 1 ||
 	    schema->field[schema->column_field[0]].settings->type != FIELD_MULTI)) {
@@ -88,6 +88,8 @@ parser_prepare(struct parser *p)
 	for (size_t i = 0; i < schema->n_fields; i++)
 		if (p->sparse || feature_needs_close(&p->feature[i]))
 			p->closing[p->n_closing++] = p->feature[i];
+	if (d->format == FORMAT_LISTS)
+		RS_TRY(lists_open(p, &p->lists));
 	return number_field_init(p);
 }
 
@@ -123,6 +125,7 @@ parser_close(struct parser *p)
 	free(p->id_begin);
 	free(p->id_end);
 	free(p->number_field);
+	lists_close(p->lists);
 	free(p);
 }
 
@@ -148,7 +151,7 @@ parser_split(const struct schema *schema, const char *text, size_t n, int at_end
 	if (at_end)
 		return n;
 	return text_last_row_end(
-		text, n, !data_is_sparse(d) && data_is_quoted(d), data_separator(d));
+		text, n, data_is_delimited(d) && data_is_quoted(d), data_separator(d));
 }
 
 int
@@ -208,12 +211,6 @@ label_error(const struct parser *p, struct cell cell, struct cell_error *error)
 
 /* --- bad rows --- */
 
-struct place {
-	const struct parser_span *span;
-	size_t begin, end;         /* of the row in the span, without its line end   */
-	uint64_t line;
-};
-
 static size_t
 place_column(const struct place *at, const struct cell_error *error)
 {
@@ -270,13 +267,8 @@ parser_warnings_show(const struct parser_warnings *warnings, size_t *shown)
 static enum rs_status
 row_keep_bad(struct parser *p, struct batch *batch)
 {
-	for (size_t i = 0; i < batch->K; i++) {
-		batch->dense[batch->B * batch->K + i] = 0;
-		batch->missing[batch->B * batch->K + i] = 1;
-	}
-	RS_TRY(feature_close(p->feature, p->schema->n_fields, batch));
-	batch->label[batch->B] = NAN;
-	batch->weight[batch->B++] = 1;
+	RS_TRY(batch_add_missing(batch, p->schema));
+	batch->label[batch->B - 1] = NAN;
 	return RS_OK;
 }
 
@@ -321,8 +313,8 @@ ids_add(struct parser *p, const struct parser_span *span, struct cell id)
 	return RS_OK;
 }
 
-static enum rs_status
-row_check(const struct parser *p, const struct place *at, struct cell_error *error)
+enum rs_status
+parser_row_check(const struct parser *p, const struct place *at, struct cell_error *error)
 {
 	const char *const text = at->span->text + at->begin;
 	const size_t n = at->end - at->begin;
@@ -344,7 +336,7 @@ row_parse(struct parser *p, const struct place *at, size_t first_cell, size_t n_
 {
 	const struct parser_span *const span = at->span;
 
-	RS_TRY(row_check(p, at, error));
+	RS_TRY(parser_row_check(p, at, error));
 	if (p->sparse)
 		RS_TRY(sparse_row(p, span->layout, span->text + at->begin, span->text + at->end,
 			batch, row, error));
@@ -354,32 +346,71 @@ row_parse(struct parser *p, const struct place *at, size_t first_cell, size_t n_
 	return RS_OK;
 }
 
+enum rs_status
+parser_row_item(struct parser *p, struct cell cell, struct row *row, struct cell_error *error)
+{
+	const struct feature *const feature = &p->feature[p->schema->item_field];
+
+	if (p->purpose != PARSE_PREDICT && feature_is_missing(feature, cell)) {
+		cell_error_set(error, cell.text, "field '%s': the item is missing",
+			feature->field->name);
+		snprintf(error->hint, sizeof error->hint, "items.key names that field");
+		return RS_EDATA;
+	}
+	row->has_item = 1;
+	return feature_key(feature, cell, &p->scratch, &row->item, error);
+}
+
+static enum rs_status
+row_complete(struct parser *p, const struct row *row, struct batch *batch)
+{
+	const size_t B = batch->B;
+
+	RS_TRY(feature_close(p->closing, p->n_closing, batch));
+	batch->label[B] = row->label;
+	batch->weight[B] = p->purpose == PARSE_PREDICT ? 1 : row->weight;
+	if (batch->group != NULL)
+		batch->group[B] = row->group;
+	if (batch->item != NULL)
+		batch->item[B] = row->item;
+	batch->B++;
+	return RS_OK;
+}
+
+enum rs_status
+parser_row_settle(struct parser *p, const struct place *at, enum rs_status status,
+	const struct row *row, const struct cell_error *error, struct batch *batch,
+	struct parser_tally *tally)
+{
+	const size_t B = batch->B;
+
+	if (status == RS_EDATA && error->at != NULL)
+		RS_TRY(row_bad(p, at, error, batch, tally));
+	else if (status != RS_OK)
+		return status;
+	else if (row->weight == 0 && p->purpose != PARSE_PREDICT) {
+		feature_undo(p->schema, batch);
+		tally->zero_weight++;
+	} else
+		RS_TRY(row_complete(p, row, batch));
+	return batch->B > B && parser_ids(p) != NULL ? ids_add(p, at->span, row->id) : RS_OK;
+}
+
 static enum rs_status
 row_take(struct parser *p, const struct place *at, size_t first_cell, size_t n_cells,
 	struct batch *batch, struct parser_tally *tally)
 {
 	struct row row = { .label = 0, .weight = 1, .id = { NULL, 0 } };
 	struct cell_error error = { .at = NULL };
-	const size_t B = batch->B;
-	enum rs_status status;
 
+	if (p->lists != NULL)
+		return lists_line(p, at, batch, tally);
 	tally->read++;
-	RS_TRY(batch_reserve(batch, B + 1));
-	status = row_parse(p, at, first_cell, n_cells, batch, &row, &error);
-	if (status == RS_EDATA && error.at != NULL)
-		status = row_bad(p, at, &error, batch, tally);
-	else if (status == RS_OK && row.weight == 0 && p->purpose != PARSE_PREDICT) {
-		feature_undo(p->schema, batch);
-		tally->zero_weight++;
-	} else if (status == RS_OK) {
-		RS_TRY(feature_close(p->closing, p->n_closing, batch));
-		batch->label[B] = row.label;
-		batch->weight[B] = p->purpose == PARSE_PREDICT ? 1 : row.weight;
-		batch->B++;
-	}
-	if (status == RS_OK && batch->B > B && parser_ids(p) != NULL)
-		status = ids_add(p, at->span, row.id);
-	return status;
+	RS_TRY(batch_reserve(batch, batch->B + 1));
+
+	const enum rs_status status = row_parse(p, at, first_cell, n_cells, batch, &row, &error);
+
+	return parser_row_settle(p, at, status, &row, &error, batch, tally);
 }
 
 static int
@@ -406,12 +437,22 @@ row_lines(const struct parser *p, const char *text, size_t begin, size_t end)
 	return lines;
 }
 
+static int
+line_is_blank(const struct parser *p, const char *text, size_t begin, size_t end)
+{
+	if (p->lists != NULL)
+		return lists_is_blank(p, text, begin, end);
+	return p->sparse ? row_is_blank_sparse(text, begin, end) : row_is_blank(text, begin, end);
+}
+
 uint64_t
 parser_count(const struct schema *schema, const char *text, size_t n)
 {
 	const struct data_settings *const d = &schema->settings->data;
 	const int sparse = data_is_sparse(d);
 
+	if (d->format == FORMAT_LISTS)
+		return lists_count(d, text, n);
 	return text_count_rows(text, n, !sparse && data_is_quoted(d), data_separator(d),
 		sparse ? row_is_blank_sparse : row_is_blank);
 }
@@ -434,8 +475,7 @@ parser_parse(struct parser *p, const struct parser_span *span, struct batch *bat
 		while (p->index.at[last] < span->n && span->text[p->index.at[last]] != '\n')
 			last++;
 		at.end = p->index.at[last];
-		if (p->sparse ? row_is_blank_sparse(span->text, at.begin, at.end) :
-		    row_is_blank(span->text, at.begin, at.end))
+		if (line_is_blank(p, span->text, at.begin, at.end))
 			tally->blank++;
 		else
 			RS_TRY(row_take(p, &at, first, last - first + 1, batch, tally));

@@ -107,34 +107,51 @@ reference_given(const char *reference)
 	return reference != NULL && reference[0] != '\0';
 }
 
-/* Calls per reference: label, weight, id, fields; i counts through them. */
+int
+data_is_delimited(const struct data_settings *data)
+{
+	return data->format == FORMAT_CSV || data->format == FORMAT_TSV;
+}
+
+#define N_NAMED 5
+
+static const char *
+item_column(const struct schema *schema)
+{
+	return schema->item_field < schema->n_fields ?
+		schema->field[schema->item_field].settings->column : NULL;
+}
+
+/* Calls per reference: the columns by role, then the fields; i counts through them. */
 static const char *
 reference_nth(const struct schema *schema, size_t i, enum layout_role *role, size_t *field)
 {
 	const struct data_settings *const d = &schema->settings->data;
-	static const enum layout_role role_of[] = { ROLE_LABEL, ROLE_WEIGHT, ROLE_ID };
-	const char *const reference[] = { d->label, d->weight, d->id };
+	const struct { enum layout_role role; const char *column; } named[N_NAMED] = {
+		{ ROLE_LABEL, d->label }, { ROLE_WEIGHT, d->weight }, { ROLE_ID, d->id },
+		{ ROLE_GROUP, d->group }, { ROLE_ITEM, item_column(schema) },
+	};
 
-	if (i < 3) {
-		*role = role_of[i];
-		return reference[i] != NULL ? reference[i] : "";
+	if (i < N_NAMED) {
+		*role = named[i].role;
+		return named[i].column != NULL ? named[i].column : "";
 	}
 	*role = ROLE_FIELD;
-	*field = i - 3;
-	return schema->field[i - 3].settings->column;
+	*field = i - N_NAMED;
+	return schema->field[*field].settings->column;
 }
 
 static size_t
 n_references(const struct schema *schema)
 {
-	return 3 + schema->n_fields;
+	return N_NAMED + schema->n_fields;
 }
 
 /* Is the reference read for this purpose at all? */
 static int
 reference_used(enum layout_role role, enum parser_purpose purpose)
 {
-	return role != ROLE_WEIGHT || purpose != PARSE_PREDICT;
+	return (role != ROLE_WEIGHT && role != ROLE_GROUP) || purpose != PARSE_PREDICT;
 }
 
 static void
@@ -435,6 +452,10 @@ parser_layout_make(const struct schema *schema, enum parser_purpose purpose, con
 	RS_TRY(memory_alloc(1, sizeof **out, out));
 	if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
 		*skip = 3;
+	if (schema->settings->data.format == FORMAT_LISTS) {
+		(*out)->has_label = 1;
+		return RS_OK;
+	}
 	if (data_is_sparse(&schema->settings->data)) {
 		layout_sparse(&m, text + *skip, n - *skip, *out);
 		return RS_OK;

@@ -12,7 +12,7 @@
 #define LAYOUT_NONE ((size_t)-1)
 
 /* A column that is read: what it is for. */
-enum layout_role { ROLE_FIELD, ROLE_LABEL, ROLE_WEIGHT, ROLE_ID };
+enum layout_role { ROLE_FIELD, ROLE_LABEL, ROLE_WEIGHT, ROLE_ID, ROLE_GROUP, ROLE_ITEM };
 
 struct layout_column {
 	size_t column;             /* from 0                                         */
@@ -56,6 +56,7 @@ struct parser {
 	struct parser_ids ids;
 	size_t *number_field;      /* libffm: [n_numbers] field number -> field      */
 	size_t n_numbers;
+	struct lists *lists;       /* format lists, or NULL                          */
 	struct parser_warnings warnings;
 };
 
@@ -63,11 +64,20 @@ struct parser {
 struct row {
 	float label, weight;
 	struct cell id;            /* text NULL: none                                */
+	uint64_t group, item;      /* as in a batch                                  */
+	int has_group, has_item;
+};
+
+struct place {
+	const struct parser_span *span;
+	size_t begin, end;         /* of the row in the span, without its line end   */
+	uint64_t line;
 };
 
 char data_separator(const struct data_settings *data);
 int  data_is_quoted(const struct data_settings *data);
 int  data_is_sparse(const struct data_settings *data);
+int  data_is_delimited(const struct data_settings *data);    /* csv, tsv              */
 
 /* Bytes of the first row of text, its line end included; quote aware. */
 size_t text_row_end(const char *text, size_t n, int quoted, char separator);
@@ -84,6 +94,27 @@ enum rs_status span_index_make(
 /* A label cell by the spec's convention: 1 and *label, or 0. */
 int label_read(const struct parser *p, struct cell cell, float *label);
 enum rs_status label_error(const struct parser *p, struct cell cell, struct cell_error *error);
+
+/* What concerns a row as text: its length and its bytes. */
+enum rs_status parser_row_check(
+	const struct parser *p, const struct place *at, struct cell_error *error);
+/* The key of the row's item, which a row that trains must have. */
+enum rs_status parser_row_item(
+	struct parser *p, struct cell cell, struct row *row, struct cell_error *error);
+/* What the parsing of a row came to: the row of the batch is completed, or taken
+ * back and counted by the policy for bad rows. */
+enum rs_status parser_row_settle(struct parser *p, const struct place *at, enum rs_status status,
+	const struct row *row, const struct cell_error *error, struct batch *batch,
+	struct parser_tally *tally);
+
+/* Format lists (lists.c). */
+struct lists;
+enum rs_status lists_open(const struct parser *p, struct lists **out);
+void lists_close(struct lists *lists);
+int lists_is_blank(const struct parser *p, const char *text, size_t begin, size_t end);
+enum rs_status lists_line(struct parser *p, const struct place *at, struct batch *batch,
+	struct parser_tally *tally);
+uint64_t lists_count(const struct data_settings *data, const char *text, size_t n);
 
 /* One row: [begin, end) is text without its line end. */
 enum rs_status delimited_row(struct parser *p, const struct parser_layout *layout, const char *text,

@@ -82,6 +82,39 @@ schema_share(struct schema *schema, struct schema_field *field)
 		field->settings->share);
 }
 
+static size_t
+schema_find(const struct schema *schema, const char *name)
+{
+	size_t i = 0;
+
+	while (i < schema->n_fields && (name == NULL || strcmp(schema->field[i].name, name) != 0))
+		i++;
+	return i;
+}
+
+/* Names that are no fields are problems of the spec, found by its checks. */
+static void
+schema_mark_items(struct schema *schema)
+{
+	const struct items_settings *items = &schema->settings->items;
+
+	schema->item_field = schema_find(schema, items->key);
+	for (size_t i = 0; i < items->fields.n; i++) {
+		const size_t field = schema_find(schema, items->fields.item[i]);
+
+		if (field == schema->n_fields)
+			continue;
+		schema->of_item[schema->field[field].index +
+			(schema->field[field].is_dense ? schema->F : 0)] = 1;
+	}
+}
+
+static int
+schema_has_group(const struct data_settings *data)
+{
+	return data->format == FORMAT_LISTS || (data->group != NULL && *data->group != '\0');
+}
+
 enum rs_status
 schema_build(const struct settings *settings, struct schema *out)
 {
@@ -96,12 +129,17 @@ schema_build(const struct settings *settings, struct schema *out)
 		status = memory_alloc(n + 1, sizeof *out->column_field, &out->column_field);
 	if (status == RS_OK)
 		status = memory_alloc(n + 1, sizeof *out->dense_field, &out->dense_field);
+	if (status == RS_OK)
+		status = memory_alloc(n + 1, sizeof *out->of_item, &out->of_item);
 	for (size_t i = 0; status == RS_OK && i < n; i++)
 		schema_add_field(out, i);
 	for (size_t i = 0; status == RS_OK && i < n; i++)
 		if (!out->field[i].is_dense && out->field[i].settings->share != NULL &&
 		    *out->field[i].settings->share != '\0')
 			status = schema_share(out, &out->field[i]);
+	if (status == RS_OK)
+		schema_mark_items(out);
+	out->has_group = schema_has_group(&settings->data);
 	if (status != RS_OK)
 		schema_free(out);
 	return status;
@@ -114,5 +152,6 @@ schema_free(struct schema *schema)
 	free(schema->table);
 	free(schema->column_field);
 	free(schema->dense_field);
+	free(schema->of_item);
 	memset(schema, 0, sizeof *schema);
 }

@@ -41,6 +41,10 @@ struct schema {
 	size_t F;                      /* id columns                                 */
 	size_t *dense_field;           /* [K] dense column -> field                  */
 	size_t K;
+	int    has_group;              /* batch.group is filled                      */
+	size_t item_field;             /* items.key; n_fields: batch.item is NULL    */
+	uint8_t *of_item;              /* [F+K] id columns, then dense columns: 1 =
+	                                  of a field in items.fields                 */
 };
 
 enum rs_status schema_build(const struct settings *settings, struct schema *out);

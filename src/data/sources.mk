@@ -17,3 +17,4 @@ librs_a_SOURCES += src/data/parser_layout.c
 librs_a_SOURCES += src/data/span_index.c
 librs_a_SOURCES += src/data/delimited.c
 librs_a_SOURCES += src/data/sparse.c
+librs_a_SOURCES += src/data/lists.c

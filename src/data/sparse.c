@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/number.h"
 #include "data/parser_private.h"
 
@@ -97,7 +98,8 @@ ffm_single(const struct token *t, const struct feature *feature, float value,
 }
 
 static enum rs_status
-ffm_item(struct parser *p, const struct token *t, struct batch *batch, struct cell_error *error)
+ffm_item(struct parser *p, const struct token *t, struct batch *batch, struct row *row,
+	struct cell_error *error)
 {
 	const char *const colon = token_colon(t);
 	const char *const second = colon == NULL ?
@@ -125,10 +127,13 @@ ffm_item(struct parser *p, const struct token *t, struct batch *batch, struct ce
 		feature_number(feature, value, batch);
 		return RS_OK;
 	}
+	const struct cell id = { colon + 1, (size_t)(second - colon - 1) };
+
 	if (feature->field->single)
 		RS_TRY(ffm_single(t, feature, value, batch, error));
-	return feature_item(feature, (struct cell){ colon + 1, (size_t)(second - colon - 1) },
-		value, batch, &p->scratch, error);
+	if (p->number_field[number] == p->schema->item_field)
+		RS_TRY(parser_row_item(p, id, row, error));
+	return feature_item(feature, id, value, batch, &p->scratch, error);
 }
 
 /* Row 1 says whether labels have weights; a row of the other kind has no label. */
@@ -183,6 +188,29 @@ numeric_default(struct parser *p, struct batch *batch)
 	}
 }
 
+static enum rs_status
+qid_read(const struct token *t, struct row *row, struct cell_error *error)
+{
+	uint64_t group;
+
+	if (!number_u64(t->begin + 4, (size_t)(t->end - t->begin) - 4, &group))
+		return token_error(t, error, "a qid is a whole number");
+	row->group = hash_fingerprint64(t->begin + 4, (size_t)(t->end - t->begin) - 4);
+	row->has_group = 1;
+	return RS_OK;
+}
+
+/* A row that trains has what data.group and items.key ask for. */
+static enum rs_status
+sparse_complete(struct parser *p, const char *begin, struct row *row, struct cell_error *error)
+{
+	if (p->schema->has_group && !row->has_group && p->purpose != PARSE_PREDICT)
+		return cell_error_set(error, begin, "no qid, but data.group = qid");
+	if (p->schema->item_field < p->schema->n_fields && !row->has_item)
+		return parser_row_item(p, (struct cell){ begin, 0 }, row, error);
+	return RS_OK;
+}
+
 enum rs_status
 sparse_row(struct parser *p, const struct parser_layout *layout, const char *begin, const char *end,
 	struct batch *batch, struct row *row, struct cell_error *error)
@@ -190,7 +218,6 @@ sparse_row(struct parser *p, const struct parser_layout *layout, const char *beg
 	const int ffm = p->schema->settings->data.format == FORMAT_LIBFFM;
 	const char *at = begin;
 	struct token t = { begin, begin };
-	uint64_t group;
 
 	if (p->schema->settings->data.format == FORMAT_LIBSVM) {
 		const char *const comment = memchr(begin, '#', (size_t)(end - begin));
@@ -207,11 +234,10 @@ sparse_row(struct parser *p, const struct parser_layout *layout, const char *beg
 		if (n == 0 && !layout->has_label && token_colon(&t) == NULL)
 			return token_error(&t, error, "a label, but row 1 of the file has none");
 		if (t.end - t.begin >= 4 && memcmp(t.begin, "qid:", 4) == 0) {
-			if (!number_u64(t.begin + 4, (size_t)(t.end - t.begin) - 4, &group))
-				return token_error(&t, error, "a qid is a whole number");
+			RS_TRY(qid_read(&t, row, error));
 			continue;
 		}
-		RS_TRY(ffm ? ffm_item(p, &t, batch, error) : index_item(p, &t, batch, error));
+		RS_TRY(ffm ? ffm_item(p, &t, batch, row, error) : index_item(p, &t, batch, error));
 	}
-	return RS_OK;
+	return sparse_complete(p, begin, row, error);
 }

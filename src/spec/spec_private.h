@@ -88,5 +88,6 @@ enum rs_status spec_assign(struct spec *spec, const char *section,
 void spec_resolve(struct spec *spec);
 /* Rules over several keys. */
 enum rs_status spec_check_all(struct spec *spec);
+enum rs_status spec_check_items(struct spec *spec);
 
 #endif

@@ -7,3 +7,4 @@ tests_data_loader_resume_test_SOURCES = tests/data/loader_resume_test.c tests/da
 tests_data_fit_test_SOURCES = tests/data/fit_test.c tests/data/loader_bed.c tests/data/loader_bed.h
 check_PROGRAMS += tests/data/parser_test
 check_PROGRAMS += tests/data/fast_cell_test
+check_PROGRAMS += tests/data/lists_test

@@ -1,0 +1,256 @@
+/* Rules of rows by user and item: lists, groups, [items]. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "spec/spec_private.h"
+
+#define NONE SPEC_NO_FIELD
+
+static enum rs_status __attribute__((format(printf, 5, 6)))
+problem(struct spec *spec, const char *section, const char *key, const char *hint,
+	const char *format, ...)
+{
+	const struct spec_place place = spec_place(spec, section, key, NONE);
+	char text[400];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	return spec_add_problem(spec, 1, &place, hint, "[%s] %s: %s", section, key, text);
+}
+
+/* --- data.format = lists --------------------------------------------------- */
+
+/* 1 user, 2 item, 3 history, 0 none of them. */
+static int
+list_column(const char *reference)
+{
+	static const char *const name[] = { "user", "item", "history" };
+
+	for (int i = 0; i < 3; i++)
+		if (strcmp(reference, name[i]) == 0 ||
+		    (reference[0] == '1' + i && reference[1] == '\0'))
+			return i + 1;
+	return 0;
+}
+
+static enum rs_status
+check_list_keys(struct spec *spec)
+{
+	const struct data_settings *d = &spec->settings.data;
+	const struct { const char *key, *value; } column[] = {
+		{ "label", d->label }, { "weight", d->weight }, { "time", d->time },
+	};
+
+	for (size_t i = 0; i < sizeof(column) / sizeof(column[0]); i++)
+		if (*column[i].value != '\0')
+			RS_TRY(problem(spec, "data", column[i].key, NULL,
+				"lists have no such column; each item is a row of label 1"));
+	if (d->header == TRI_YES)
+		RS_TRY(problem(spec, "data", "header", NULL, "lists have none"));
+	if (d->quote == TRI_YES)
+		RS_TRY(problem(spec, "data", "quote", NULL, "cells of lists are not quoted"));
+	if (*d->group != '\0' && list_column(d->group) != 1 && list_column(d->group) != 2)
+		RS_TRY(problem(spec, "data", "group", NULL, "'%s', wanted user or item", d->group));
+	if (*d->id != '\0' && list_column(d->id) != 1 && list_column(d->id) != 2)
+		RS_TRY(problem(spec, "data", "id", NULL, "'%s', wanted user or item", d->id));
+	return RS_OK;
+}
+
+static enum rs_status __attribute__((format(printf, 4, 5)))
+field_problem(struct spec *spec, size_t field, const char *key, const char *format, ...)
+{
+	const struct spec_place place = spec_place(spec, "field", key, field);
+	char text[400];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	return spec_add_problem(spec, 1, &place, NULL, "[field %s] %s: %s",
+		spec->settings.field[field].name, key, text);
+}
+
+static enum rs_status
+check_list_field(struct spec *spec, size_t i)
+{
+	const struct field_settings *f = &spec->settings.field[i];
+	const int is_list = f->type == FIELD_SEQUENCE || f->type == FIELD_MULTI;
+	const int column = list_column(f->column);
+
+	if (f->type == FIELD_CROSS)
+		return RS_OK;
+	if (column == 0)
+		return field_problem(spec, i, "column",
+			"'%s': lists have the columns user, item and history, or 1, 2 and 3",
+			f->column);
+	if (column == 3 && !is_list)
+		return field_problem(spec, i, "type",
+			"the history of lists is a sequence or multi");
+	if (column == 3 && (f->unique || *f->weight_separator != '\0'))
+		return field_problem(spec, i, f->unique ? "unique" : "weight_separator",
+			"the history of lists has every item, without a weight");
+	return RS_OK;
+}
+
+static enum rs_status
+check_lists(struct spec *spec)
+{
+	if (spec->settings.data.format != FORMAT_LISTS)
+		return RS_OK;
+	RS_TRY(check_list_keys(spec));
+	for (size_t i = 0; i < spec->settings.n_fields; i++)
+		RS_TRY(check_list_field(spec, i));
+	return RS_OK;
+}
+
+/* --- [items] ----------------------------------------------------------------- */
+
+static int
+is_sparse(const struct data_settings *d)
+{
+	return d->format == FORMAT_LIBSVM || d->format == FORMAT_LIBFFM ||
+		d->format == FORMAT_LIBFM;
+}
+
+static enum rs_status
+check_group(struct spec *spec)
+{
+	const struct data_settings *d = &spec->settings.data;
+
+	if (is_sparse(d) && *d->group != '\0' && strcmp(d->group, "qid") != 0)
+		return problem(spec, "data", "group", NULL,
+			"'%s': the groups of libsvm, libffm and libfm rows are their qid", d->group);
+	return RS_OK;
+}
+
+static enum rs_status
+no_field(struct spec *spec, const char *key, const char *name)
+{
+	const char *names[64], *near;
+	size_t n = 0;
+	enum rs_status status;
+
+	for (; n < spec->settings.n_fields && n < 64; n++)
+		names[n] = spec->settings.field[n].name;
+	near = spec_nearest(name, names, n);
+	status = problem(spec, "items", key, near, "there is no field '%s'", name);
+	return status;
+}
+
+static int
+names_field(const struct text_list *list, const char *name)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->item[i], name) == 0)
+			return 1;
+	return 0;
+}
+
+static enum rs_status
+check_item_fields(struct spec *spec)
+{
+	const struct settings *s = &spec->settings;
+	const size_t key = spec_field_find(spec, s->items.key);
+
+	if (*s->items.key == '\0')
+		return RS_OK;
+	if (key == NONE)
+		return no_field(spec, "key", s->items.key);
+	if (s->field[key].type != FIELD_CATEGORICAL)
+		RS_TRY(problem(spec, "items", "key", NULL,
+			"field '%s' is not categorical: one id a row names the item", s->items.key));
+	if (is_sparse(&s->data) && s->data.format != FORMAT_LIBFFM)
+		RS_TRY(problem(spec, "items", "key", NULL,
+			"the features of a libsvm or libfm row are one field"));
+	if (s->data.format == FORMAT_LISTS && list_column(s->field[key].column) == 1)
+		RS_TRY(problem(spec, "items", "key", NULL, "column 1 of lists is the user"));
+	for (size_t i = 0; i < s->items.fields.n; i++)
+		if (spec_field_find(spec, s->items.fields.item[i]) == NONE)
+			return no_field(spec, "fields", s->items.fields.item[i]);
+	if (!names_field(&s->items.fields, s->items.key))
+		RS_TRY(problem(spec, "items", "fields", "add it to the list",
+			"'%s', the key, is not among them", s->items.key));
+	return RS_OK;
+}
+
+static enum rs_status
+check_within(struct spec *spec)
+{
+	const struct items_settings *items = &spec->settings.items;
+	const size_t field = spec_field_find(spec, items->within);
+
+	if (*items->within == '\0')
+		return RS_OK;
+	if (field == NONE)
+		return no_field(spec, "within", items->within);
+	if (!names_field(&items->fields, items->within) || strcmp(items->within, items->key) == 0 ||
+	    spec->settings.field[field].type != FIELD_CATEGORICAL)
+		return problem(spec, "items", "within", NULL,
+			"'%s', wanted a categorical field of items.fields besides the key",
+			items->within);
+	if (spec->settings.model.loss == LOSS_SAMPLED_SOFTMAX)
+		return problem(spec, "items", "within", NULL,
+			"sampled_softmax draws for the batch, not for a row");
+	return RS_OK;
+}
+
+static int
+is_two_tower(const struct settings *s)
+{
+	return strcmp(s->model.type, "two_tower") == 0;
+}
+
+/* Items are drawn for the losses that want them, and for logloss and mse on request. */
+static enum rs_status
+check_negatives(struct spec *spec)
+{
+	const struct settings *s = &spec->settings;
+	const enum loss_kind loss = s->model.loss;
+	const int wants = loss == LOSS_SAMPLED_SOFTMAX || loss == LOSS_BPR || loss == LOSS_CCL;
+
+	if (s->items.negatives > 0 && *s->items.key == '\0')
+		return problem(spec, "items", "key", "key = the field of the item's id",
+			"needed to draw negatives");
+	if (s->items.negatives == 0 && wants && is_two_tower(s))
+		return problem(spec, "items", "negatives", "for example negatives = 100",
+			"model.loss draws negatives, how many?");
+	if (s->items.negatives > 0 && (loss == LOSS_SOFTMAX || loss == LOSS_FULL_SOFTMAX))
+		return problem(spec, "items", "negatives", NULL, loss == LOSS_SOFTMAX ?
+			"model.loss = softmax compares with the items of the batch; none are drawn" :
+			"model.loss = full_softmax compares with all items; none are drawn");
+	return RS_OK;
+}
+
+static int
+reads_a_stream(const struct data_settings *d)
+{
+	return *d->command != '\0' || names_field(&d->train, "-");
+}
+
+/* The catalogue of items is made by a pass over the rows before training. */
+static enum rs_status
+check_catalogue_input(struct spec *spec)
+{
+	const struct settings *s = &spec->settings;
+	const int full = s->model.loss == LOSS_FULL_SOFTMAX;
+
+	if (!reads_a_stream(&s->data) || (s->items.negatives == 0 && !full))
+		return RS_OK;
+	return problem(spec, "data", *s->data.command != '\0' ? "command" : "train",
+		"give files", "%s needs all items beforehand, but a stream is read only once",
+		full ? "model.loss = full_softmax" : "items.negatives");
+}
+
+enum rs_status
+spec_check_items(struct spec *spec)
+{
+	RS_TRY(check_lists(spec));
+	RS_TRY(check_group(spec));
+	RS_TRY(check_item_fields(spec));
+	RS_TRY(check_within(spec));
+	RS_TRY(check_negatives(spec));
+	return check_catalogue_input(spec);
+}
