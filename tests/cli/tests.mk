@@ -13,5 +13,5 @@ dist_check_SCRIPTS += tests/cli/synth.sh
 dist_check_SCRIPTS += tests/cli/bench.sh
 dist_check_SCRIPTS += tests/cli/options.sh tests/cli/arguments_fuzz.sh tests/cli/init.sh tests/cli/check.sh tests/cli/help.sh
 dist_check_SCRIPTS += tests/cli/completion_zsh.sh tests/cli/completion_fish.sh
-dist_check_SCRIPTS += tests/cli/threads.sh
+dist_check_SCRIPTS += tests/cli/threads.sh tests/cli/models.sh
 dist_check_SCRIPTS += tests/cli/memory.sh
