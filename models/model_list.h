@@ -5,6 +5,7 @@
 #define MODEL_LIST(MODEL) \
 	MODEL(fm,        "factorisation machine", "Rendle 2010") \
 	MODEL(wide_deep, "first-order weights and an MLP", "Cheng et al. 2016") \
-	MODEL(deepfm,    "factorisation machine and an MLP on the same vectors", "Guo et al. 2017")
+	MODEL(deepfm,    "factorisation machine and an MLP on the same vectors", "Guo et al. 2017") \
+	MODEL(two_tower, "a vector of the user, one of the item, compared", "Yi et al. 2019")
 
 #endif

@@ -14,6 +14,15 @@
 struct node *nn_embedding(struct graph *g, const struct schema *schema, const struct settings *s);
 /* [B,1]: bias + first-order weights of all fields but those of part deep. */
 struct node *nn_linear(struct graph *g, const struct schema *schema, const struct settings *s);
+/* The same of the fields that are named. */
+struct node *nn_embedding_of(struct graph *g, const struct schema *schema,
+	const struct settings *s, const struct text_list *names);
+/* [B, last of hidden]: the hidden layers, parameters PREFIX.0, PREFIX.1 ...; x without. */
+struct node *nn_hidden(
+	struct graph *g, const char *prefix, struct node *x, const struct dnn_settings *dnn);
+/* The same, but the last layer has no activation, batch norm or dropout. */
+struct node *nn_vector(
+	struct graph *g, const char *prefix, struct node *x, const struct dnn_settings *dnn);
 /* [B,1]: hidden layers of [dnn], then one unit without activation. */
 struct node *nn_mlp(struct graph *g, struct node *x, const struct dnn_settings *dnn);
 

@@ -15,6 +15,7 @@ struct exec {
 	size_t block_bytes;
 	struct plan plan;
 	size_t *N, *N_max;          /* [n_inputs] of the feed; of histories, planned for */
+	enum graph_output output;
 	struct row_grads *own, *rows;   /* rows: where gradients of occurrences go */
 };
 
@@ -129,6 +130,8 @@ histories_prepare(struct exec *e, const struct feed *feed)
 
 	for (size_t i = 0; i < e->g->n_inputs; i++) {
 		const size_t first = e->g->input[i].history;
+		if (!graph_output_uses(e->g, e->output, i))
+			continue;
 		e->N[i] = op_n_ids(feed, i);
 		if (first == 0)
 			continue;
@@ -154,7 +157,7 @@ inputs_prepare(struct exec *e, const struct feed *feed)
 		const uint32_t *offset = feed->offset == NULL ? NULL : feed->offset[i];
 		const float *weight = feed->id_weight == NULL ? NULL : feed->id_weight[i];
 		const int simple = offset == NULL && weight == NULL;
-		if (simple && !e->g->buffered[i])
+		if (!graph_output_uses(e->g, e->output, i) || (simple && !e->g->buffered[i]))
 			continue;
 		RS_TRY(row_grads_reserve(
 			e->rows, i, op_n_ids(feed, i), e->g->buffered[i]));
@@ -211,6 +214,13 @@ exec_set_rows(struct exec *e, struct row_grads *rows)
 	e->rows = rows != NULL ? rows : e->own;
 }
 
+void
+exec_set_output(struct exec *e, enum graph_output output)
+{
+	assert(e->g->output[output] != NULL);
+	e->output = output;
+}
+
 size_t
 exec_bytes(const struct graph *g, size_t B_max)
 {
@@ -242,8 +252,17 @@ exec_forward(struct exec *e, const float *param, const struct feed *feed, int tr
 	if (histories_prepare(e, feed) != RS_OK || inputs_prepare(e, feed) != RS_OK)
 		return NULL;
 	for (size_t i = 0; i < e->g->n_nodes; i++)
-		e->g->node[i]->op->forward(&r, e->g->node[i]);
-	return op_value(&r, e->g->logit);
+		if (e->g->part[e->output][i])
+			e->g->node[i]->op->forward(&r, e->g->node[i]);
+	return op_value(&r, e->g->output[e->output]);
+}
+
+float *
+exec_output_gradient(struct exec *e)
+{
+	const struct op_run r = { .exec = e };
+
+	return op_gradient(&r, e->g->output[e->output]);
 }
 
 void
@@ -253,6 +272,7 @@ exec_loss(struct exec *e, const struct feed *feed, double *loss, float *p)
 	const float *z = op_value(&r, e->g->logit);
 	float *dz = op_gradient(&r, e->g->logit);
 
+	assert(e->output == GRAPH_LOGIT);
 	if (!e->g->loss_is_mse) {
 		r.kernel->logloss(r.B, z, feed->label, feed->weight, feed->loss_scale, dz, p, loss);
 		return;
@@ -273,6 +293,8 @@ exec_backward(struct exec *e, const float *param, const struct feed *feed, float
 	r.statistic_share = statistic_share;
 	for (size_t i = e->g->n_nodes; i-- > 0;) {
 		const struct node *n = e->g->node[i];
+		if (!e->g->part[e->output][i])
+			continue;
 		for (size_t k = 0; k < n->n_inputs && !n->op->writes_first; k++)
 			if (op_is_first(&r, n, k))
 				memset(op_gradient(&r, n->input[k]), 0,
@@ -300,6 +322,8 @@ exec_culprit(const struct exec *e)
 	for (size_t i = 0; i < e->g->n_nodes; i++) {
 		const struct node *n = e->g->node[i];
 		const float *value = e->block + e->plan.offset[i][PLAN_VALUE];
+		if (!e->g->part[e->output][i])
+			continue;
 		for (size_t j = 0; j < exec_rows(e, n) * n->width; j++)
 			if (!isfinite(value[j]))
 				return n->op->name;

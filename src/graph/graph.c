@@ -37,6 +37,8 @@ graph_destroy(struct graph *g)
 	free(g->table);
 	free(g->param);
 	free(g->buffered);
+	for (size_t i = 0; i < GRAPH_N_OUTPUTS; i++)
+		free(g->part[i]);
 	free(g);
 }
 
@@ -166,7 +168,7 @@ graph_add_input(struct graph *g, const struct graph_field *field, int linear)
 	}
 	g->input[g->n_inputs] = (struct graph_input){
 		.field = field->name, .column = field->column, .table = table,
-		.dim = linear ? 1 : field->dim, .combiner = field->combiner,
+		.dim = linear ? 1 : field->dim, .combiner = field->combiner, .node = g->n_nodes,
 	};
 	return g->n_inputs++;
 }
@@ -201,6 +203,25 @@ check_rows(const struct graph *g)
 	return RS_OK;
 }
 
+void
+graph_set_vector(struct graph *g, enum graph_output output, struct node *n)
+{
+	g->output[output] = n;
+}
+
+/* Marks the nodes that an output depends on. */
+static enum rs_status
+find_part(const struct graph *g, const struct node *output, unsigned char **part)
+{
+	RS_TRY(memory_alloc(g->n_nodes, 1, part));
+	if (output != NULL)
+		(*part)[output->index] = 1;
+	for (size_t i = g->n_nodes; i-- > 0;)
+		for (size_t k = 0; k < g->node[i]->n_inputs && (*part)[i]; k++)
+			(*part)[g->node[i]->input[k]->index] = 1;
+	return RS_OK;
+}
+
 enum rs_status
 graph_finish(struct graph *g, struct node *logit, int loss_is_mse)
 {
@@ -211,10 +232,12 @@ graph_finish(struct graph *g, struct node *logit, int loss_is_mse)
 	if (logit->width != 1 || logit->ragged > 0)
 		return rs_fail(RS_EBUG, "operator '%s': the logit must be [B,1], found [B,%zu]",
 			logit->op->name, logit->width);
-	g->logit = logit;
+	g->logit = g->output[GRAPH_LOGIT] = logit;
 	g->loss_is_mse = loss_is_mse;
 	RS_TRY(check_all_used(g));
 	RS_TRY(check_rows(g));
+	for (size_t i = 0; i < GRAPH_N_OUTPUTS; i++)
+		RS_TRY(find_part(g, g->output[i], &g->part[i]));
 	g->finished = 1;
 	return RS_OK;
 }
@@ -229,6 +252,18 @@ const struct graph_input *
 graph_input(const struct graph *g, size_t i)
 {
 	return &g->input[i];
+}
+
+size_t
+graph_output_width(const struct graph *g, enum graph_output output)
+{
+	return g->output[output] == NULL ? 0 : g->output[output]->width;
+}
+
+int
+graph_output_uses(const struct graph *g, enum graph_output output, size_t i)
+{
+	return g->part[output][g->input[i].node];
 }
 
 size_t

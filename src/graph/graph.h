@@ -34,6 +34,7 @@ struct graph_input {
 	int    combiner;
 	size_t history;             /* 0, or 1 + the first of the inputs that are aligned
 	                               item by item as one history                    */
+	size_t node;                /* number of the node that reads its rows         */
 };
 
 /* Tables the model needs: one a schema table for vectors, one for first-order
@@ -78,11 +79,20 @@ enum rs_status graph_create(const struct kernel_set *kernel, struct graph **out)
 void graph_destroy(struct graph *g);
 /* Declares the batch: number of numeric columns K. */
 void graph_set_dense(struct graph *g, size_t K);
+/* What a graph computes.  A model with towers also gives a vector of the user and
+ * one of the item; their nodes are made in this order. */
+enum graph_output { GRAPH_LOGIT, GRAPH_USER, GRAPH_ITEM, GRAPH_N_OUTPUTS };
+/* Before graph_finish(): the node of a vector; NULL when its operator failed. */
+void graph_set_vector(struct graph *g, enum graph_output output, struct node *n);
 /* The node whose value is the logit [B,1]; ends building. */
 enum rs_status graph_finish(struct graph *g, struct node *logit, int loss_is_mse);
 
 size_t graph_n_inputs(const struct graph *g);
 const struct graph_input *graph_input(const struct graph *g, size_t i);
+/* Columns of an output, 0 when the model has none such. */
+size_t graph_output_width(const struct graph *g, enum graph_output output);
+/* 1 when the output depends on rows of input i. */
+int graph_output_uses(const struct graph *g, enum graph_output output, size_t i);
 size_t graph_n_tables(const struct graph *g);
 const struct graph_table *graph_table(const struct graph *g, size_t i);
 size_t graph_n_params(const struct graph *g);
@@ -100,13 +110,20 @@ struct row_grads;
 enum rs_status exec_create(const struct graph *g, size_t B_max, struct exec **out);
 void exec_destroy(struct exec *e);
 size_t exec_bytes(const struct graph *g, size_t B_max);
-/* training: batch statistics and dropout; else running values.  Logits [B], NULL
- * when the memory that more ids than ever before need cannot be had. */
+/* What the passes from here on compute, with the nodes it depends on; at first the
+ * logit.  After a pass forward for the user and one for the item, of as many rows each
+ * as they like, come those backward for the item and for the user, in this order. */
+void exec_set_output(struct exec *e, enum graph_output output);
+/* Where the caller puts the gradient [B,width] of a vector before exec_backward(). */
+float *exec_output_gradient(struct exec *e);
+/* training: batch statistics and dropout; else running values.  Logits [B] or vectors,
+ * NULL when the memory that more ids than ever before need cannot be had. */
 const float *exec_forward(struct exec *e, const float *param, const struct feed *feed,
 	int training);
 /* Loss of the last forward: *loss += sum w l; p [B] probabilities (may be NULL). */
 void exec_loss(struct exec *e, const struct feed *feed, double *loss, float *p);
-/* After exec_loss.  grad [P] is overwritten; at the place of a statistic it holds
+/* After exec_loss.  grad [P] is overwritten where the output depends on it; at the place
+ * of a statistic it holds
  * the slot's value times (rows of the slot / B of the global batch given by
  * statistic_share), so that the tree sum is the batch's average. */
 void exec_backward(struct exec *e, const float *param, const struct feed *feed,

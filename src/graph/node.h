@@ -62,7 +62,8 @@ struct graph {
 	size_t n_nodes, n_inputs, n_tables, n_params;
 	size_t *buffered;           /* [n_inputs] floats of gradient an occurrence, 0 none */
 	size_t K, P;
-	struct node *logit;
+	struct node *logit, *output[GRAPH_N_OUTPUTS];
+	unsigned char *part[GRAPH_N_OUTPUTS];   /* [n_nodes] 1: the output depends on it */
 	int    loss_is_mse, finished;
 	struct rs_failure failure;
 };
@@ -126,6 +127,7 @@ struct node *graph_fail(struct graph *g, const struct op *op, const char *format
 /* Appends a parameter "PREFIX.SUFFIX"; its index, 0 after a failure. */
 size_t graph_add_param(struct graph *g, const char *prefix, const char *suffix,
 	const struct graph_param *like);
+/* For the node that is appended next. */
 size_t graph_add_input(struct graph *g, const struct graph_field *field, int linear);
 
 /* A run of fields as two operators use them: one id input, or n numeric columns

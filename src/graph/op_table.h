@@ -37,6 +37,12 @@ struct graph_norm_options {
 	float momentum, epsilon;    /* running = momentum running + (1 - momentum) batch */
 };
 
+struct graph_temperature {
+	const char *name;
+	float start;
+	int   learn;                /* kept as its logarithm, "NAME.log_temperature"  */
+};
+
 #define OP_TABLE(OP) \
 	OP(embedding,   (struct graph *g, const struct graph_field *field, size_t n), \
 		"x = the vectors of all fields beside each other; numeric: value times vector") \
@@ -59,7 +65,12 @@ struct graph_norm_options {
 	OP(add,         (struct graph *g, struct node *a, struct node *b), \
 		"y = a + b") \
 	OP(concat,      (struct graph *g, struct node *a, struct node *b), \
-		"y = [a, b]")
+		"y = [a, b]") \
+	OP(l2_normalize, (struct graph *g, struct node *x), \
+		"y = x / |x|, a row of zeros stays one") \
+	OP(similarity,  (struct graph *g, struct node *u, struct node *v, \
+		const struct graph_temperature *t), \
+		"y = u.v / temperature, row by row")
 
 #define OP(name, arguments, text) struct node *graph_##name arguments;
 OP_TABLE(OP)

@@ -141,6 +141,17 @@ struct row_args {
 		const float *x, float *y)) \
 	ROW(dropout_backward,    (size_t B, size_t H, uint64_t key, uint64_t row0, float p, \
 		const float *dy, float *dx)) \
+	/* y[b,:] = x[b,:] inverse[b], inverse = 1 / |x[b,:]|, 0 for a row of zeros; \
+	 * dx[b,:] += inverse (dy - y (y.dy)) */ \
+	ROW(l2_normalize_forward,  (size_t B, size_t D, const float *x, float *y, \
+		float *inverse)) \
+	ROW(l2_normalize_backward, (size_t B, size_t D, const float *y, const float *inverse, \
+		const float *dy, float *dx)) \
+	/* y[b] = scale u[b,:].v[b,:] ; du += scale dy[b] v, dv += scale dy[b] u */ \
+	ROW(dot_rows_forward,    (size_t B, size_t D, const float *u, const float *v, \
+		float scale, float *y)) \
+	ROW(dot_rows_backward,   (size_t B, size_t D, const float *u, const float *v, \
+		float scale, const float *dy, float *du, float *dv)) \
 	/* reduction and guard: returns through *bad 1 when any |x| is NaN, Inf or above 2^100 */ \
 	ROW(sum_into,            (size_t n, float *y, const float *x, int *bad))        /* y += x, \
 		checked */ \

@@ -30,6 +30,12 @@ model_slot_begin(size_t B, size_t n_slots, size_t i)
 	return B * i / n_slots;
 }
 
+size_t
+model_vector_dim(const struct model *m)
+{
+	return graph_output_width(m->graph, GRAPH_USER);
+}
+
 static enum rs_status
 unknown_type(const char *type)
 {

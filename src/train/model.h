@@ -44,6 +44,9 @@ enum rs_status model_create(
 	struct spec *spec, const struct model_options *options, struct model **out);
 void model_free(struct model *m);
 
+/* Columns of the vectors of a model with towers, else 0. */
+size_t model_vector_dim(const struct model *m);
+
 /* Slots of a global batch: train.slots, or the largest power of two up to 8 that
  * leaves slots of at least 512 rows; at least 1. */
 size_t model_slots(const struct settings *s);

@@ -51,6 +51,12 @@ slot_view_free(struct slot_view *v)
 	memset(v, 0, sizeof(*v));
 }
 
+static int
+is_used(const struct slot_view *v, size_t i)
+{
+	return graph_output_uses(v->model->graph, v->output, i);
+}
+
 /* The largest number of ids that `rows` consecutive rows have in a column. */
 static size_t
 most_ids(const struct batch_column *c, size_t B, size_t rows)
@@ -76,7 +82,7 @@ slot_view_reserve(struct slot_view *v, const struct batch *batch, size_t rows)
 	for (size_t i = 0; i < v->n_inputs; i++) {
 		const struct batch_column
 			*c = &batch->column[graph_input(v->model->graph, i)->column];
-		const size_t n = most_ids(c, batch->B, rows);
+		const size_t n = is_used(v, i) ? most_ids(c, batch->B, rows) : 0;
 
 		bytes += n * sizeof(float *) + ARENA_ALIGN;
 	}
@@ -96,15 +102,19 @@ slot_view_set(struct slot_view *v, const struct batch *batch, size_t begin, size
 	v->feed.B = end - begin;
 	v->feed.dense = K > 0 ? batch->dense + begin * K : NULL;
 	v->feed.missing = K > 0 ? batch->missing + begin * K : NULL;
-	v->feed.label = batch->label + begin;
-	v->feed.weight = batch->weight + begin;
+	v->feed.label = batch->label != NULL ? batch->label + begin : NULL;
+	v->feed.weight = batch->weight != NULL ? batch->weight + begin : NULL;
 	v->feed.first_row = begin;
 	arena_reset(&v->arena);
 	for (size_t i = 0; i < v->n_inputs; i++) {
 		const struct batch_column
 			*c = &batch->column[graph_input(v->model->graph, i)->column];
-		const size_t first = c->offset != NULL ? c->offset[begin] : begin;
+		size_t first;
 
+		v->n[i] = 0;
+		if (!is_used(v, i))
+			continue;
+		first = c->offset != NULL ? c->offset[begin] : begin;
 		v->n[i] = (c->offset != NULL ? c->offset[end] : end) - first;
 		v->ids[i] = c->ids + first;
 		v->offset[i] = c->offset != NULL ? c->offset + begin : NULL;
@@ -124,7 +134,8 @@ slot_view_pull(struct slot_view *v, size_t slot, int training)
 			.ids = v->ids[i], .n = v->n[i], .row = v->row[i], .training = training,
 		};
 
-		RS_TRY(l->ops->pull(l, &p));
+		if (is_used(v, i))
+			RS_TRY(l->ops->pull(l, &p));
 	}
 	return RS_OK;
 }
@@ -141,7 +152,8 @@ slot_view_push(struct slot_view *v, size_t slot, const struct exec *e)
 			.grad = exec_row_grad(e, i), .scale = exec_row_scale(e, i),
 		};
 
-		RS_TRY(l->ops->push(l, &p));
+		if (is_used(v, i))
+			RS_TRY(l->ops->push(l, &p));
 	}
 	return RS_OK;
 }
@@ -170,11 +182,13 @@ slot_view_bad_gradient(const struct slot_view *v, const struct exec *e)
 		const size_t D = graph_input(v->model->graph, i)->dim, n = v->n[i];
 		size_t width = D;
 
+		next = i + 1;
+		if (!is_used(v, i))
+			continue;
 		if (exec_row_scale(e, i) != NULL)
 			kernel->finite(n, exec_row_scale(e, i), &bad);
-		for (next = i + 1;
-			next < v->n_inputs && v->n[next] == n && exec_row_scale(e, next) == NULL;
-			next++) {
+		for (; next < v->n_inputs && is_used(v, next) && v->n[next] == n
+		    && exec_row_scale(e, next) == NULL; next++) {
 			const float *const *more = exec_row_grad(e, next);
 			const size_t D_more = graph_input(v->model->graph, next)->dim;
 
@@ -198,7 +212,7 @@ slot_view_count_unseen(const struct slot_view *v, uint64_t unseen[2])
 	for (size_t i = 0; i < v->n_inputs; i++) {
 		const size_t table = graph_input(v->model->graph, i)->table;
 
-		if (!v->counts[i])
+		if (!v->counts[i] || !is_used(v, i))
 			continue;
 		for (size_t j = 0; j < v->n[i]; j++)
 			n_unseen += !l->ops->touched(l, table, v->ids[i][j]);

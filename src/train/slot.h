@@ -4,7 +4,8 @@
  * slot_view_set() points at rows [begin,end) without copying; slot_view_pull()
  * fills the row pointers; slot_view_push() hands the gradients of the exec's
  * last backward to the lookup.  Memory is planned by slot_view_reserve() and
- * grows only for a larger batch.  A view belongs to one thread.
+ * grows only for a larger batch.  A view belongs to one thread.  It looks at the
+ * columns that its output of the graph depends on; a batch need not have others.
  */
 #ifndef TRAIN_SLOT_H
 #define TRAIN_SLOT_H
@@ -20,6 +21,7 @@
 struct slot_view {
 	const struct model *model;
 	size_t n_inputs;
+	enum graph_output output;      /* at first the logit; set before reserve      */
 	size_t begin, rows;            /* of the batch                                */
 	struct feed feed;
 	const uint64_t **ids;          /* [n_inputs] -> [n]                           */

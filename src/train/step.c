@@ -298,34 +298,43 @@ worker_prepare(struct stepper *s, struct worker *w, const struct batch *batch)
 }
 
 static enum rs_status
-predict_chunk(struct stepper *s, struct worker *w, const struct batch *batch, size_t begin,
-	float *logit, uint64_t unseen[2])
+predict_chunk(struct stepper *s, struct worker *w, const struct step_prediction *p, size_t begin)
 {
-	const size_t end = begin + PREDICT_CHUNK < batch->B ? begin + PREDICT_CHUNK : batch->B;
-	const float *z;
+	const size_t B = p->batch->B, width = graph_output_width(s->model->graph, p->output);
+	const size_t end = begin + PREDICT_CHUNK < B ? begin + PREDICT_CHUNK : B;
+	const float *value;
 
-	slot_view_set(&w->view, batch, begin, end);
+	slot_view_set(&w->view, p->batch, begin, end);
 	exec_set_rows(w->exec, NULL);
 	RS_TRY(slot_view_pull(&w->view, 0, 0));
-	z = exec_forward(w->exec, s->model->param, &w->view.feed, 0);
-	if (z == NULL)
+	value = exec_forward(w->exec, s->model->param, &w->view.feed, 0);
+	if (value == NULL)
 		return rs_failure()->status;
-	memcpy(logit + begin, z, (end - begin) * sizeof(*z));
-	if (unseen != NULL)
-		slot_view_count_unseen(&w->view, unseen);
+	memcpy(p->value + begin * width, value, (end - begin) * width * sizeof(*value));
+	if (p->unseen != NULL)
+		slot_view_count_unseen(&w->view, p->unseen);
 	return RS_OK;
 }
 
+static void
+worker_set_output(struct worker *w, enum graph_output output)
+{
+	w->view.output = output;
+	exec_set_output(w->exec, output);
+}
+
 enum rs_status
-step_predict(struct stepper *s, size_t worker, const struct batch *batch, float *logit,
-	uint64_t unseen[2])
+step_predict(struct stepper *s, size_t worker, const struct step_prediction *p)
 {
 	struct worker *w = &s->worker[worker];
-	enum rs_status status = slot_view_reserve(&w->view, batch, PREDICT_CHUNK);
+	enum rs_status status;
 
-	for (size_t begin = worker * PREDICT_CHUNK; begin < batch->B && status == RS_OK;
+	worker_set_output(w, p->output);
+	status = slot_view_reserve(&w->view, p->batch, PREDICT_CHUNK);
+	for (size_t begin = worker * PREDICT_CHUNK; begin < p->batch->B && status == RS_OK;
 	    begin += s->n_workers * PREDICT_CHUNK)
-		status = predict_chunk(s, w, batch, begin, logit, unseen);
+		status = predict_chunk(s, w, p, begin);
+	worker_set_output(w, GRAPH_LOGIT);
 	fail_note(s, status);
 	RS_TRY(s->reducer->ops->barrier(s->reducer, worker));
 	return fail_check(s);

@@ -29,10 +29,17 @@ enum rs_status step_run(struct stepper *s, size_t worker, const struct batch *ba
 	double rate, double rate_factor, struct step_result *out);
 void stepper_barrier(struct stepper *s, size_t worker);
 
-/* Logits and probabilities of a batch without training; workers share the rows
- * in chunks of a fixed size, so the numbers do not depend on how many there are.
- * unseen[0] += ids that training never touched, unseen[1] += ids. */
-enum rs_status step_predict(struct stepper *s, size_t worker, const struct batch *batch,
-	float *logit, uint64_t unseen[2]);
+/* What a batch is wanted for: its logits [B], or the vectors [B,dim] of a tower.
+ * unseen[0] += ids that training never touched, unseen[1] += ids; may be NULL. */
+struct step_prediction {
+	enum graph_output output;
+	const struct batch *batch;
+	float    *value;
+	uint64_t *unseen;
+};
+
+/* Without training; workers share the rows in chunks of a fixed size, so the numbers
+ * do not depend on how many there are. */
+enum rs_status step_predict(struct stepper *s, size_t worker, const struct step_prediction *p);
 
 #endif

@@ -33,7 +33,8 @@ struct workers {
 	enum order          order;
 	const struct batch *batch;
 	double              rate, rate_factor;
-	float              *logit;
+	enum graph_output   output;
+	float              *value;     /* of predictions                              */
 };
 
 static void
@@ -46,8 +47,13 @@ obey(struct worker *w)
 			step_run(all->stepper, w->index, all->batch, all->rate, all->rate_factor,
 				&w->result);
 	} else {
+		const struct step_prediction p = {
+			.output = all->output, .batch = all->batch, .value = all->value,
+			.unseen = w->unseen,
+		};
+
 		w->unseen[0] = w->unseen[1] = 0;
-		w->status = step_predict(all->stepper, w->index, all->batch, all->logit, w->unseen);
+		w->status = step_predict(all->stepper, w->index, &p);
 	}
 	if (w->status != RS_OK)
 		rs_failure_take(&w->failure);
@@ -173,15 +179,28 @@ workers_step(struct workers *w, const struct batch *batch, double rate, double r
 	return RS_OK;
 }
 
+static enum rs_status
+predict_all(struct workers *w, enum graph_output output, const struct batch *batch, float *value)
+{
+	w->output = output;
+	w->batch = batch;
+	w->value = value;
+	return command_all(w, ORDER_PREDICT);
+}
+
 enum rs_status
 workers_predict(struct workers *w, const struct batch *batch, float *logit, uint64_t unseen[2])
 {
-	w->batch = batch;
-	w->logit = logit;
-	RS_TRY(command_all(w, ORDER_PREDICT));
+	RS_TRY(predict_all(w, GRAPH_LOGIT, batch, logit));
 	for (size_t i = 0; unseen != NULL && i < w->n; i++) {
 		unseen[0] += w->worker[i].unseen[0];
 		unseen[1] += w->worker[i].unseen[1];
 	}
 	return RS_OK;
+}
+
+enum rs_status
+workers_vectors(struct workers *w, int tower, const struct batch *batch, float *out)
+{
+	return predict_all(w, tower == TOWER_USER ? GRAPH_USER : GRAPH_ITEM, batch, out);
 }

@@ -25,5 +25,9 @@ enum rs_status workers_step(struct workers *w, const struct batch *batch, double
 /* logit [B]; unseen as in step_predict(), may be NULL. */
 enum rs_status workers_predict(struct workers *w, const struct batch *batch, float *logit,
 	uint64_t unseen[2]);
+/* Vectors of a tower, out [B, model_vector_dim()].  tower: TOWER_USER or TOWER_ITEM; the
+ * batch needs only the columns of its fields. */
+enum rs_status workers_vectors(
+	struct workers *w, int tower, const struct batch *batch, float *out);
 
 #endif

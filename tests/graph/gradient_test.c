@@ -26,6 +26,7 @@
 #include "src/kernel/ref/ref_loss.c"
 #include "src/kernel/ref/ref_optimizer.c"
 #include "src/kernel/ref/ref_set.c"
+#include "src/kernel/ref/ref_vector.c"
 #include "src/graph/graph.c"
 #include "src/graph/fields.c"
 #include "src/graph/plan.c"
@@ -41,7 +42,9 @@
 #include "src/graph/op_embedding.c"
 #include "src/graph/op_first_order.c"
 #include "src/graph/op_fm2.c"
+#include "src/graph/op_l2_normalize.c"
 #include "src/graph/op_linear.c"
+#include "src/graph/op_similarity.c"
 
 enum { N_FIELDS = 5, K_COLUMNS = 2, MAX_B = 9, MAX_IDS = MAX_B * 4, N_ROWS = 11, MAX_INPUTS = 8 };
 
@@ -323,6 +326,79 @@ build_dropout(struct graph *g, const struct graph_field *field)
 	return layer(g, graph_dropout(g, x, 0.4), "b", 1, KERNEL_ACT_NONE);
 }
 
+/* Cosine of two towers over a temperature that is learned, as in models/two_tower.c. */
+static struct node *
+build_similarity(struct graph *g, const struct graph_field *field)
+{
+	const struct graph_temperature t = { .name = "t", .start = 0.3, .learn = 1 };
+	struct node *u = layer(g, graph_embedding(g, field, 3), "u", 4, KERNEL_ACT_TANH);
+	struct node *v = layer(g, graph_embedding(g, field + 3, 2), "v", 4, KERNEL_ACT_NONE);
+
+	u = graph_l2_normalize(g, u);
+	v = graph_l2_normalize(g, v);
+	graph_set_vector(g, GRAPH_USER, u);
+	graph_set_vector(g, GRAPH_ITEM, v);
+	return graph_similarity(g, u, v, &t);
+}
+
+static void
+l2_normalize_and_similarity_gradient(void **state)
+{
+	(void)state;
+	check_model(build_similarity, 0, KERNEL_MAX);
+}
+
+/* Two outputs forward, then back: the same gradients as by way of the logit. */
+static void
+vectors_pass_their_gradients_on(void **state)
+{
+	struct fixture f;
+	double by_logit[256], u[MAX_B * 4], v[MAX_B * 4], z[MAX_B], dz[MAX_B];
+
+	(void)state;
+	fixture_open(&f, build_similarity, 7, KERNEL_SUM, 0);
+	assert_true(f.P <= 256);
+	loss_of(&f);
+	memcpy(z, op_value(&(struct op_run){ .exec = f.e }, f.g->logit), sizeof(double) * 7);
+	memcpy(dz, op_gradient(&(struct op_run){ .exec = f.e }, f.g->logit), sizeof(double) * 7);
+	exec_backward(f.e, f.param, &f.feed, 1, by_logit);
+	for (int output = GRAPH_USER; output <= GRAPH_ITEM; output++) {
+		exec_set_output(f.e, output);
+		memcpy(output == GRAPH_USER ? u : v, exec_forward(f.e, f.param, &f.feed, 1),
+			7 * 4 * sizeof(double));
+	}
+	const size_t temperature = f.g->param[f.g->logit->param[0]].offset;
+	for (int output = GRAPH_ITEM; output >= GRAPH_USER; output--) {
+		const double *other = output == GRAPH_USER ? v : u;
+		exec_set_output(f.e, output);
+		for (size_t i = 0; i < 7 * 4; i++)
+			exec_output_gradient(f.e)[i] = dz[i / 4] * other[i]
+				/ exp(f.param[temperature]);
+		exec_backward(f.e, f.param, &f.feed, 1, f.grad);
+	}
+	for (size_t i = 0; i < f.P; i++)
+		if (i != temperature)
+			assert_true(fabs(f.grad[i] - by_logit[i]) < 1e-12);
+	for (size_t i = 0; i < f.g->n_inputs; i++)
+		assert_int_not_equal(graph_output_uses(f.g, GRAPH_USER, i),
+			graph_output_uses(f.g, GRAPH_ITEM, i));
+	fixture_close(&f);
+}
+
+static void
+a_row_of_zeros_has_no_direction(void **state)
+{
+	const double x[4] = { 0, 0, 3, 4 }, dy[4] = { 1, 1, 1, 1 };
+	double y[4], inverse[2], dx[4] = { 0 };
+
+	(void)state;
+	kernel_ref.l2_normalize_forward(2, 2, x, y, inverse);
+	kernel_ref.l2_normalize_backward(2, 2, y, inverse, dy, dx);
+	for (size_t i = 0; i < 2; i++)
+		assert_true(y[i] == 0 && dx[i] == 0);
+	assert_true(fabs(y[2] - 0.6) < 1e-15 && fabs(y[3] - 0.8) < 1e-15);
+}
+
 static void
 first_order_gradient(void **state)
 {
@@ -399,6 +475,9 @@ main(void)
 		cmocka_unit_test(dice_gradient),
 		cmocka_unit_test(dropout_gradient),
 		cmocka_unit_test(mse_gradient),
+		cmocka_unit_test(l2_normalize_and_similarity_gradient),
+		cmocka_unit_test(vectors_pass_their_gradients_on),
+		cmocka_unit_test(a_row_of_zeros_has_no_direction),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,6 +27,7 @@ struct fixture {
 	double hidden[2];
 	struct graph *g;
 	struct exec *e;
+	char *user_field[2], *item_field[1];
 	float *param, *grad;
 	size_t P;
 	float dense[B * K], label[B], weight[B], table[MAX_INPUTS][N_ROWS * D];
@@ -78,6 +79,9 @@ static void
 fixture_open(struct fixture *f, const char *model, int batch_norm, double dropout)
 {
 	memset(f, 0, sizeof(*f));
+	f->user_field[0] = "C1";
+	f->user_field[1] = "I1";
+	f->item_field[0] = "C2";
 	f->hidden[0] = 5;
 	f->hidden[1] = 4;
 	f->settings.embedding.init_stddev = 0.3;
@@ -85,6 +89,13 @@ fixture_open(struct fixture *f, const char *model, int batch_norm, double dropou
 		.hidden = { f->hidden, 2 }, .activation = ACT_TANH, .dropout = dropout,
 		.batch_norm = batch_norm, .batch_norm_momentum = 0.75, .batch_norm_epsilon = 1e-3,
 	};
+	f->settings.tower[TOWER_USER] = (struct tower_settings){
+		.fields = { f->user_field, 2 }, .dnn = f->settings.dnn,
+	};
+	f->settings.tower[TOWER_ITEM] = (struct tower_settings){
+		.fields = { f->item_field, 1 }, .dnn = f->settings.dnn,
+	};
+	f->settings.two_tower.temperature = 0.5;
 	fixture_fields(f);
 	assert_int_equal(graph_create(&kernel_ref, &f->g), RS_OK);
 	graph_set_dense(f->g, K);

@@ -16,6 +16,8 @@
 	ROW(numeric_linear_forward) ROW(numeric_linear_backward) ROW(fm2_forward) ROW(fm2_backward) \
 	ROW(batch_norm_forward) ROW(batch_norm_apply) ROW(batch_norm_backward) \
 	ROW(dropout) ROW(dropout_backward) \
+	ROW(l2_normalize_forward) ROW(l2_normalize_backward) \
+	ROW(dot_rows_forward) ROW(dot_rows_backward) \
 	ROW(dense_sgd) ROW(dense_momentum) ROW(dense_adagrad) ROW(dense_adam) ROW(dense_adamw) \
 	ROW(row_sgd) ROW(row_adagrad) ROW(row_rowwise_adagrad) ROW(row_adam) ROW(row_sum)
 
