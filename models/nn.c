@@ -63,7 +63,8 @@ nn_over_fields(struct graph *g, const struct schema *schema, const struct settin
 struct node *
 nn_embedding(struct graph *g, const struct schema *schema, const struct settings *s)
 {
-	return nn_over_fields(g, schema, s, &(struct nn_choice){ PART_WIDE, NULL }, graph_embedding);
+	return nn_over_fields(
+		g, schema, s, &(struct nn_choice){ PART_WIDE, NULL }, graph_embedding);
 }
 
 struct node *

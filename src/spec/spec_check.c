@@ -349,8 +349,8 @@ check_part(struct spec *spec, size_t field)
 	if (spec->settings.field[field].part != PART_WIDE ||
 	    option_section_concerns("linear", model))
 		return RS_OK;
-	return field_problem(spec, 1, field, "part", "wide, but model %s has no first-order weights",
-		model);
+	return field_problem(spec, 1, field, "part",
+		"wide, but model %s has no first-order weights", model);
 }
 
 /* What the cross layers of model dcn cannot be. */
@@ -381,6 +381,7 @@ spec_check_all(struct spec *spec)
 	RS_TRY(check_train(spec));
 	RS_TRY(check_dcn(spec));
 	RS_TRY(spec_check_items(spec));
+	RS_TRY(spec_check_towers(spec));
 	for (size_t i = 0; i < spec->settings.n_fields; i++) {
 		RS_TRY(check_share(spec, i));
 		RS_TRY(check_separators(spec, i));

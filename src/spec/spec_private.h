@@ -89,5 +89,6 @@ void spec_resolve(struct spec *spec);
 /* Rules over several keys. */
 enum rs_status spec_check_all(struct spec *spec);
 enum rs_status spec_check_items(struct spec *spec);
+enum rs_status spec_check_towers(struct spec *spec);
 
 #endif

@@ -10,22 +10,9 @@
 
 #include <cmocka.h>
 
-#include "agree.h"
-#include "kernel/kernel.h"
+#include "compare.h"
 
-enum { N_TRIALS = 12, MAX_ROWS = 37, MAX_COLUMNS = 71, MAX_DIM = 35 };
-
-/* Buffer p of the side at work. */
-#define BUF(p) (t->buffer[p][side])
-
-/* Each compare_NAME makes its buffers, then runs both sets on their own side. */
-#define BOTH(statement) \
-	for (size_t side = 0; side < 2; side++) { \
-		const struct kernel_set *k = side == 0 ? &kernel_ref : set; \
-		statement; \
-	}
-
-#define COMPARE(name) static void compare_##name(const struct kernel_set *set, struct agree *t)
+enum { N_TRIALS = 12 };
 
 COMPARE(gemm)
 {
@@ -174,12 +161,6 @@ bags_args(struct agree *t, const struct bags *bags, size_t side, float *y, size_
 		.offset = bags->single ? NULL : bags->offset,
 		.scale = t->key % 3 == 0 ? NULL : t->buffer[bags->scale][side], .y = y, .ldy = ldy,
 	};
-}
-
-static size_t
-some_dim(struct agree *t)
-{
-	return agree_below(t, 2) == 1 ? 16 : agree_below(t, MAX_DIM);
 }
 
 COMPARE(bag_scale)
@@ -371,43 +352,6 @@ COMPARE(mse)
 
 	BOTH(k->mse(B, BUF(z), BUF(label), BUF(weight), 0.25f, BUF(dz), &loss[side]));
 	assert_true(fabs(loss[0] - loss[1]) <= 1e-5 * loss[0]);
-}
-
-COMPARE(l2_normalize_forward)
-{
-	const size_t B = agree_below(t, MAX_ROWS), D = some_dim(t);
-	const size_t x = agree_pair(t, B * D, -1, 1), y = agree_pair(t, B * D, 0, 1);
-	const size_t inverse = agree_pair(t, B, 0, 1);
-
-	for (size_t side = 0; side < 2; side++)
-		memset(BUF(x), 0, D * sizeof(float));
-	BOTH(k->l2_normalize_forward(B, D, BUF(x), BUF(y), BUF(inverse)));
-}
-
-COMPARE(l2_normalize_backward)
-{
-	const size_t B = agree_below(t, MAX_ROWS), D = some_dim(t);
-	const size_t y = agree_pair(t, B * D, -1, 1), dy = agree_pair(t, B * D, -1, 1);
-	const size_t dx = agree_pair(t, B * D, -1, 1), inverse = agree_pair(t, B, 0, 1);
-
-	BOTH(k->l2_normalize_backward(B, D, BUF(y), BUF(inverse), BUF(dy), BUF(dx)));
-}
-
-COMPARE(dot_rows_forward)
-{
-	const size_t B = agree_below(t, MAX_ROWS), D = some_dim(t), y = agree_pair(t, B, 0, 1);
-	const size_t u = agree_pair(t, B * D, -1, 1), v = agree_pair(t, B * D, -1, 1);
-
-	BOTH(k->dot_rows_forward(B, D, BUF(u), BUF(v), 0.7f, BUF(y)));
-}
-
-COMPARE(dot_rows_backward)
-{
-	const size_t B = agree_below(t, MAX_ROWS), D = some_dim(t), dy = agree_pair(t, B, -1, 1);
-	const size_t u = agree_pair(t, B * D, -1, 1), v = agree_pair(t, B * D, -1, 1);
-	const size_t du = agree_pair(t, B * D, -1, 1), dv = agree_pair(t, B * D, -1, 1);
-
-	BOTH(k->dot_rows_backward(B, D, BUF(u), BUF(v), 0.7f, BUF(dy), BUF(du), BUF(dv)));
 }
 
 COMPARE(batch_norm_forward)

@@ -1,2 +1,3 @@
 # tests of spec
 check_PROGRAMS += tests/spec/spec_test
+check_PROGRAMS += tests/spec/spec_check_tower_test

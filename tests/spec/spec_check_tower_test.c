@@ -1,0 +1,90 @@
+/* Rules of two_tower in a spec. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "spec/spec.h"
+
+#define HEAD "[data]\ntrain = /d/t.tsv\nlabel = 1\n[field u]\ncolumn = 2\n[field i]\ncolumn = 3\n"
+#define MODEL(loss) "[model]\ntype = two_tower\nloss = " loss "\n"
+#define TOWERS "[tower user]\nfields = u\n[tower item]\nfields = i\n"
+
+/* The text of the first error; "" when the spec is good. */
+static void
+first_error(const char *text, char *out, size_t size)
+{
+	struct spec *spec;
+
+	*out = '\0';
+	(void)spec_load_text(text, "t.ini", &spec);
+	for (size_t i = 0; i < spec_n_problems(spec) && *out == '\0'; i++)
+		if (spec_problem(spec, i)->is_error)
+			snprintf(out, size, "%s", spec_problem(spec, i)->text);
+	spec_free(spec);
+}
+
+static void
+assert_error(const char *text, const char *words)
+{
+	char found[512];
+
+	first_error(text, found, sizeof(found));
+	if (strstr(found, words) == NULL || (*words == '\0' && *found != '\0'))
+		fail_msg("wanted '%s', found '%s'", words, found);
+}
+
+static void
+every_field_is_in_exactly_one_tower(void **state)
+{
+	(void)state;
+	assert_error(HEAD MODEL("softmax") TOWERS, "");
+	assert_error(HEAD MODEL("softmax") "[tower user]\nfields = u\n",
+		"[tower item] fields: the fields of this tower are needed");
+	assert_error(HEAD MODEL("softmax") "[tower user]\nfields = u,i\n[tower item]\nfields = i\n",
+		"field 'i' is named twice");
+	assert_error(HEAD MODEL("softmax") "[tower user]\nfields = v\n[tower item]\nfields = i\n",
+		"there is no field 'v'");
+	assert_error(HEAD MODEL("softmax") "[field x]\ncolumn = 4\n" TOWERS,
+		"[field x] is in no tower");
+}
+
+static void
+vectors_are_equally_wide(void **state)
+{
+	(void)state;
+	assert_error(HEAD MODEL("softmax") TOWERS "hidden = 32\n",
+		"a vector of 32 columns, but that of the user has 64");
+	assert_error(HEAD MODEL("softmax") "[embedding]\ndim = 8\n[tower user]\nfields = u\n"
+		"hidden = 20,8\n[tower item]\nfields = i\nhidden =\n", "");
+}
+
+static void
+losses_need_what_they_compare_with(void **state)
+{
+	(void)state;
+	assert_error(HEAD MODEL("bpr") TOWERS, "[items] negatives: loss = bpr compares");
+	assert_error(HEAD MODEL("sampled_softmax") TOWERS, "[items] negatives");
+	assert_error(HEAD MODEL("ccl") TOWERS "[items]\nnegatives = 5\n[two_tower]\n"
+		"similarity = dot\n", "loss = ccl is of cosines");
+	assert_error(HEAD MODEL("softmax") TOWERS "[items]\nnegatives = 5\n", "draws none");
+	assert_error(HEAD MODEL("bpr") TOWERS "[items]\nnegatives = 5\n", "");
+	assert_error(HEAD "[model]\ntype = deepfm\nloss = bpr\n",
+		"[model] loss: 'bpr' is for model type two_tower");
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_field_is_in_exactly_one_tower),
+		cmocka_unit_test(vectors_are_equally_wide),
+		cmocka_unit_test(losses_need_what_they_compare_with),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
