@@ -16,72 +16,72 @@
 
 #define THREADS_MAX 4096
 
-static const struct eval_metric {
-	const char *name;
-	size_t offset;                 /* of struct metric_result                     */
-	int    is_default;
-} metric_table[] = {
-	{ "auc", offsetof(struct metric_result, auc), 1 },
-	{ "logloss", offsetof(struct metric_result, logloss), 1 },
-	{ "mse", offsetof(struct metric_result, mse), 0 },
-	{ "calibration", offsetof(struct metric_result, calibration), 0 },
-	{ "mean_label", offsetof(struct metric_result, mean_label), 0 },
-	{ "mean_prediction", offsetof(struct metric_result, mean_prediction), 0 },
-	{ "best_constant", offsetof(struct metric_result, best_constant), 0 },
-	{ "best_constant_loss", offsetof(struct metric_result, best_constant_loss), 0 },
-};
-#define N_METRICS (sizeof metric_table / sizeof metric_table[0])
-
 struct eval {
 	const struct arguments *a;
 	struct scorer *scorer;
 	const char *by;
 	int is_mse;
-	int wanted[N_METRICS];
+	struct figure_list figures;    /* computed                                    */
+	size_t n_shown;                /* the first of them; the rest is --require's  */
 	struct metric_result result;
 	struct evaluate_counts counts;
 	struct eval_groups groups;
+	struct metric_bin bin[METRIC_BINS];
+	size_t n_bins;
 };
 
-static double
-metric_value(const struct metric_result *result, size_t i)
+/* The failure just recorded, of a metric's name in this option. */
+static enum rs_status
+option_failure(const char *option)
 {
-	return *(const double *)((const char *)result + metric_table[i].offset);
+	struct rs_failure f;
+
+	rs_failure_take(&f);
+	rs_fail(RS_EUSAGE, "%s %s", option, f.text);
+	return f.hint[0] != '\0' ? rs_hint("%s", f.hint) : RS_EUSAGE;
 }
 
 static enum rs_status
-want_metric(struct eval *e, const char *name, size_t n)
+want_figure(struct eval *e, const char *option, const char *name, size_t n)
 {
-	const char *names[N_METRICS];
+	struct figure f;
 
-	for (size_t i = 0; i < N_METRICS; i++) {
-		names[i] = metric_table[i].name;
-		if (strlen(names[i]) == n && memcmp(names[i], name, n) == 0) {
-			e->wanted[i] = 1;
-			return RS_OK;
-		}
+	if (figure_parse(name, n, RS_EUSAGE, &f) == RS_OK && figure_add(&e->figures, &f) == RS_OK)
+		return RS_OK;
+	return option_failure(option);
+}
+
+/* Conditions may name what --metrics does not. */
+static enum rs_status
+want_required(struct eval *e)
+{
+	const char *text;
+
+	for (size_t i = 0; (text = argument_nth(e->a, "--require", i)) != NULL; i++) {
+		size_t n = strcspn(text, "<>=");
+
+		while (n > 0 && text[n - 1] == ' ')
+			n--;
+		if (text[n] != '\0')
+			RS_TRY(want_figure(e, "--require", text, n));
 	}
-	char copy[64];
-	snprintf(copy, sizeof copy, "%.*s", (int)n, name);
-	rs_fail(RS_EUSAGE, "--metrics: there is no metric '%s'", copy);
-	const char *near = spec_nearest(copy, names, N_METRICS);
-	return near != NULL ? rs_hint("did you mean '%s'?", near) : RS_EUSAGE;
+	return RS_OK;
 }
 
 static enum rs_status
-set_metrics(struct eval *e)
+set_figures(struct eval *e, const struct settings *settings)
 {
 	const char *list = argument(e->a, "--metrics");
 
-	for (size_t i = 0; i < N_METRICS; i++)
-		e->wanted[i] = list == NULL && (metric_table[i].is_default
-			|| (e->is_mse && strcmp(metric_table[i].name, "mse") == 0));
+	if (list == NULL)
+		figure_list_of(settings, &e->figures);
 	while (list != NULL && *list != '\0') {
 		const size_t n = strcspn(list, ",");
-		RS_TRY(want_metric(e, list, n));
+		RS_TRY(want_figure(e, "--metrics", list, n));
 		list += n + (list[n] == ',');
 	}
-	return RS_OK;
+	e->n_shown = e->figures.n;
+	return want_required(e);
 }
 
 static enum rs_status
@@ -89,15 +89,31 @@ add_rows(struct eval *e, struct metric *metric, const struct scorer_rows *rows)
 {
 	const struct batch *b = rows->batch;
 
-	RS_TRY(metric_add(metric, b->B, rows->logit, b->label, b->weight));
+	RS_TRY(metric_add_batch(metric, b, rows->logit));
 	if (b->B > 0 && rows->ids == NULL)
 		return rs_fail(RS_EUSAGE, "--by: rows of this format have no column for '%s'",
 			e->by);
 	for (size_t i = 0; i < b->B; i++)
 		RS_TRY(eval_groups_add(&e->groups, rows->ids->text + rows->ids->begin[i],
-			rows->ids->end[i] - rows->ids->begin[i], rows->logit[i], b->label[i],
-			b->weight[i]));
+			rows->ids->end[i] - rows->ids->begin[i], b, i, rows->logit[i]));
 	return RS_OK;
+}
+
+/* Without --by: all threads, in pieces of the loader. */
+static enum rs_status
+score_files(struct eval *e)
+{
+	const struct evaluate_options options = { .files = scorer_files(e->scorer),
+		.figures = &e->figures };
+	struct evaluation *evaluation;
+
+	RS_TRY(evaluate_open(&options, &evaluation));
+	const enum rs_status status = evaluate_run(evaluation, scorer_workers(e->scorer),
+		scorer_model(e->scorer), &e->result, &e->counts);
+	if (status == RS_OK)
+		e->n_bins = metric_bins(evaluate_metric(evaluation), METRIC_BINS, e->bin);
+	evaluate_close(evaluation);
+	return status;
 }
 
 /* One pass in this thread, which keeps the text of the column beside the scores. */
@@ -109,6 +125,9 @@ score_groups(struct eval *e)
 
 	RS_TRY(metric_create(&metric));
 	metric_set_real(metric, e->is_mse);
+	metric_set_figures(metric, &e->figures);
+	e->groups.is_real = e->is_mse;
+	e->groups.figures = &e->figures;
 	enum rs_status status;
 	do {
 		status = scorer_next(e->scorer, &rows);
@@ -117,6 +136,8 @@ score_groups(struct eval *e)
 	} while (status == RS_OK && rows.batch->B > 0);
 	if (status == RS_OK)
 		status = metric_result(metric, &e->result);
+	if (status == RS_OK)
+		e->n_bins = metric_bins(metric, METRIC_BINS, e->bin);
 	metric_free(metric);
 	e->counts.tally = *scorer_tally(e->scorer);
 	memcpy(e->counts.unseen, scorer_unseen(e->scorer), sizeof e->counts.unseen);
@@ -141,11 +162,11 @@ has_one_class(const struct eval *e)
 static void
 warn_about(const struct eval *e)
 {
-	if (has_one_class(e))
+	if (has_one_class(e) && figure_list_needs_classes(&e->figures))
 		log_warn("one class only: %.0f positive and %.0f negative rows, so auc is not "
 			"defined",
 			e->result.positives, negatives(e));
-	if (e->result.auc < 0.5)
+	if (metric_named(&e->result, "auc") < 0.5)
 		log_warn("auc %.4f is below 0.5: worse than chance; are the labels swapped, "
 			"or is it another column?", e->result.auc);
 }
@@ -157,23 +178,25 @@ unseen_share(const struct eval *e)
 		/ (double)e->counts.unseen[1];
 }
 
+/* The loss comes first, next to that of the best constant. */
 static enum rs_status
 print_metrics(const struct eval *e)
 {
+	const size_t loss = figure_find(&e->figures, "logloss");
 	const char *gap = "";
 	char text[32];
 
-	if (e->wanted[1])
+	if (loss < e->n_shown) {
 		RS_TRY(output_printf("logloss %s   (best constant %s)",
 			layout_figure(text, e->result.logloss, 6),
 			layout_figure((char[32]){ "" }, e->result.best_constant_loss, 6)));
-	if (e->wanted[1])
 		gap = "   ";
-	for (size_t i = 0; i < N_METRICS; i++) {
-		if (!e->wanted[i] || i == 1)
+	}
+	for (size_t i = 0; i < e->n_shown; i++) {
+		if (i == loss)
 			continue;
-		RS_TRY(output_printf("%s%s %s", gap, metric_table[i].name,
-			layout_figure(text, metric_value(&e->result, i), 6)));
+		RS_TRY(output_printf("%s%s %s", gap, e->figures.item[i].name,
+			layout_figure(text, e->result.value[i], 6)));
 		gap = "   ";
 	}
 	return output_printf("\n");
@@ -189,9 +212,8 @@ add_group_row(struct layout *l, const struct eval *e, const struct eval_group *g
 	RS_TRY(layout_cell(l, "%s",
 		group->n == 0 ? "(blank)" : rs_escape(name, group->text, group->n)));
 	RS_TRY(layout_cell(l, "%s", layout_count(text, (int64_t)group->rows)));
-	for (size_t i = 0; i < N_METRICS; i++)
-		if (e->wanted[i])
-			RS_TRY(layout_cell(l, "%s", layout_figure(text, metric_value(&r, i), 4)));
+	for (size_t i = 0; i < e->n_shown; i++)
+		RS_TRY(layout_cell(l, "%s", layout_figure(text, r.value[i], 4)));
 	return layout_cell(l, "%s", !e->is_mse && isnan(r.auc) ? "one class only" : "");
 }
 
@@ -200,9 +222,8 @@ fill_groups(struct layout *l, const struct eval *e)
 {
 	RS_TRY(layout_cell(l, "%s", e->by));
 	RS_TRY(layout_cell(l, "rows"));
-	for (size_t i = 0; i < N_METRICS; i++)
-		if (e->wanted[i])
-			RS_TRY(layout_cell(l, "%s", metric_table[i].name));
+	for (size_t i = 0; i < e->n_shown; i++)
+		RS_TRY(layout_cell(l, "%s", e->figures.item[i].name));
 	RS_TRY(layout_cell(l, "%s", ""));
 	for (size_t i = 0; i < e->groups.n_groups; i++)
 		RS_TRY(add_group_row(l, e, &e->groups.group[i]));
@@ -213,12 +234,45 @@ static enum rs_status
 print_groups(const struct eval *e)
 {
 	struct layout l;
-	size_t n_columns = 3;
 
-	for (size_t i = 0; i < N_METRICS; i++)
-		n_columns += e->wanted[i] != 0;
-	layout_init(&l, n_columns, 1 << 1);
+	layout_init(&l, 3 + e->n_shown, 1 << 1);
 	enum rs_status status = fill_groups(&l, e);
+	if (status == RS_OK)
+		status = layout_print(&l);
+	layout_free(&l);
+	return status;
+}
+
+static enum rs_status
+fill_calibration(struct layout *l, const struct eval *e)
+{
+	static const char *const heading[] = { "decile", "rows", "predicted", "observed", "ratio" };
+	char text[32];
+
+	RS_TRY(layout_cells(l, heading));
+	for (size_t i = 0; i < e->n_bins; i++) {
+		const struct metric_bin *const b = &e->bin[i];
+		RS_TRY(layout_cell(l, "%zu", i + 1));
+		RS_TRY(layout_cell(l, "%s", layout_count(text, (int64_t)b->rows)));
+		RS_TRY(layout_cell(l, "%s", layout_figure(text, b->mean_prediction, 4)));
+		RS_TRY(layout_cell(l, "%s", layout_figure(text, b->mean_label, 4)));
+		RS_TRY(layout_cell(l, "%s", layout_figure(text, b->mean_label != 0
+			? b->mean_prediction / b->mean_label : NAN, 3)));
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+print_calibration(const struct eval *e)
+{
+	const struct metric_result *const r = &e->result;
+	struct layout l;
+	char ratio[32];
+
+	RS_TRY(output_printf("predicted mean %.4f   observed %.4f   ratio %s\n",
+		r->mean_prediction, r->mean_label, layout_figure(ratio, r->calibration, 3)));
+	layout_init(&l, 5, 1 << 1);
+	enum rs_status status = fill_calibration(&l, e);
 	if (status == RS_OK)
 		status = layout_print(&l);
 	layout_free(&l);
@@ -237,20 +291,43 @@ print_text(const struct eval *e)
 			llround(r->positives))));
 	RS_TRY(output_printf("   skipped %s   unseen ids %.1f%%\n",
 		layout_count(skipped, (int64_t)e->counts.tally.skipped), 100 * unseen_share(e)));
+	if (r->groups > 0)
+		RS_TRY(output_printf("groups %s   of them left out %s\n",
+			layout_count(rows, (int64_t)r->groups),
+			layout_count(skipped, (int64_t)r->groups_left_out)));
 	RS_TRY(print_metrics(e));
 	if (argument_given(e->a, "--calibration"))
-		RS_TRY(output_printf("predicted mean %.4f   observed %.4f   ratio %s\n",
-			r->mean_prediction,
-			r->mean_label, layout_figure(rows, r->calibration, 3)));
+		RS_TRY(print_calibration(e));
 	return e->by != NULL ? print_groups(e) : RS_OK;
 }
 
 static void
 json_metrics(struct json *j, const struct eval *e, const struct metric_result *r)
 {
-	for (size_t i = 0; i < N_METRICS; i++)
-		if (e->wanted[i])
-			json_double(j, metric_table[i].name, metric_value(r, i));
+	for (size_t i = 0; i < e->n_shown; i++)
+		json_double(j, e->figures.item[i].name, r->value[i]);
+}
+
+static void
+json_unasked(struct json *j, const struct eval *e, const char *name, double value)
+{
+	if (figure_find(&e->figures, name) >= e->n_shown)
+		json_double(j, name, value);
+}
+
+static void
+json_calibration(struct json *j, const struct eval *e)
+{
+	json_open(j, "calibration_table", '[');
+	for (size_t i = 0; i < e->n_bins; i++) {
+		json_open(j, NULL, '{');
+		json_int(j, "rows", (int64_t)e->bin[i].rows);
+		json_double(j, "weight", e->bin[i].weight);
+		json_double(j, "mean_prediction", e->bin[i].mean_prediction);
+		json_double(j, "mean_label", e->bin[i].mean_label);
+		json_close(j);
+	}
+	json_close(j);
 }
 
 static enum rs_status
@@ -282,13 +359,19 @@ fill_json(struct json *j, const struct eval *e)
 	json_double(j, "negatives", negatives(e));
 	json_int(j, "skipped", (int64_t)e->counts.tally.skipped);
 	json_double(j, "unseen", unseen_share(e));
-	if (argument(e->a, "--metrics") == NULL) {
-		json_double(j, "mean_label", r->mean_label);
-		json_double(j, "mean_prediction", r->mean_prediction);
-		json_double(j, "calibration", r->calibration);
-		json_double(j, "best_constant", r->best_constant);
-		json_double(j, "best_constant_loss", r->best_constant_loss);
+	if (r->groups > 0) {
+		json_int(j, "groups", (int64_t)r->groups);
+		json_int(j, "groups_left_out", (int64_t)r->groups_left_out);
 	}
+	if (argument(e->a, "--metrics") == NULL) {
+		json_unasked(j, e, "mean_label", r->mean_label);
+		json_unasked(j, e, "mean_prediction", r->mean_prediction);
+		json_unasked(j, e, "calibration", r->calibration);
+		json_unasked(j, e, "best_constant", r->best_constant);
+		json_unasked(j, e, "best_constant_loss", r->best_constant_loss);
+	}
+	if (argument_given(e->a, "--calibration"))
+		json_calibration(j, e);
 	if (e->by != NULL)
 		RS_TRY(json_groups(j, e));
 	json_close(j);
@@ -309,29 +392,25 @@ print_json(const struct eval *e)
 static enum rs_status
 check_requirements(const struct eval *e)
 {
-	struct require_figure figure[N_METRICS];
+	struct require_figure figure[FIGURE_MAX];
 	const char *text;
 
-	for (size_t i = 0; i < N_METRICS; i++)
-		figure[i] = (struct require_figure){ metric_table[i].name, metric_value(&e->result,
-			i) };
+	for (size_t i = 0; i < e->figures.n; i++)
+		figure[i] = (struct require_figure){ e->figures.item[i].name,
+			e->result.value[i] };
 	for (size_t i = 0; (text = argument_nth(e->a, "--require", i)) != NULL; i++)
-		RS_TRY(require_check(text, figure, N_METRICS));
+		RS_TRY(require_check(text, figure, e->figures.n));
 	return RS_OK;
 }
 
 static enum rs_status
 eval_with(struct eval *e)
 {
-	struct model *m = scorer_model(e->scorer);
+	const struct settings *const settings = spec_settings(scorer_model(e->scorer)->spec);
 
-	e->is_mse = spec_settings(m->spec)->model.loss == LOSS_MSE;
-	RS_TRY(set_metrics(e));
-	if (e->by != NULL)
-		RS_TRY(score_groups(e));
-	else
-		RS_TRY(evaluate_files(scorer_workers(e->scorer), m, scorer_files(e->scorer),
-			&e->result, &e->counts));
+	e->is_mse = settings->model.loss == LOSS_MSE;
+	RS_TRY(set_figures(e, settings));
+	RS_TRY(e->by != NULL ? score_groups(e) : score_files(e));
 	warn_about(e);
 	RS_TRY(command_json(e->a) ? print_json(e) : print_text(e));
 	RS_TRY(output_flush());
@@ -365,15 +444,18 @@ eval_run(const struct arguments *a)
 }
 
 static const struct command_option eval_option[] = {
-	{ .name = "--metrics", .argument = "LIST", .dflt = "auc,logloss", .text =
-		"comma-separated: auc, logloss, "
-		"mse, calibration, mean_label, mean_prediction, best_constant, "
+	{ .name = "--metrics", .argument = "LIST", .dflt = "eval.metrics", .text =
+		"comma-separated: auc, logloss, mse, gauc, hr@K, ndcg@K, mrr@K, "
+		"recall@K, "
+		"calibration, mean_label, mean_prediction, best_constant, "
 		"best_constant_loss" },
 	{ .name = "--by", .argument = "FIELD", .text =
 		"print the metrics for each value of this field as well" },
 	{ .name = "--require", .argument = "METRIC>=X", .repeats = 1,
 		.text = "exit 1 unless this holds; >=, <=, > and < are known" },
-	{ .name = "--calibration", .text = "print the mean prediction beside the mean label" },
+	{ .name = "--calibration", .text =
+		"print the mean prediction beside the mean label, overall and by deciles of "
+		"the prediction" },
 	{ .name = "--ok-partial", .text = "exit 0 although rows were skipped" },
 	{ .name = NULL },
 };

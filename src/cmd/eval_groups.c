@@ -76,14 +76,18 @@ add_group(struct eval_groups *g, uint64_t hash, const char *text, size_t n)
 		free(group->text);
 		return status;
 	}
+	metric_set_real(group->metric, g->is_real);
+	metric_set_figures(group->metric, g->figures);
 	g->slot[find_slot(g, hash, text, n)] = (uint32_t)++g->n_groups;
 	return RS_OK;
 }
 
 enum rs_status
-eval_groups_add(struct eval_groups *g, const char *text, size_t n, float logit, float label,
-	float weight)
+eval_groups_add(struct eval_groups *g, const char *text, size_t n, const struct batch *batch,
+	size_t b, float logit)
 {
+	const struct batch row = { .B = 1, .label = &batch->label[b], .weight = &batch->weight[b],
+		.group = batch->group != NULL ? &batch->group[b] : NULL };
 	const uint64_t hash = hash_fingerprint64(text, n);
 
 	RS_TRY(grow(g));
@@ -92,7 +96,7 @@ eval_groups_add(struct eval_groups *g, const char *text, size_t n, float logit, 
 		RS_TRY(add_group(g, hash, text, n));
 	struct eval_group *group = &g->group[g->slot[slot] - 1];
 	group->rows++;
-	return metric_add(group->metric, 1, &logit, &label, &weight);
+	return metric_add_batch(group->metric, &row, &logit);
 }
 
 static int

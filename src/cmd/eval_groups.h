@@ -27,11 +27,15 @@ struct eval_groups {
 	size_t n_groups, capacity;
 	uint32_t *slot;            /* [n_slots] group + 1, 0 empty                    */
 	size_t n_slots;            /* a power of two                                  */
+	/* Set before the first row; borrowed: */
+	const struct figure_list *figures;
+	int    is_real;
 };
 
 void eval_groups_free(struct eval_groups *g);
+/* Row b of the batch belongs to the group of this text. */
 enum rs_status eval_groups_add(struct eval_groups *g, const char *text, size_t n,
-	float logit, float label, float weight);
+	const struct batch *batch, size_t b, float logit);
 void eval_groups_sort(struct eval_groups *g);
 
 #endif

@@ -276,6 +276,31 @@ progress_row(struct progress *p, const struct train_progress *row)
 		json_row(p, row);
 }
 
+/* The loss comes first, next to that of the best constant. */
+static void
+table_figures(const struct metric_result *m)
+{
+	const size_t loss = figure_find(&m->figures, "logloss");
+	char a[CELL];
+
+	if (loss < m->figures.n)
+		fprintf(stderr, "   logloss %s", fixed(a, 4, m->value[loss]));
+	for (size_t i = 0; i < m->figures.n; i++)
+		if (i != loss)
+			fprintf(stderr, "   %s %s", m->figures.item[i].name,
+				fixed(a, 4, m->value[i]));
+}
+
+static int
+has_row_figure(const struct metric_result *m)
+{
+	int has = 0;
+
+	for (size_t i = 0; i < m->figures.n; i++)
+		has |= !figure_needs_groups(&m->figures.item[i]);
+	return has;
+}
+
 static void
 table_epoch(const struct train_epoch *e)
 {
@@ -293,13 +318,16 @@ table_epoch(const struct train_epoch *e)
 		snprintf(best, sizeof best, "   best");
 	else
 		snprintf(best, sizeof best, "   (best is %s)", fixed(a, 4, e->best));
-	char auc[CELL];
-	fprintf(stderr, "            valid %s rows   logloss %s   auc %s%s\n",
-		grouped(b, e->valid.rows),
-		fixed(c, 4, e->valid.logloss), fixed(auc, 4, e->valid.auc), best);
-	fprintf(stderr, "            best constant %s, its loss %s\n",
-		fixed(a, 4, e->valid.best_constant),
-		fixed(b, 4, e->valid.best_constant_loss));
+	fprintf(stderr, "            valid %s rows", grouped(b, e->valid.rows));
+	table_figures(&e->valid);
+	fprintf(stderr, "%s\n", best);
+	if (e->valid.groups > 0)
+		fprintf(stderr, "            groups %s, %s of them left out\n",
+			grouped(a, e->valid.groups), grouped(b, e->valid.groups_left_out));
+	if (has_row_figure(&e->valid))
+		fprintf(stderr, "            best constant %s, its loss %s\n",
+			fixed(a, 4, e->valid.best_constant),
+			fixed(b, 4, e->valid.best_constant_loss));
 }
 
 static void
@@ -313,6 +341,13 @@ json_valid(struct json *j, const struct metric_result *m)
 	json_double(j, "calibration", m->calibration);
 	json_double(j, "best_constant", m->best_constant);
 	json_double(j, "best_constant_loss", m->best_constant_loss);
+	for (size_t i = 0; i < m->figures.n; i++)
+		if (figure_needs_groups(&m->figures.item[i]))
+			json_double(j, m->figures.item[i].name, m->value[i]);
+	if (m->groups > 0) {
+		json_int(j, "groups", (int64_t)m->groups);
+		json_int(j, "groups_left_out", (int64_t)m->groups_left_out);
+	}
 	json_close(j);
 }
 

@@ -76,10 +76,10 @@ record_warning(struct record *r, const char *text)
 		note(r, store_warning(r->store, r->run, text));
 }
 
-struct figure { const char *key; double value; };
+struct record_figure { const char *key; double value; };
 
 static void
-write_figures(struct record *r, const struct figure *figure, size_t n, int64_t epoch,
+write_figures(struct record *r, const struct record_figure *figure, size_t n, int64_t epoch,
 	int64_t step, int64_t rows)
 {
 	for (size_t i = 0; i < n; i++)
@@ -92,7 +92,7 @@ static void
 write_valid(struct record *r, const struct metric_result *m, int64_t epoch, int64_t step,
 	int64_t rows)
 {
-	const struct figure figure[] = {
+	const struct record_figure figure[] = {
 		{ "valid.auc", m->auc }, { "valid.logloss", m->logloss }, { "valid.mse", m->mse },
 		{ "valid.rows", (double)m->rows }, { "valid.positives", m->positives },
 		{ "valid.calibration", m->calibration },
@@ -101,12 +101,20 @@ write_valid(struct record *r, const struct metric_result *m, int64_t epoch, int6
 	};
 
 	write_figures(r, figure, sizeof figure / sizeof *figure, epoch, step, rows);
+	for (size_t i = 0; i < m->figures.n; i++) {
+		char key[FIGURE_NAME + 8];
+
+		snprintf(key, sizeof key, "valid.%s", m->figures.item[i].name);
+		const struct record_figure named = { key, m->value[i] };
+		if (figure_needs_groups(&m->figures.item[i]))
+			write_figures(r, &named, 1, epoch, step, rows);
+	}
 }
 
 void
 record_epoch(struct record *r, const struct train_epoch *e)
 {
-	const struct figure figure[] = {
+	const struct record_figure figure[] = {
 		{ "train.loss", e->loss }, { "train.seconds", e->seconds },
 		{ "train.learning_rate", e->learning_rate }, { "train.rows", (double)e->rows },
 	};
@@ -154,7 +162,7 @@ void
 record_end(struct record *r, const char *status, const char *directory,
 	const struct train_summary *s, const char *message)
 {
-	const struct figure figure[] = {
+	const struct record_figure figure[] = {
 		{ "train.loss", s->loss }, { "train.best_epoch", (double)s->best_epoch },
 		{ "train.epochs", (double)s->epochs_done },
 			{ "train.skipped_steps", (double)s->skipped_steps },

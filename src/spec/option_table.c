@@ -85,7 +85,8 @@ const struct option_row option_table[] = {
 	  .text = "column of the weight of a row; 0 leaves the row out, negative is an error",
 	  .example = "weight" },
 	{ "data", "group", OPTION_TEXT, NULL, IN(data.group),
-	  .text = "column of the user or query, for metrics by group", .example = "user" },
+	  .text = "column of the user or query, for metrics by group; two_tower: by default "
+	  "that of the first field of [tower user]", .example = "user" },
 	{ "data", "time", OPTION_TEXT, NULL, IN(data.time),
 	  .text = "column of the time of a row", .example = "timestamp" },
 	{ "data", "id", OPTION_TEXT, NULL, IN(data.id),
@@ -327,7 +328,8 @@ const struct option_row option_table[] = {
 	  .example = "category" },
 
 	{ "eval", "metrics", OPTION_TEXT_LIST, NULL, IN(eval.metrics),
-	  .text = "auc logloss mse gauc hr@K ndcg@K mrr@K recall@K; by default those of the loss",
+	  .text = "auc logloss mse gauc hr@K ndcg@K mrr@K recall@K; by default those of the loss: "
+	  "auc,logloss; mse; recall@20,ndcg@20 of the catalogue; hr@10,ndcg@10 of rows",
 	  .example = "auc,gauc,ndcg@10" },
 	{ "eval", "candidates", OPTION_CHOICE, "rows", IN(eval.candidates),
 	  .choices = "rows catalogue",
@@ -388,7 +390,8 @@ const struct option_row option_table[] = {
 	  .text = "0: as many as the affinity mask and the control group allow; never changes "
 	  "the result" },
 	{ "train", "monitor", OPTION_TEXT, "auc", IN(train.monitor),
-	  .text = "figure of data.valid that tells the best epoch, one of eval.metrics" },
+	  .text = "figure of data.valid that tells the best epoch; by default the first of "
+	  "eval.metrics" },
 	{ "train", "early_stop", OPTION_INT, "2", IN(train.early_stop), RANGE(0, 1e6),
 	  .unit = "epochs",
 	  .text = "stop after so many epochs without gain; 0: never" },

@@ -1,4 +1,5 @@
 librs_a_SOURCES += src/spec/settings.h src/spec/spec.h src/spec/spec_private.h
+librs_a_SOURCES += src/spec/figure.c src/spec/figure.h src/spec/spec_check_eval.c
 librs_a_SOURCES += src/spec/ini.c src/spec/ini.h src/spec/pool.c src/spec/pool.h
 librs_a_SOURCES += src/spec/value.c src/spec/value.h src/spec/option.c src/spec/option.h
 librs_a_SOURCES += src/spec/option_table.c

@@ -90,5 +90,7 @@ void spec_resolve(struct spec *spec);
 enum rs_status spec_check_all(struct spec *spec);
 enum rs_status spec_check_items(struct spec *spec);
 enum rs_status spec_check_towers(struct spec *spec);
+/* Those of [eval] and train.monitor. */
+enum rs_status spec_check_eval(struct spec *spec);
 
 #endif

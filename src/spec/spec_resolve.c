@@ -1,6 +1,7 @@
 /* What nobody gave follows from something else. */
 #include <string.h>
 
+#include "spec/figure.h"
 #include "spec/spec_private.h"
 
 /* The row that "embedding.dim" names. */
@@ -45,6 +46,21 @@ resolve_items(struct settings *s)
 		items->fields = (struct text_list){ &items->key, 1 };
 }
 
+/* Users are told apart by the first field of their tower. */
+static void
+resolve_group(struct spec *spec)
+{
+	struct settings *s = &spec->settings;
+	const struct text_list *user = &s->tower[TOWER_USER].fields;
+
+	if (*s->data.group != '\0' || strcmp(s->model.type, "two_tower") != 0 || user->n == 0
+	    || (s->data.format != FORMAT_TSV && s->data.format != FORMAT_CSV))
+		return;
+	const size_t field = spec_field_find(spec, user->item[0]);
+	if (field != SPEC_NO_FIELD)
+		s->data.group = s->field[field].column;
+}
+
 /* A field that shares takes what its table is from the owner of the table. */
 static void
 resolve_share(struct spec *spec, size_t field)
@@ -73,6 +89,23 @@ reads_a_stream(const struct data_settings *data)
 	return 0;
 }
 
+/* The first figure of the evaluation that has a better and a worse. */
+static void
+resolve_monitor(struct spec *spec)
+{
+	struct settings *s = &spec->settings;
+	char *name = s->train.monitor;
+	struct figure f;
+
+	if (spec_given(spec, "train", "monitor", SPEC_NO_FIELD))
+		return;
+	s->train.monitor = NULL;
+	figure_monitor(s, &f);
+	pool_text(&spec->pool, f.name, strlen(f.name), &s->train.monitor);
+	if (s->train.monitor == NULL)
+		s->train.monitor = name;
+}
+
 void
 spec_resolve(struct spec *spec)
 {
@@ -96,9 +129,11 @@ spec_resolve(struct spec *spec)
 	for (size_t i = 0; i < s->n_fields; i++)
 		resolve_share(spec, i);
 	resolve_items(s);
+	resolve_group(spec);
 	if (!spec_given(spec, "eval", "candidates", SPEC_NO_FIELD))
 		s->eval.candidates = strcmp(s->model.type, "two_tower") == 0 ? EVAL_CATALOGUE
 									     : EVAL_ROWS;
+	resolve_monitor(spec);
 	s->embedding.optimizer.scheduled = 1;
 	s->linear.optimizer.scheduled = 1;
 	if (reads_a_stream(&s->data) && !spec_given(spec, "data", "shuffle", SPEC_NO_FIELD))

@@ -9,6 +9,11 @@
 
 #define EVALUATE_BATCH 4096
 
+struct evaluation {
+	struct evaluate_options options;
+	struct metric *metric;
+};
+
 static enum rs_status
 open_files(const struct schema *schema, const struct text_list *files, struct loader **out)
 {
@@ -28,7 +33,7 @@ add_batch(struct workers *w, const struct batch *batch, float *logit, struct met
 	if (batch->B == 0)
 		return RS_OK;
 	RS_TRY(workers_predict(w, batch, logit, unseen));
-	return metric_add(metric, batch->B, logit, batch->label, batch->weight);
+	return metric_add_batch(metric, batch, logit);
 }
 
 static enum rs_status
@@ -51,28 +56,67 @@ score_all(struct workers *w, struct loader *loader, struct metric *metric,
 }
 
 enum rs_status
-evaluate_files(struct workers *w, const struct model *m, const struct text_list *files,
+evaluate_open(const struct evaluate_options *options, struct evaluation **out)
+{
+	RS_TRY(memory_alloc(1, sizeof **out, out));
+	(*out)->options = *options;
+	const enum rs_status status = metric_create(&(*out)->metric);
+	if (status != RS_OK) {
+		evaluate_close(*out);
+		*out = NULL;
+	}
+	return status;
+}
+
+void
+evaluate_close(struct evaluation *e)
+{
+	if (e == NULL)
+		return;
+	metric_free(e->metric);
+	free(e);
+}
+
+static void
+begin_metric(struct evaluation *e, const struct settings *settings)
+{
+	struct figure_list figures;
+
+	if (e->options.figures != NULL)
+		figures = *e->options.figures;
+	else
+		figure_list_of(settings, &figures);
+	metric_reset(e->metric);
+	metric_set_real(e->metric, settings->model.loss == LOSS_MSE);
+	metric_set_figures(e->metric, &figures);
+}
+
+enum rs_status
+evaluate_run(struct evaluation *e, struct workers *w, const struct model *m,
 	struct metric_result *out, struct evaluate_counts *counts)
 {
+	const struct settings *const settings = m->schema.settings;
+	const struct text_list *const files = e->options.files != NULL ? e->options.files
+		: &settings->data.valid;
 	struct evaluate_counts own;
-	struct loader *loader = NULL;
-	struct metric *metric = NULL;
+	struct loader *loader;
 
 	memset(&own, 0, sizeof own);
-	enum rs_status status = metric_create(&metric);
+	begin_metric(e, settings);
+	RS_TRY(open_files(&m->schema, files, &loader));
+	enum rs_status status = score_all(w, loader, e->metric, &own);
 	if (status == RS_OK)
-		status = open_files(&m->schema, files, &loader);
-	if (status == RS_OK) {
-		metric_set_real(metric, m->schema.settings->model.loss == LOSS_MSE);
-		status = score_all(w, loader, metric, &own);
-	}
-	if (status == RS_OK)
-		status = metric_result(metric, out);
+		status = metric_result(e->metric, out);
 	if (counts != NULL)
 		*counts = own;
 	loader_close(loader);
-	metric_free(metric);
 	return status;
+}
+
+const struct metric *
+evaluate_metric(const struct evaluation *e)
+{
+	return e->metric;
 }
 
 enum rs_status

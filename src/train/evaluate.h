@@ -1,5 +1,8 @@
 /*
  * Scores files with the workers of a model and collects the metrics.
+ *
+ * An evaluation may run again and again, for instance after every epoch, also with
+ * another model of the same spec; what depends on the files alone is kept.
  */
 #ifndef TRAIN_EVALUATE_H
 #define TRAIN_EVALUATE_H
@@ -14,9 +17,21 @@ struct evaluate_counts {
 	uint64_t unseen[2];            /* ids never trained, ids                      */
 };
 
-/* One pass over files in order.  counts may be NULL. */
-enum rs_status evaluate_files(struct workers *w, const struct model *m,
-	const struct text_list *files, struct metric_result *out, struct evaluate_counts *counts);
+/* NULL: what the model's spec says.  All are borrowed. */
+struct evaluate_options {
+	const struct text_list *files;         /* data.valid                          */
+	const struct figure_list *figures;     /* eval.metrics and the monitor        */
+};
+
+struct evaluation;
+
+enum rs_status evaluate_open(const struct evaluate_options *options, struct evaluation **out);
+void evaluate_close(struct evaluation *e);
+/* One pass over the files in order.  counts may be NULL. */
+enum rs_status evaluate_run(struct evaluation *e, struct workers *w, const struct model *m,
+	struct metric_result *out, struct evaluate_counts *counts);
+/* Of the last run. */
+const struct metric *evaluate_metric(const struct evaluation *e);
 
 /* Reads labels until both classes were seen: *n_negative and *n_positive rows.
  * No row at all is RS_EDATA. */

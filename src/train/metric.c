@@ -1,39 +1,31 @@
 /* Metrics over a whole evaluation: exact AUC by radix sort, sums in double. */
 #include "train/metric.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "train/auc.h"
+#include "train/groups.h"
+#include "train/ranking.h"
 
 #define METRIC_ROWS_MAX ((size_t)1 << 33)
-#define RADIX_BITS      11
-#define RADIX_BINS      (1u << RADIX_BITS)
-
-struct metric_row {
-	uint32_t key;              /* bits of the score, in order of the score        */
-	float    label, weight;
-};
 
 struct metric {
-	struct metric_row *row, *scratch;  /* [capacity]                              */
+	struct auc_row *row, *scratch;     /* [capacity]                              */
+	uint32_t *group;                   /* [capacity] when figures of groups are wanted */
 	size_t n, capacity;
 	int    real;
 	int    finite;             /* every score so far was                          */
+	int    grouped;            /* a figure of groups is wanted                    */
+	int    has_scores, has_groups, done;
 	double weight, label, label2, prediction, loss, squares;
+	struct groups groups;
+	struct figure_list figures;
+	struct metric_result result;       /* when done                               */
 };
-
-/* Order-preserving bits of a finite float; -0 and 0 are one score. */
-static uint32_t
-key_of(float score)
-{
-	const float positive_zero = score + 0.0f;
-	uint32_t bits;
-
-	memcpy(&bits, &positive_zero, sizeof bits);
-	return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-}
 
 /* log(1 + exp(x)), finite for every finite x. */
 static double
@@ -51,48 +43,6 @@ sigmoid(double x)
 	return e / (1 + e);
 }
 
-/* Stable LSD radix sort of n rows by key, three passes; the result is in the
- * returned one of the two arrays. */
-static struct metric_row *
-sort_rows(struct metric_row *row, struct metric_row *scratch, size_t n)
-{
-	for (unsigned shift = 0; shift < 32; shift += RADIX_BITS) {
-		size_t begin[RADIX_BINS + 1] = { 0 };
-
-		for (size_t i = 0; i < n; i++)
-			begin[((row[i].key >> shift) & (RADIX_BINS - 1)) + 1]++;
-		for (size_t b = 0; b < RADIX_BINS; b++)
-			begin[b + 1] += begin[b];
-		for (size_t i = 0; i < n; i++)
-			scratch[begin[(row[i].key >> shift) & (RADIX_BINS - 1)]++] = row[i];
-		struct metric_row *const swap = row;
-		row = scratch;
-		scratch = swap;
-	}
-	return row;
-}
-
-/* U = sum over tie groups of pos (neg below + neg / 2);  AUC = U / (P N). */
-static double
-auc_of_sorted(const struct metric_row *row, size_t n)
-{
-	double u = 0, pos_total = 0, neg_total = 0;
-
-	for (size_t i = 0; i < n; ) {
-		const uint32_t key = row[i].key;
-		double pos = 0, neg = 0;
-
-		for (; i < n && row[i].key == key; i++) {
-			pos += (double)row[i].weight * row[i].label;
-			neg += (double)row[i].weight * (1 - (double)row[i].label);
-		}
-		u += pos * (neg_total + neg / 2);
-		pos_total += pos;
-		neg_total += neg;
-	}
-	return pos_total > 0 && neg_total > 0 ? u / (pos_total * neg_total) : NAN;
-}
-
 enum rs_status
 metric_create(struct metric **out)
 {
@@ -108,6 +58,8 @@ metric_free(struct metric *m)
 		return;
 	free(m->row);
 	free(m->scratch);
+	free(m->group);
+	groups_free(&m->groups);
 	free(m);
 }
 
@@ -115,7 +67,9 @@ void
 metric_reset(struct metric *m)
 {
 	m->n = 0;
-	m->finite = 1;
+	m->finite = m->has_scores = m->has_groups = 1;
+	m->done = 0;
+	groups_clear(&m->groups);
 	m->weight = m->label = m->label2 = m->prediction = m->loss = m->squares = 0;
 }
 
@@ -123,6 +77,32 @@ void
 metric_set_real(struct metric *m, int real)
 {
 	m->real = real;
+}
+
+void
+metric_set_figures(struct metric *m, const struct figure_list *figures)
+{
+	m->grouped = 0;
+	m->figures.n = 0;
+	if (figures == NULL)
+		return;
+	m->figures = *figures;
+	for (size_t i = 0; i < figures->n; i++)
+		m->grouped |= figure_needs_groups(&figures->item[i]);
+}
+
+/* *array: any T **, as realloc(). */
+static enum rs_status
+grow_array(size_t n, size_t size, void *array)
+{
+	void *old;
+
+	memcpy(&old, array, sizeof old);
+	void *const grown = realloc(old, n * size);
+	if (grown == NULL)
+		return rs_fail(RS_ERESOURCE, "no memory for the scores of %zu rows", n);
+	memcpy(array, &grown, sizeof grown);
+	return RS_OK;
 }
 
 static enum rs_status
@@ -136,34 +116,52 @@ reserve_rows(struct metric *m, size_t extra)
 	size_t capacity = m->capacity ? m->capacity : 4096;
 	while (capacity < m->n + extra)
 		capacity *= 2;
-	struct metric_row *const grown = realloc(m->row, capacity * sizeof *grown);
-	if (grown == NULL)
-		return rs_fail(RS_ERESOURCE, "no memory for the scores of %zu rows", capacity);
-	m->row = grown;
+	RS_TRY(grow_array(capacity, sizeof *m->row, &m->row));
+	if (m->grouped)
+		RS_TRY(grow_array(capacity, sizeof *m->group, &m->group));
 	m->capacity = capacity;
 	free(m->scratch);
 	m->scratch = NULL;
 	return RS_OK;
 }
 
+static void
+add_row(struct metric *m, float logit, double l, double w)
+{
+	const double z = logit, p = m->real ? z : sigmoid(z);
+
+	m->row[m->n++] = (struct auc_row){ auc_key(logit), (float)l, (float)w };
+	m->finite &= isfinite(logit) != 0;
+	m->weight += w;
+	m->label += w * l;
+	m->label2 += w * l * l;
+	m->prediction += w * p;
+	m->loss += w * (softplus(z) - l * z);
+	m->squares += w * (p - l) * (p - l);
+}
+
 enum rs_status
 metric_add(struct metric *m, size_t n, const float *logit, const float *label, const float *weight)
 {
+	assert(!m->done);
 	RS_TRY(reserve_rows(m, n));
-	for (size_t i = 0; i < n; i++) {
-		const double z = logit[i], l = label[i], w = weight ? weight[i] : 1;
-		const double p = m->real ? z : sigmoid(z);
+	m->has_scores &= n == 0 || logit != NULL;
+	m->has_groups &= n == 0;
+	for (size_t i = 0; i < n; i++)
+		add_row(m, logit != NULL ? logit[i] : 0, label[i], weight ? weight[i] : 1);
+	return RS_OK;
+}
 
-		m->row[m->n + i] = (struct metric_row){ key_of(logit[i]), label[i], (float)w };
-		m->finite &= isfinite(logit[i]) != 0;
-		m->weight += w;
-		m->label += w * l;
-		m->label2 += w * l * l;
-		m->prediction += w * p;
-		m->loss += w * (softplus(z) - l * z);
-		m->squares += w * (p - l) * (p - l);
-	}
-	m->n += n;
+enum rs_status
+metric_add_batch(struct metric *m, const struct batch *batch, const float *logit)
+{
+	const int had_groups = m->has_groups;
+	const size_t first = m->n;
+
+	RS_TRY(metric_add(m, batch->B, logit, batch->label, batch->weight));
+	m->has_groups = had_groups && (batch->B == 0 || batch->group != NULL);
+	for (size_t b = 0; m->grouped && m->has_groups && b < batch->B; b++)
+		RS_TRY(groups_add(&m->groups, batch->group[b], &m->group[first + b]));
 	return RS_OK;
 }
 
@@ -187,51 +185,153 @@ result_means(const struct metric *m, struct metric_result *out)
 	out->best_constant = out->best_constant_loss = NAN;
 	if (!(m->weight > 0))
 		return;
-	out->mean_label = m->label / m->weight;
-	out->mean_prediction = m->prediction / m->weight;
-	out->calibration = m->label != 0 ? m->prediction / m->label : NAN;
-	out->mse = m->squares / m->weight;
-	out->best_constant = out->mean_label;
+	out->mean_label = out->best_constant = m->label / m->weight;
 	if (m->real) {
 		const double variance = m->label2 / m->weight - out->mean_label * out->mean_label;
 		out->best_constant_loss = variance > 0 ? variance : 0;
-		return;
+	} else {
+		out->best_constant_loss = entropy(out->mean_label);
 	}
-	out->logloss = m->loss / m->weight;
-	out->best_constant_loss = entropy(out->mean_label);
+	if (!m->has_scores)
+		return;
+	out->mean_prediction = m->prediction / m->weight;
+	out->calibration = m->label != 0 ? m->prediction / m->label : NAN;
+	out->mse = m->squares / m->weight;
+	out->logloss = m->real ? NAN : m->loss / m->weight;
+}
+
+static enum rs_status
+result_groups(struct metric *m, struct metric_result *out)
+{
+	const struct ranking_rows rows = { m->n, m->groups.n, m->row, m->group };
+
+	if (!m->grouped || !m->has_groups || !m->finite || !m->has_scores)
+		return RS_OK;
+	out->groups = m->groups.n;
+	RS_TRY(ranking_figures(&rows, &m->figures, out->value, &out->groups_left_out));
+	for (size_t i = 0; m->real && i < m->figures.n; i++)
+		if (m->figures.item[i].kind == FIGURE_GAUC)
+			out->value[i] = NAN;
+	return RS_OK;
+}
+
+static enum rs_status
+result_auc(struct metric *m, struct metric_result *out)
+{
+	if (m->n == 0 || !m->finite || !m->has_scores)
+		return RS_OK;
+	if (m->scratch == NULL)
+		RS_TRY(memory_alloc(m->capacity, sizeof *m->scratch, &m->scratch));
+	struct auc_row *const sorted = auc_sort(m->row, m->scratch, m->n);
+	if (sorted != m->row) {
+		m->scratch = m->row;
+		m->row = sorted;
+	}
+	if (!m->real)
+		out->auc = auc_of_sorted(m->row, m->n);
+	return RS_OK;
+}
+
+/* Where a figure over all rows is in the result. */
+static const struct { enum figure_kind kind; size_t offset; } row_figure[] = {
+	{ FIGURE_AUC, offsetof(struct metric_result, auc) },
+	{ FIGURE_LOGLOSS, offsetof(struct metric_result, logloss) },
+	{ FIGURE_MSE, offsetof(struct metric_result, mse) },
+	{ FIGURE_CALIBRATION, offsetof(struct metric_result, calibration) },
+	{ FIGURE_MEAN_LABEL, offsetof(struct metric_result, mean_label) },
+	{ FIGURE_MEAN_PREDICTION, offsetof(struct metric_result, mean_prediction) },
+	{ FIGURE_BEST_CONSTANT, offsetof(struct metric_result, best_constant) },
+	{ FIGURE_BEST_CONSTANT_LOSS, offsetof(struct metric_result, best_constant_loss) },
+};
+
+static void
+name_figures(struct metric_result *out)
+{
+	for (size_t i = 0; i < out->figures.n; i++)
+		for (size_t k = 0; k < sizeof row_figure / sizeof *row_figure; k++)
+			if (row_figure[k].kind == out->figures.item[i].kind)
+				memcpy(&out->value[i], (const char *)out + row_figure[k].offset,
+					sizeof out->value[i]);
 }
 
 enum rs_status
 metric_result(struct metric *m, struct metric_result *out)
 {
-	result_means(m, out);
-	if (m->real || m->n == 0 || !m->finite)
-		return RS_OK;
-	if (m->scratch == NULL)
-		RS_TRY(memory_alloc(m->capacity, sizeof *m->scratch, &m->scratch));
-	struct metric_row *const sorted = sort_rows(m->row, m->scratch, m->n);
-	if (sorted != m->row) {
-		m->scratch = m->row;
-		m->row = sorted;
+	if (!m->done) {
+		struct metric_result *const r = &m->result;
+
+		memset(r, 0, sizeof *r);
+		r->figures = m->figures;
+		for (size_t i = 0; i < FIGURE_MAX; i++)
+			r->value[i] = NAN;
+		result_means(m, r);
+		RS_TRY(result_groups(m, r));
+		RS_TRY(result_auc(m, r));
+		name_figures(r);
+		m->done = 1;
 	}
-	out->auc = auc_of_sorted(m->row, m->n);
+	*out = m->result;
 	return RS_OK;
+}
+
+static void
+add_to_bin(struct metric_bin *bin, const struct auc_row *row, int real)
+{
+	const double w = row->weight, z = auc_score(row->key);
+
+	bin->rows++;
+	bin->weight += w;
+	bin->mean_label += w * row->label;
+	bin->mean_prediction += w * (real ? z : sigmoid(z));
+}
+
+size_t
+metric_bins(const struct metric *m, size_t n_wanted, struct metric_bin *bin)
+{
+	size_t n = 0, i = 0;
+
+	assert(m->done);
+	if (!m->finite || !m->has_scores)
+		return 0;
+	for (size_t b = 1; b <= n_wanted && i < m->n; b++) {
+		const size_t end = (size_t)((double)m->n * (double)b / (double)n_wanted + 0.5);
+
+		if (end <= i)
+			continue;
+		bin[n] = (struct metric_bin){ 0 };
+		for (; i < m->n && (i < end || m->row[i].key == m->row[i - 1].key); i++)
+			add_to_bin(&bin[n], &m->row[i], m->real);
+		if (bin[n].weight > 0) {
+			bin[n].mean_label /= bin[n].weight;
+			bin[n].mean_prediction /= bin[n].weight;
+		}
+		n++;
+	}
+	return n;
+}
+
+double
+metric_named(const struct metric_result *result, const char *name)
+{
+	const size_t i = figure_find(&result->figures, name);
+
+	return i < result->figures.n ? result->value[i] : NAN;
 }
 
 double
 metric_auc(size_t n, const float *score, const float *label, const float *weight)
 {
-	struct metric_row *const row = malloc((n ? n : 1) * sizeof *row);
-	struct metric_row *const scratch = malloc((n ? n : 1) * sizeof *scratch);
+	struct auc_row *const row = malloc((n ? n : 1) * sizeof *row);
+	struct auc_row *const scratch = malloc((n ? n : 1) * sizeof *scratch);
 	double auc = NAN;
 	int finite = row != NULL && scratch != NULL;
 
 	for (size_t i = 0; finite && i < n; i++) {
-		row[i] = (struct metric_row){ key_of(score[i]), label[i], weight ? weight[i] : 1 };
+		row[i] = (struct auc_row){ auc_key(score[i]), label[i], weight ? weight[i] : 1 };
 		finite = isfinite(score[i]) != 0;
 	}
 	if (finite)
-		auc = auc_of_sorted(sort_rows(row, scratch, n), n);
+		auc = auc_of_sorted(auc_sort(row, scratch, n), n);
 	free(row);
 	free(scratch);
 	return auc;

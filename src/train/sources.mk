@@ -1,12 +1,16 @@
+librs_a_SOURCES += src/train/auc.c src/train/auc.h
 librs_a_SOURCES += src/train/checkpoint.c src/train/checkpoint.h
 librs_a_SOURCES += src/train/checkpoint_lock.c
 librs_a_SOURCES += src/train/dense.c src/train/dense.h
 librs_a_SOURCES += src/train/dense_file.c src/train/dense_file.h
 librs_a_SOURCES += src/train/evaluate.c src/train/evaluate.h
+librs_a_SOURCES += src/train/groups.c src/train/groups.h
+librs_a_SOURCES += src/train/labels.c src/train/labels.h
 librs_a_SOURCES += src/train/manifest.c src/train/manifest.h
 librs_a_SOURCES += src/train/metric.c src/train/metric.h
 librs_a_SOURCES += src/train/model.c src/train/model.h
 librs_a_SOURCES += src/train/monitor.c src/train/monitor.h
+librs_a_SOURCES += src/train/ranking.c src/train/ranking.h
 librs_a_SOURCES += src/train/report.c src/train/report.h
 librs_a_SOURCES += src/train/schedule.c src/train/schedule.h
 librs_a_SOURCES += src/train/slot.c src/train/slot.h

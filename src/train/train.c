@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
+#include "train/labels.h"
 #include "train/monitor.h"
 #include "train/report.h"
 #include "train/schedule.h"
@@ -27,13 +28,14 @@ struct training {
 	const struct train_options *options;
 	const struct settings      *settings;      /* of the model's spec             */
 	struct train_summary       *summary;
-	const struct monitor       *monitor;
+	struct monitor              monitor;
 	struct model_options        model_options;
 	struct checkpoint_lock      lock;
 	struct start                start;
 	struct model               *m;             /* owned                           */
 	struct loader              *loader;
 	struct workers             *workers;
+	struct evaluation          *evaluation;    /* of data.valid                   */
 	struct report               report;
 	struct checkpoint_progress  progress;
 	struct parser_tally         former;        /* of the runs this one goes on with */
@@ -158,9 +160,9 @@ judge(struct training *t, uint64_t epoch, const struct metric_result *valid)
 {
 	const struct train_settings *const s = &t->settings->train;
 	struct checkpoint_progress *const p = &t->progress;
-	const double figure = monitor_figure(t->monitor, valid);
+	const double figure = monitor_figure(&t->monitor, valid);
 
-	if (monitor_is_better(t->monitor, figure, p->best, s->min_delta)) {
+	if (monitor_is_better(&t->monitor, figure, p->best, s->min_delta)) {
 		p->best = figure;
 		p->best_epoch = epoch;
 		p->stale_epochs = p->plateau_stale = 0;
@@ -196,20 +198,6 @@ tell_epoch(struct training *t, struct train_epoch *e)
 	t->epoch_skipped_before = tally.skipped;
 }
 
-/* Labels that teach nothing, and figures that speak of wrong ones. */
-static void
-warn_labels(const struct training *t, const struct train_epoch *e)
-{
-	if (t->settings->model.loss != LOSS_LOGLOSS || e->epoch != 1)
-		return;
-	if (e->label_mean <= 0 || e->label_mean >= 1)
-		log_warn("every training label is %d: the model can learn nothing but that",
-			e->label_mean > 0);
-	if (e->has_valid && e->valid.auc < 0.5)
-		log_warn("validation auc %.4f is below 0.5: check data.label and data.label_values",
-			e->valid.auc);
-}
-
 static enum rs_status
 check_rows(const struct training *t)
 {
@@ -235,7 +223,7 @@ end_epoch(struct training *t, uint64_t epoch, enum ending *ending)
 	if (*ending != ENDING_TIME)
 		RS_TRY(check_rows(t));
 	if (e.has_valid) {
-		RS_TRY(evaluate_files(t->workers, t->m, &t->settings->data.valid, &e.valid, NULL));
+		RS_TRY(evaluate_run(t->evaluation, t->workers, t->m, &e.valid, NULL));
 		e.is_best = judge(t, epoch, &e.valid);
 		t->best_is_saved = !e.is_best && t->progress.best_epoch > 0;
 		if (t->progress.best_epoch == 0) {     /* no figure yet: the last is as good */
@@ -244,7 +232,7 @@ end_epoch(struct training *t, uint64_t epoch, enum ending *ending)
 		}
 	}
 	tell_epoch(t, &e);
-	warn_labels(t, &e);
+	labels_warn(t->settings, &e);
 	t->summary->epochs_done++;
 	t->epoch_rows = t->epoch_dropped = 0;
 	t->epoch_started = clock_seconds();
@@ -365,7 +353,7 @@ restore_best(struct training *t)
 	if (t->best_is_known)
 		return RS_OK;
 	RS_TRY(workers_create(t->m, t->model_options.n_threads, &t->workers));
-	RS_TRY(evaluate_files(t->workers, t->m, &t->settings->data.valid, &t->best_valid, NULL));
+	RS_TRY(evaluate_run(t->evaluation, t->workers, t->m, &t->best_valid, NULL));
 	t->best_is_known = 1;
 	return RS_OK;
 }
@@ -412,35 +400,6 @@ finish(struct training *t, enum ending ending)
 
 /* --- set-up ------------------------------------------------------------------------ */
 
-static int
-can_stop_early(const struct train_settings *s)
-{
-	return s->early_stop > 0 && s->early_stop < s->epochs;
-}
-
-static enum rs_status
-check_classes(const struct training *t)
-{
-	const struct data_settings *const data = &t->settings->data;
-	uint64_t n_negative, n_positive;
-
-	if (data->valid.n == 0)
-		return RS_OK;
-	RS_TRY(evaluate_classes(&t->m->schema, &data->valid, &n_negative, &n_positive));
-	if (t->settings->model.loss != LOSS_LOGLOSS || (n_negative > 0 && n_positive > 0))
-		return RS_OK;
-	if (can_stop_early(&t->settings->train) && monitor_needs_classes(t->monitor)) {
-		rs_fail(RS_EDATA,
-			"early stop on %s is impossible: the validation rows have one class "
-			"(%" PRIu64 " negative, %" PRIu64 " positive)", t->monitor->name,
-				n_negative, n_positive);
-		return rs_hint("set train.monitor = logloss or train.early_stop = 0");
-	}
-	log_warn("auc is not available: the validation rows have one class (%" PRIu64 " negative, %"
-		PRIu64 " positive)", n_negative, n_positive);
-	return RS_OK;
-}
-
 static enum rs_status
 open_loader(struct training *t)
 {
@@ -471,8 +430,9 @@ set_up(struct training *t, struct spec *spec)
 	t->former = t->progress.tally;
 	t->best_is_saved = t->progress.best_epoch > 0
 		&& t->progress.best_version != t->start.version;
-	t->monitor = monitor_of(t->settings);
-	RS_TRY(check_classes(t));
+	monitor_init(&t->monitor, t->settings);
+	RS_TRY(labels_check(&t->m->schema, &t->monitor));
+	RS_TRY(evaluate_open(&(struct evaluate_options){ 0 }, &t->evaluation));
 	RS_TRY(open_loader(t));
 	RS_TRY(workers_create(t->m, t->model_options.n_threads, &t->workers));
 
@@ -505,6 +465,7 @@ static void
 tear_down(struct training *t)
 {
 	workers_free(t->workers);
+	evaluate_close(t->evaluation);
 	loader_close(t->loader);
 	model_free(t->m);
 }

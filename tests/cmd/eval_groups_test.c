@@ -12,9 +12,18 @@
 #include "cmd/eval_groups.h"
 
 static void
+add_bytes(struct eval_groups *g, const char *text, size_t n, float logit, float label)
+{
+	float weight = 1;
+	const struct batch row = { .B = 1, .label = &label, .weight = &weight };
+
+	assert_int_equal(eval_groups_add(g, text, n, &row, 0, logit), RS_OK);
+}
+
+static void
 add(struct eval_groups *g, const char *text, float logit, float label)
 {
-	assert_int_equal(eval_groups_add(g, text, strlen(text), logit, label, 1), RS_OK);
+	add_bytes(g, text, strlen(text), logit, label);
 }
 
 static void
@@ -63,8 +72,8 @@ many_groups_and_bytes_of_any_kind_are_kept_apart(void **state)
 	(void)state;
 	struct eval_groups g = { 0 };
 	char text[16];
-	assert_int_equal(eval_groups_add(&g, "a\0b", 3, 0, 1, 1), RS_OK);
-	assert_int_equal(eval_groups_add(&g, "a\0c", 3, 0, 1, 1), RS_OK);
+	add_bytes(&g, "a\0b", 3, 0, 1);
+	add_bytes(&g, "a\0c", 3, 0, 1);
 	for (int k = 0; k < 2; k++)
 		for (int i = 0; i < 3000; i++) {
 			snprintf(text, sizeof text, "%d", i);

@@ -257,6 +257,101 @@ a_metric_can_be_used_again_after_reset(void **state)
 	metric_free(m);
 }
 
+static void
+bins_hold_rows_in_the_order_of_their_scores(void **state)
+{
+	enum { N = 95 };
+	float logit[N], label[N];
+	struct metric_bin bin[METRIC_BINS];
+	struct metric_result r;
+	struct metric *m;
+	uint64_t rows = 0;
+	double last = -1;
+
+	(void)state;
+	for (size_t i = 0; i < N; i++) {
+		logit[i] = (float)(i * 37 % N) / 10 - 4;
+		label[i] = logit[i] > 0;
+	}
+	assert_int_equal(metric_create(&m), RS_OK);
+	assert_int_equal(metric_add(m, N, logit, label, NULL), RS_OK);
+	assert_int_equal(metric_result(m, &r), RS_OK);
+	assert_int_equal(metric_bins(m, METRIC_BINS, bin), METRIC_BINS);
+	for (size_t i = 0; i < METRIC_BINS; i++) {
+		assert_in_range(bin[i].rows, 9, 10);
+		assert_true(bin[i].mean_prediction > last);
+		last = bin[i].mean_prediction;
+		rows += bin[i].rows;
+	}
+	assert_int_equal(rows, N);
+	assert_near(bin[0].mean_label, 0, 0);
+	assert_near(bin[METRIC_BINS - 1].mean_label, 1, 0);
+	metric_free(m);
+}
+
+static void
+equal_scores_are_in_one_bin(void **state)
+{
+	const float logit[] = { 0, 0, 0, 0, 0, 0, 3, 0, 0, 0 },
+		label[] = { 1, 0, 0, 0, 1, 0, 1, 0, 0, 0 };
+	struct metric_bin bin[METRIC_BINS];
+	struct metric_result r;
+	struct metric *m;
+
+	(void)state;
+	assert_int_equal(metric_create(&m), RS_OK);
+	assert_int_equal(metric_add(m, 10, logit, label, NULL), RS_OK);
+	assert_int_equal(metric_result(m, &r), RS_OK);
+	assert_int_equal(metric_bins(m, METRIC_BINS, bin), 2);
+	assert_int_equal(bin[0].rows, 9);
+	assert_near(bin[0].mean_label, 2.0 / 9, 1e-15);
+	assert_near(bin[0].mean_prediction, 0.5, 0);
+	assert_near(bin[1].mean_prediction, 1 / (1 + exp(-3)), 1e-12);
+	metric_free(m);
+}
+
+static void
+figures_by_name_are_those_of_the_members(void **state)
+{
+	const float logit[] = { 1, -1, 0 }, label[] = { 1, 0, 0 };
+	struct figure_list list = { 0 };
+	struct metric_result r;
+	struct figure f;
+	struct metric *m;
+
+	(void)state;
+	assert_int_equal(figure_parse("logloss", 7, RS_ESPEC, &f), RS_OK);
+	assert_int_equal(figure_add(&list, &f), RS_OK);
+	assert_int_equal(figure_parse("auc", 3, RS_ESPEC, &f), RS_OK);
+	assert_int_equal(figure_add(&list, &f), RS_OK);
+	assert_int_equal(metric_create(&m), RS_OK);
+	metric_set_figures(m, &list);
+	assert_int_equal(metric_add(m, 3, logit, label, NULL), RS_OK);
+	assert_int_equal(metric_result(m, &r), RS_OK);
+	assert_near(metric_named(&r, "auc"), r.auc, 0);
+	assert_near(metric_named(&r, "logloss"), r.logloss, 0);
+	assert_true(isnan(metric_named(&r, "mse")));
+	assert_true(isfinite(r.mse));
+	metric_free(m);
+}
+
+static void
+rows_without_scores_are_counted_only(void **state)
+{
+	const float label[] = { 1, 0, 1 };
+	struct metric_result r;
+	struct metric *m;
+
+	(void)state;
+	assert_int_equal(metric_create(&m), RS_OK);
+	assert_int_equal(metric_add(m, 3, NULL, label, NULL), RS_OK);
+	assert_int_equal(metric_result(m, &r), RS_OK);
+	assert_int_equal(r.rows, 3);
+	assert_near(r.mean_label, 2.0 / 3, 1e-15);
+	assert_true(isnan(r.auc) && isnan(r.logloss) && isnan(r.mse) && isnan(r.calibration));
+	metric_free(m);
+}
+
 int
 main(void)
 {
@@ -275,6 +370,10 @@ main(void)
 		cmocka_unit_test(a_score_that_is_not_finite_gives_no_auc),
 		cmocka_unit_test(real_labels_have_squares_only),
 		cmocka_unit_test(a_metric_can_be_used_again_after_reset),
+		cmocka_unit_test(bins_hold_rows_in_the_order_of_their_scores),
+		cmocka_unit_test(equal_scores_are_in_one_bin),
+		cmocka_unit_test(figures_by_name_are_those_of_the_members),
+		cmocka_unit_test(rows_without_scores_are_counted_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

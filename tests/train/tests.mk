@@ -1,6 +1,7 @@
 # tests of train
 check_PROGRAMS += tests/train/metric_test
 check_PROGRAMS += tests/train/monitor_test
+check_PROGRAMS += tests/train/ranking_test
 check_PROGRAMS += tests/train/schedule_test
 check_PROGRAMS += tests/train/manifest_test
 check_PROGRAMS += tests/train/step_test

@@ -1,0 +1,59 @@
+/* Labels that teach or tell nothing. */
+#include "train/labels.h"
+
+#include <inttypes.h>
+
+#include "base/log.h"
+#include "train/evaluate.h"
+
+static int
+can_stop_early(const struct train_settings *s)
+{
+	return s->early_stop > 0 && s->early_stop < s->epochs;
+}
+
+static int
+wants_classes(const struct settings *s)
+{
+	struct figure_list list;
+
+	figure_list_of(s, &list);
+	return figure_list_needs_classes(&list);
+}
+
+enum rs_status
+labels_check(const struct schema *schema, const struct monitor *monitor)
+{
+	const struct settings *const s = schema->settings;
+	uint64_t n_negative, n_positive;
+
+	if (s->data.valid.n == 0)
+		return RS_OK;
+	RS_TRY(evaluate_classes(schema, &s->data.valid, &n_negative, &n_positive));
+	if (s->model.loss != LOSS_LOGLOSS || (n_negative > 0 && n_positive > 0))
+		return RS_OK;
+	if (can_stop_early(&s->train) && monitor->needs_classes) {
+		rs_fail(RS_EDATA,
+			"early stop on %s is impossible: the validation rows have one class "
+			"(%" PRIu64 " negative, %" PRIu64 " positive)", monitor->name,
+			n_negative, n_positive);
+		return rs_hint("set train.monitor = logloss or train.early_stop = 0");
+	}
+	if (wants_classes(s))
+		log_warn("auc is not available: the validation rows have one class "
+			"(%" PRIu64 " negative, %" PRIu64 " positive)", n_negative, n_positive);
+	return RS_OK;
+}
+
+void
+labels_warn(const struct settings *s, const struct train_epoch *e)
+{
+	if (s->model.loss != LOSS_LOGLOSS || e->epoch != 1)
+		return;
+	if (e->label_mean <= 0 || e->label_mean >= 1)
+		log_warn("every training label is %d: the model can learn nothing but that",
+			e->label_mean > 0);
+	if (e->has_valid && e->valid.auc < 0.5)
+		log_warn("validation auc %.4f is below 0.5: check data.label and data.label_values",
+			e->valid.auc);
+}
