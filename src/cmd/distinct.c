@@ -72,6 +72,18 @@ distinct_count(const struct distinct *d, int *is_exact)
 	return (uint64_t)(alpha * m * m / sum);
 }
 
+int
+distinct_holds(const struct distinct *d, uint64_t hash)
+{
+	if (hash == 0)
+		return d->has_zero;
+	for (size_t at = hash_mix(hash) % TABLE; d->set != NULL && d->set[at] != 0;
+		at = (at + 1) % TABLE)
+		if (d->set[at] == hash)
+			return 1;
+	return 0;
+}
+
 void
 distinct_free(struct distinct *d)
 {

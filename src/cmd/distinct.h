@@ -22,6 +22,8 @@ struct distinct {
 
 enum rs_status distinct_add(struct distinct *d, uint64_t hash);
 uint64_t distinct_count(const struct distinct *d, int *is_exact);
+/* 1 when it was seen; what is estimated holds nothing. */
+int distinct_holds(const struct distinct *d, uint64_t hash);
 void distinct_free(struct distinct *d);
 
 #endif

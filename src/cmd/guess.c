@@ -31,6 +31,18 @@ is_one_of(const char *name, const char *const *names, size_t n)
 	return 0;
 }
 
+/* userid, itemid: a word of id_word with id behind it. */
+static int
+is_compound_id(const char *word)
+{
+	const size_t n = strlen(word);
+
+	for (size_t i = 0; n > 2 && i < sizeof(id_word) / sizeof(id_word[0]); i++)
+		if (strlen(id_word[i]) == n - 2 && strncasecmp(word, id_word[i], n - 2) == 0)
+			return strcasecmp(word + n - 2, "id") == 0;
+	return 0;
+}
+
 /* A word of the name, cut at _ and -, is in id_word. */
 static int
 names_an_id(const char *name)
@@ -43,7 +55,8 @@ names_an_id(const char *name)
 		if (n < sizeof(word)) {
 			memcpy(word, name, n);
 			word[n] = '\0';
-			if (is_one_of(word, id_word, sizeof(id_word) / sizeof(id_word[0])))
+			if (is_one_of(word, id_word, sizeof(id_word) / sizeof(id_word[0])) ||
+				is_compound_id(word))
 				return 1;
 		}
 		name += n + (name[n] != '\0');
@@ -86,6 +99,34 @@ guess_label(const struct sample *s)
 	return GUESS_NO_LABEL;
 }
 
+/* Every cell holds the byte, and the cells are lists of whole numbers of different
+ * lengths: no times, no compound ids. */
+static int
+is_list_of_numbers(const struct sample *s, const struct sample_column *c, char byte)
+{
+	size_t fewest = SIZE_MAX, most = 0;
+
+	for (size_t i = 0; i < sample_examples(s); i++) {
+		const struct sample_cell *cell = &c->example[i];
+		size_t items = 0;
+
+		for (size_t at = 0; at < cell->n; items++) {
+			const char *end = memchr(cell->text + at, byte, cell->n - at);
+			const size_t n = (end != NULL ? (size_t)(end - cell->text) : cell->n) - at;
+			int64_t whole;
+
+			if (!number_i64(cell->text + at, n, &whole))
+				return 0;
+			at += n + 1;
+		}
+		if (cell->n > 0) {
+			fewest = items < fewest ? items : fewest;
+			most = items > most ? items : most;
+		}
+	}
+	return most > fewest;
+}
+
 /* The byte that cuts the cells of a bag; 0 when they are no bags. */
 static char
 multi_separator(const struct sample *s, const struct sample_column *c)
@@ -95,7 +136,7 @@ multi_separator(const struct sample *s, const struct sample_column *c)
 
 	for (const char *byte = candidate; *byte != '\0'; byte++)
 		if (*byte != s->separator && c->with[(int)*byte] * 5 > cells &&
-			c->with[(int)*byte] < cells &&
+			(c->with[(int)*byte] < cells || is_list_of_numbers(s, c, *byte)) &&
 		    (*byte != ' ' || c->with[(int)*byte] * 2 > cells))
 			return *byte;
 	return 0;

@@ -19,8 +19,8 @@ static const char candidate[] = "\t,;|^ ";
 /* One cell: text[begin..end), decoded in place when it was quoted. */
 struct cell { char *text; size_t n; };
 
-static enum rs_status
-read_bytes(const char *path, uint64_t rows, struct buffer *out)
+enum rs_status
+sample_text(const char *path, uint64_t rows, struct buffer *out)
 {
 	struct source *source;
 	enum rs_status status = source_open(path, &source);
@@ -178,6 +178,8 @@ add_cell(struct sample_column *c, const struct cell *cell)
 	double  number;
 	int64_t whole;
 
+	if (c->rows < SAMPLE_EXAMPLES)
+		c->example[c->rows] = (struct sample_cell){ cell->text, cell->n };
 	c->rows++;
 	if (cell->n == 0) {
 		c->missing++;
@@ -279,7 +281,7 @@ sample_read(const char *path, uint64_t rows, char separator, struct sample *out)
 
 	*out = (struct sample){ 0 };
 	buffer_init(&text, SAMPLE_BYTES_MAX);
-	status = read_bytes(path, rows, &text);
+	status = sample_text(path, rows, &text);
 	out->text = text.data;
 	out->n = text.n;
 	if (status == RS_OK && out->n == 0)
@@ -301,6 +303,12 @@ sample_read(const char *path, uint64_t rows, char separator, struct sample *out)
 	free(cell);
 	free(scratch);
 	return status;
+}
+
+size_t
+sample_examples(const struct sample *s)
+{
+	return s->rows < SAMPLE_EXAMPLES ? (size_t)s->rows : SAMPLE_EXAMPLES;
 }
 
 void

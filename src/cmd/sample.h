@@ -8,10 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/memory.h"
 #include "base/status.h"
 #include "cmd/distinct.h"
 
-enum { SAMPLE_VALUES = 8, SAMPLE_VALUE_BYTES = 32 };
+enum { SAMPLE_VALUES = 8, SAMPLE_VALUE_BYTES = 32, SAMPLE_EXAMPLES = 64 };
+
+struct sample_cell { const char *text; size_t n; };
 
 struct sample_column {
 	char    *name;                 /* of the header, or NULL                      */
@@ -26,6 +29,7 @@ struct sample_column {
 	size_t   n_values;
 	int      more_values;
 	uint64_t with[128];            /* cells that contain the byte, at most once   */
+	struct sample_cell example[SAMPLE_EXAMPLES];   /* of the first rows           */
 };
 
 struct sample {
@@ -41,5 +45,8 @@ struct sample {
 /* separator 0: found out. */
 enum rs_status sample_read(const char *path, uint64_t rows, char separator, struct sample *out);
 void sample_free(struct sample *s);
+size_t sample_examples(const struct sample *s);        /* how many a column has   */
+/* Appends whole lines of the file, about so many. */
+enum rs_status sample_text(const char *path, uint64_t rows, struct buffer *out);
 
 #endif
