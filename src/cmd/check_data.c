@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "cmd/command.h"
@@ -20,6 +21,7 @@ enum { NOTE_BYTES = 120, BATCH_ROWS = 4096 };
 
 struct field_report {
 	uint64_t rows, missing, values;
+	uint64_t with_target;           /* rows whose target is among the items         */
 	struct distinct distinct;
 	double   min, max;
 	/* of the spec, before it was changed for the report */
@@ -59,7 +61,7 @@ show_values_as_they_are(const struct settings *s, struct report *r)
 		r->field[i].buckets = f->buckets;
 		r->field[i].min = INFINITY;
 		r->field[i].max = -INFINITY;
-		f->boundaries.n = 0;
+		/* boundaries stay: a cross takes the interval */
 		f->transform = TRANSFORM_NONE;
 		f->buckets = BUCKETS_ALL;
 	}
@@ -119,9 +121,45 @@ add_ids(const struct schema *schema, const struct batch *batch, size_t field,
 	return RS_OK;
 }
 
+/* The field whose table the sequence uses, if that has one id a row: its target. */
+static const struct batch_column *
+target_of(const struct schema *schema, const struct batch *batch, size_t field)
+{
+	const struct schema_field *const f = &schema->field[field];
+
+	if (f->settings->type != FIELD_SEQUENCE || *f->settings->share == '\0')
+		return NULL;
+	for (size_t i = 0; i < schema->n_fields; i++)
+		if (strcmp(schema->field[i].name, f->settings->share) == 0)
+			return schema->field[i].single ? &batch->column[schema->field[i].index]
+						       : NULL;
+	return NULL;
+}
+
+/* A row that names its target in its own history teaches to find it there. */
+static void
+add_targets(const struct schema *schema, const struct batch *batch, size_t field,
+	struct field_report *f)
+{
+	const struct batch_column *const target = target_of(schema, batch, field);
+	const struct batch_column *const c = &batch->column[schema->field[field].index];
+
+	for (size_t b = 0; target != NULL && b < batch->B; b++) {
+		size_t i = c->offset[b];
+
+		while (i < c->offset[b + 1] && c->ids[i] != target->ids[b])
+			i++;
+		f->with_target += i < c->offset[b + 1] &&
+			target->ids[b] != schema->table[schema->field[field].table].buckets;
+	}
+}
+
 static enum rs_status
 add_batch(struct report *r, const struct batch *batch)
 {
+	for (size_t i = 0; i < r->schema.n_fields; i++)
+		if (!r->schema.field[i].is_dense)
+			add_targets(&r->schema, batch, i, &r->field[i]);
 	for (size_t i = 0; i < r->schema.n_fields; i++)
 		RS_TRY(r->schema.field[i].is_dense ? add_dense(&r->schema, batch, i, &r->field[i]) :
 			add_ids(&r->schema, batch, i, &r->field[i]));
@@ -187,6 +225,19 @@ make_note(const struct field_settings *s, struct field_report *f)
 		snprintf(f->note, NOTE_BYTES, "nearly every row has its own value");
 }
 
+static void
+warn_of_targets(const struct report *r)
+{
+	const struct settings *s = r->schema.settings;
+
+	for (size_t i = 0; i < r->schema.n_fields; i++)
+		if (r->field[i].with_target > 0)
+			log_warn("field '%s': in %llu of %llu rows the '%s' of the row is in its "
+				"own history; a history ends before what it is to predict",
+				s->field[i].name, (unsigned long long)r->field[i].with_target,
+				(unsigned long long)r->rows, s->field[i].share);
+}
+
 static const char *
 number_text(char out[32], double value)
 {
@@ -250,6 +301,8 @@ print_json(struct report *r)
 		json_bool(&j, "distinct_exact", exact);
 		json_double(&j, "min", f->min);
 		json_double(&j, "max", f->max);
+		if (*s->field[i].share != '\0' && s->field[i].type == FIELD_SEQUENCE)
+			json_int(&j, "rows_with_target", (int64_t)f->with_target);
 		json_string(&j, "note", f->note[0] != '\0' ? f->note : NULL);
 		json_close(&j);
 	}
@@ -273,6 +326,8 @@ check_data_report(const struct spec *spec, uint64_t rows, int json)
 		status = read_rows(&r, rows);
 	for (size_t i = 0; status == RS_OK && i < s->n_fields; i++)
 		make_note(&s->field[i], &r.field[i]);
+	if (status == RS_OK)
+		warn_of_targets(&r);
 	if (status == RS_OK)
 		status = json ? print_json(&r) : print_table(&r);
 	for (size_t i = 0; r.field != NULL && i < s->n_fields; i++)

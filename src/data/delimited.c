@@ -132,6 +132,9 @@ delimited_row(struct parser *p, const struct parser_layout *layout, const char *
 		const size_t from = c == 0 ? begin : end[c - 1] + 1;
 		const size_t to = end[c] - (size_t)(c == last && carriage && end[c] > from);
 		struct cell cell = { text + from, to - from };
+
+		if (p->trim)
+			cell = cell_trim(cell, p->separator);
 		const int quoted = p->quoted && cell.n > 0 && cell.text[0] == '"';
 
 		if (column->role == ROLE_FIELD && !quoted &&

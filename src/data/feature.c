@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -84,6 +85,42 @@ id_put(const struct feature *feature, uint64_t id, float weight, struct batch *b
 	c->N++;
 }
 
+static enum rs_status
+values_add(struct cross_values *values, uint64_t value)
+{
+	const size_t capacity = values->capacity > 0 ? 2 * values->capacity : 16;
+	uint64_t *grown;
+
+	if (values->n == values->capacity) {
+		grown = realloc(values->value, capacity * sizeof *grown);
+		if (grown == NULL)
+			return rs_fail(RS_ERESOURCE, "out of memory for %zu values of a cross",
+				capacity);
+		values->value = grown;
+		values->capacity = capacity;
+	}
+	values->value[values->n++] = value;
+	return RS_OK;
+}
+
+/* An id, and what crosses take it for. */
+static enum rs_status
+id_add(const struct feature *feature, uint64_t id, uint64_t value, float weight,
+	struct batch *batch)
+{
+	if (feature->values != NULL)
+		RS_TRY(values_add(feature->values, value));
+	id_put(feature, id, weight, batch);
+	return RS_OK;
+}
+
+static enum rs_status
+id_missing(const struct feature *feature, struct batch *batch)
+{
+	RS_TRY(batch_reserve_ids(batch, feature->index, batch->column[feature->index].N + 1));
+	return id_add(feature, feature->buckets.d, 0, 1, batch);
+}
+
 /* sign(x) log1p(|x|): defined everywhere, odd, no NaN. */
 static float
 log1p_signed(const struct feature *feature, double x)
@@ -95,15 +132,16 @@ log1p_signed(const struct feature *feature, double x)
 	return x < 0 ? -y : y;
 }
 
+/* Limits are floats, too: 0.7 is in the interval that begins at 0.7. */
 static size_t
-boundary_index(const struct number_list *boundaries, double x)
+boundary_index(const struct number_list *boundaries, float x)
 {
 	size_t low = 0, high = boundaries->n;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
 
-		if (x >= boundaries->item[middle])
+		if (x >= (float)boundaries->item[middle])
 			low = middle + 1;
 		else
 			high = middle;
@@ -111,36 +149,40 @@ boundary_index(const struct number_list *boundaries, double x)
 	return low;
 }
 
-void
+enum rs_status
 feature_number(const struct feature *feature, double value, struct batch *batch)
 {
 	const struct field_settings *const s = feature->field->settings;
-	float y = (float)value;
+	const float x = (float)value;
+	float y = x;
 
 	if (s->transform == TRANSFORM_BUCKETIZE) {
-		id_put(feature, boundary_index(&s->boundaries, value), 1, batch);
-		return;
+		const size_t interval = boundary_index(&s->boundaries, x);
+
+		return id_add(feature, interval, interval, 1, batch);
 	}
+	if (feature->values != NULL)
+		RS_TRY(values_add(feature->values, boundary_index(&s->boundaries, x)));
 	if (s->transform == TRANSFORM_LOG1P)
-		y = log1p_signed(feature, value);
+		y = log1p_signed(feature, (double)x);
 	else if (s->transform == TRANSFORM_STANDARDIZE)
-		y = (float)((value - s->mean) / (s->stddev > 0 ? s->stddev : 1));
-	batch->dense[batch->B * batch->K + feature->field->index] = y;
-	batch->missing[batch->B * batch->K + feature->field->index] = 0;
+		y = (float)(((double)x - s->mean) / (s->stddev > 0 ? s->stddev : 1));
+	batch->dense[batch->B * batch->K + feature->index] = y;
+	batch->missing[batch->B * batch->K + feature->index] = 0;
+	return RS_OK;
 }
 
-static void
+static enum rs_status
 number_missing(const struct feature *feature, struct batch *batch)
 {
 	const struct field_settings *const s = feature->field->settings;
-	const size_t at = batch->B * batch->K + feature->field->index;
+	const size_t at = batch->B * batch->K + feature->index;
 
-	if (s->transform == TRANSFORM_BUCKETIZE) {
-		id_put(feature, feature->buckets.d, 1, batch);
-		return;
-	}
+	if (s->transform == TRANSFORM_BUCKETIZE)
+		return id_missing(feature, batch);
 	batch->dense[at] = (float)s->missing_value;
 	batch->missing[at] = s->missing_value == 0;
+	return RS_OK;
 }
 
 /* Whole numbers of up to 15 digits are exact and most of all numbers. */
@@ -183,13 +225,12 @@ number_error(const struct feature *feature, struct cell cell, struct cell_error 
 
 /* '007', '+7' -> '7', '-0' -> '0': the decimal text of a 64-bit integer. */
 static enum rs_status
-integer_normalise(const struct feature *feature, struct cell *cell, struct buffer *scratch,
-	struct cell_error *error)
+integer_normalise(const struct feature *feature, struct cell *cell, uint64_t *value,
+	struct buffer *scratch, struct cell_error *error)
 {
 	const int negative = cell->n > 0 && cell->text[0] == '-';
 	char shown[72];
 	int64_t low;
-	uint64_t value;
 
 	if (cell->n > 1 && cell->text[0] == '+') {
 		cell->text++;
@@ -198,9 +239,10 @@ integer_normalise(const struct feature *feature, struct cell *cell, struct buffe
 	if (negative && number_i64(cell->text, cell->n, &low)) {
 		scratch->n = 0;
 		RS_TRY(buffer_printf(scratch, "%lld", (long long)low));
-	} else if (!negative && number_u64(cell->text, cell->n, &value)) {
+		*value = (uint64_t)low;
+	} else if (!negative && number_u64(cell->text, cell->n, value)) {
 		scratch->n = 0;
-		RS_TRY(buffer_printf(scratch, "%llu", (unsigned long long)value));
+		RS_TRY(buffer_printf(scratch, "%llu", (unsigned long long)*value));
 	} else {
 		return cell_error_set(error, cell->text,
 			"field '%s': '%s' is not a 64-bit whole number "
@@ -225,13 +267,13 @@ case_fold(struct cell *cell, struct buffer *scratch)
 
 /* What is hashed for a cell. */
 static enum rs_status
-id_normalise(const struct feature *feature, struct cell *id, struct buffer *scratch,
-	struct cell_error *error)
+id_normalise(const struct feature *feature, struct cell *id, uint64_t *integer,
+	struct buffer *scratch, struct cell_error *error)
 {
 	const struct field_settings *const s = feature->field->settings;
 
 	if (s->id_type == ID_INT)
-		return integer_normalise(feature, id, scratch, error);
+		return integer_normalise(feature, id, integer, scratch, error);
 	return s->fold_case ? case_fold(id, scratch) : RS_OK;
 }
 
@@ -239,10 +281,12 @@ enum rs_status
 feature_key(const struct feature *feature, struct cell cell, struct buffer *scratch, uint64_t *key,
 	struct cell_error *error)
 {
+	uint64_t integer;
+
 	if (feature_is_missing(feature, cell))
 		cell.n = 0;
 	else
-		RS_TRY(id_normalise(feature, &cell, scratch, error));
+		RS_TRY(id_normalise(feature, &cell, &integer, scratch, error));
 	*key = id_fingerprint(cell.text, cell.n);
 	return RS_OK;
 }
@@ -251,43 +295,74 @@ enum rs_status
 feature_item(const struct feature *feature, struct cell id, float weight, struct batch *batch,
 	struct buffer *scratch, struct cell_error *error)
 {
+	uint64_t integer = 0, hash;
+
 	RS_TRY(batch_reserve_ids(batch, feature->field->index,
 		batch->column[feature->field->index].N + 1));
-	RS_TRY(id_normalise(feature, &id, scratch, error));
-	id_put(feature, id_bucket(id.text, id.n, &feature->buckets), weight, batch);
-	return RS_OK;
+	RS_TRY(id_normalise(feature, &id, &integer, scratch, error));
+	hash = id_fingerprint(id.text, id.n);
+	return id_add(feature, id_remainder(hash, &feature->buckets),
+		feature->field->settings->id_type == ID_INT ? integer : hash, weight, batch);
 }
 
-/* Items of the row from `begin` on: repeated ones out, then only the newest. */
-static void
-list_trim(const struct feature *feature, size_t begin, struct batch *batch)
+/* Where the items of the row being read begin. */
+static size_t
+row_begin(const struct feature *feature, const struct batch *batch)
+{
+	const struct batch_column *const c = &batch->column[feature->index];
+
+	return c->offset != NULL ? c->offset[batch->B] : batch->B;
+}
+
+void
+feature_move_item(const struct feature *feature, struct batch *batch, size_t to, size_t from)
+{
+	struct batch_column *const c = &batch->column[feature->index];
+	const size_t begin = row_begin(feature, batch);
+
+	c->ids[begin + to] = c->ids[begin + from];
+	if (c->weight != NULL)
+		c->weight[begin + to] = c->weight[begin + from];
+	if (feature->values != NULL)
+		feature->values->value[to] = feature->values->value[from];
+}
+
+void
+feature_drop_items(const struct feature *feature, struct batch *batch, size_t n)
+{
+	struct batch_column *const c = &batch->column[feature->index];
+	const size_t count = c->N - row_begin(feature, batch);
+
+	for (size_t i = n; n > 0 && i < count; i++)
+		feature_move_item(feature, batch, i - n, i);
+	c->N -= n;
+	if (feature->values != NULL)
+		feature->values->n -= n;
+}
+
+void
+feature_trim(const struct feature *feature, struct batch *batch)
 {
 	const struct field_settings *const s = feature->field->settings;
-	struct batch_column *const c = &batch->column[feature->field->index];
-	size_t n = c->N - begin, kept = s->unique ? 0 : n;
+	const uint64_t *const ids = batch->column[feature->index].ids + row_begin(feature, batch);
+	const size_t n = batch->column[feature->index].N - row_begin(feature, batch);
+	size_t most = s->max_length > 0 ? (size_t)s->max_length : n, kept = n;
 
-	for (size_t i = 0; s->unique && i < n; i++) {
-		size_t j = 0;
+	if (feature->keeps_places)
+		return;
+	if (s->combiner == COMBINE_LAST && s->last_k > 0 && (size_t)s->last_k < most)
+		most = (size_t)s->last_k;
+	for (size_t i = n; s->unique && i-- > 0 && n - kept < most;) {
+		size_t j = kept;
 
-		while (j < kept && c->ids[begin + j] != c->ids[begin + i])
+		while (j < n && ids[j] != ids[i])
 			j++;
-		if (j == kept) {
-			c->ids[begin + kept] = c->ids[begin + i];
-			if (c->weight != NULL)
-				c->weight[begin + kept] = c->weight[begin + i];
-			kept++;
-		}
+		if (j == n)
+			feature_move_item(feature, batch, --kept, i);
 	}
-	n = kept;
-	if (s->max_length > 0 && n > (size_t)s->max_length) {
-		const size_t drop = n - (size_t)s->max_length;
-
-		n -= drop;
-		memmove(c->ids + begin, c->ids + begin + drop, n * sizeof *c->ids);
-		if (c->weight != NULL)
-			memmove(c->weight + begin, c->weight + begin + drop, n * sizeof *c->weight);
-	}
-	c->N = begin + n;
+	if (!s->unique)
+		kept = n > most ? n - most : 0;
+	feature_drop_items(feature, batch, kept);
 }
 
 static enum rs_status
@@ -323,22 +398,25 @@ feature_list(const struct feature *feature, struct cell cell, struct batch *batc
 {
 	const char *const separator = feature->field->settings->multi_separator;
 	const size_t width = separator == NULL ? 0 : strlen(separator);
-	const size_t begin = batch->column[feature->field->index].N;
 	const char *p = cell.text, *const end = cell.text + cell.n;
+	int more = cell.n > 0;
 
-	while (p < end) {
+	while (more) {
 		const char *const cut = width > 0 ? memmem(p, (size_t)(end - p), separator, width) :
 						    NULL;
 		struct cell item = { p, (size_t)((cut != NULL ? cut : end) - p) };
 		float weight;
 
 		p = cut != NULL ? cut + width : end;
-		if (feature_is_missing(feature, item))
+		more = p < end || (cut != NULL && feature->keeps_places);
+		if (feature_is_missing(feature, item)) {
+			if (feature->keeps_places)
+				RS_TRY(id_missing(feature, batch));
 			continue;
+		}
 		RS_TRY(item_weight(feature, &item, &weight, error));
 		RS_TRY(feature_item(feature, item, weight, batch, scratch, error));
 	}
-	list_trim(feature, begin, batch);
 	return RS_OK;
 }
 
@@ -353,18 +431,16 @@ feature_cell(const struct feature *feature, struct cell cell, struct batch *batc
 	switch (s->type) {
 	case FIELD_NUMERIC:
 		if (missing)
-			number_missing(feature, batch);
-		else if (number_read(cell, &value) && fabs(value) <= FLT_MAX)
-			feature_number(feature, value, batch);
-		else
-			return number_error(feature, cell, error);
-		return RS_OK;
+			return number_missing(feature, batch);
+		if (number_read(cell, &value) && fabs(value) <= FLT_MAX)
+			return feature_number(feature, value, batch);
+		return number_error(feature, cell, error);
 	case FIELD_CROSS:                      /* has no cell of its own            */
 		return RS_OK;
 	case FIELD_CATEGORICAL:
 		if (missing)
-			id_put(feature, feature->buckets.d, 1, batch);
-		else if (s->id_type == ID_TEXT && !s->fold_case)
+			return id_missing(feature, batch);
+		if (s->id_type == ID_TEXT && !s->fold_case && feature->values == NULL)
 			id_put(feature, id_bucket(cell.text, cell.n, &feature->buckets), 1, batch);
 		else
 			return feature_item(feature, cell, 1, batch, scratch, error);
@@ -373,13 +449,17 @@ feature_cell(const struct feature *feature, struct cell cell, struct batch *batc
 	case FIELD_SEQUENCE:
 		break;
 	}
-	return missing ? RS_OK : feature_list(feature, cell, batch, scratch, error);
+	if (!missing)
+		RS_TRY(feature_list(feature, cell, batch, scratch, error));
+	feature_trim(feature, batch);
+	return RS_OK;
 }
 
 int
 feature_needs_close(const struct feature *feature)
 {
-	return !feature->field->is_dense && !feature->field->single;
+	return !feature->field->is_dense &&
+		(!feature->field->single || feature->field->settings->type == FIELD_CROSS);
 }
 
 enum rs_status

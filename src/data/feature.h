@@ -30,6 +30,12 @@ struct cell_error {
 	char hint[200];            /* "" none                                        */
 };
 
+/* Values of one field in the row being read, beside its ids, for crosses. */
+struct cross_values {
+	uint64_t *value;           /* [n]                                            */
+	size_t n, capacity;
+};
+
 /* FEATURE_GENERAL: feature_cell(); the others may take the way of fast_cell.h. */
 enum feature_path { FEATURE_GENERAL, FEATURE_ID, FEATURE_PLAIN_NUMBER, FEATURE_LOG1P_NUMBER };
 
@@ -41,6 +47,8 @@ struct feature {
 	const struct text_list *missing;
 	int    only_empty;         /* missing is the empty cell and nothing else     */
 	const float *log1p;        /* [FEATURE_LOG1P] of 0, 1, 2, ...                */
+	struct cross_values *values;   /* NULL: in no cross                          */
+	int    keeps_places;       /* a missing item of a list is an item (history.h) */
 };
 
 #define FEATURE_LOG1P 4096
@@ -61,8 +69,15 @@ enum rs_status feature_item(const struct feature *feature, struct cell id, float
  * that is hashed for its table; of "" when the cell is missing. */
 enum rs_status feature_key(const struct feature *feature, struct cell cell, struct buffer *scratch,
 	uint64_t *key, struct cell_error *error);
-/* A number into a dense column (libffm). */
-void feature_number(const struct feature *feature, double value, struct batch *batch);
+/* A number that needs no reading: rounded to a float, transformed, stored. */
+enum rs_status feature_number(const struct feature *feature, double value, struct batch *batch);
+/* Items of the row being read, numbered from 0: copies one over another; takes the
+ * first n out. */
+void feature_move_item(const struct feature *feature, struct batch *batch, size_t to, size_t from);
+void feature_drop_items(const struct feature *feature, struct batch *batch, size_t n);
+/* The row's list is complete: of repeated items the newest counts (unique), then
+ * only the newest are kept; histories of several fields are cut by history.h. */
+void feature_trim(const struct feature *feature, struct batch *batch);
 
 /* Features of rows that come as cells: those of single cells need no closing. */
 int feature_needs_close(const struct feature *feature);

@@ -267,7 +267,8 @@ fit_keep_others(struct fit *fit, const struct settings *settings)
 	if (settings->data.format != FORMAT_LIBFFM)
 		return;
 	for (size_t i = 0; i < settings->n_fields; i++)
-		if (!field_needs_fit(&settings->field[i]))
+		if (!field_needs_fit(&settings->field[i]) &&
+		    settings->field[i].type != FIELD_CROSS)
 			fit->field[fit->settings.n_fields++] = settings->field[i];
 }
 

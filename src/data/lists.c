@@ -108,9 +108,9 @@ column_of(const char *reference)
 }
 
 static enum rs_status
-field_column(const struct schema_field *field, enum lists_column *out)
+field_column(const struct feature *feature, enum lists_column *out)
 {
-	const struct field_settings *const f = field->settings;
+	const struct field_settings *const f = feature->field->settings;
 
 	*out = column_of(f->column);
 	if (*out == N_LISTS_COLUMNS && f->type != FIELD_CROSS) {
@@ -122,6 +122,9 @@ field_column(const struct schema_field *field, enum lists_column *out)
 	if (*out == LISTS_HISTORY && f->type != FIELD_SEQUENCE && f->type != FIELD_MULTI)
 		return rs_fail_at(RS_ESPEC, f->file, f->line, 0,
 			"[field %s] type: the history of lists is a sequence or multi", f->name);
+	if (*out == LISTS_HISTORY && feature->values != NULL)
+		return rs_fail_at(RS_ESPEC, f->file, f->line, 0,
+			"[field %s]: the history of lists cannot be in a cross", f->name);
 	return RS_OK;
 }
 
@@ -142,7 +145,7 @@ lists_open(const struct parser *p, struct lists **out)
 	RS_TRY(memory_alloc(schema->F + 1, sizeof *lists->past_before, &lists->past_before));
 	RS_TRY(memory_alloc(schema->n_fields + 1, sizeof *lists->column, &lists->column));
 	for (size_t i = 0; i < schema->n_fields; i++)
-		RS_TRY(field_column(&schema->field[i], &lists->column[i]));
+		RS_TRY(field_column(&p->feature[i], &lists->column[i]));
 	return batch_init(&lists->past, schema);
 }
 
@@ -169,18 +172,19 @@ lists_is_blank(const struct parser *p, const char *text, size_t begin, size_t en
 
 /* The newest ids of the past become the row's. */
 static enum rs_status
-history_copy(const struct lists *lists, const struct schema_field *field, struct batch *batch)
+history_copy(const struct lists *lists, const struct feature *feature, struct batch *batch)
 {
-	const struct batch_column *const past = &lists->past.column[field->index];
-	struct batch_column *const to = &batch->column[field->index];
-	const size_t most = (size_t)field->settings->max_length;
+	const struct batch_column *const past = &lists->past.column[feature->index];
+	struct batch_column *const to = &batch->column[feature->index];
+	const size_t most = (size_t)feature->field->settings->max_length;
 	const size_t n = most > 0 && past->N > most ? most : past->N;
 
-	RS_TRY(batch_reserve_ids(batch, field->index, to->N + n));
+	RS_TRY(batch_reserve_ids(batch, feature->index, to->N + n));
 	memcpy(to->ids + to->N, past->ids + past->N - n, n * sizeof *to->ids);
 	for (size_t i = 0; to->weight != NULL && i < n; i++)
 		to->weight[to->N + i] = 1;
 	to->N += n;
+	feature_trim(feature, batch);
 	return RS_OK;
 }
 
@@ -196,7 +200,7 @@ item_fill(struct parser *p, struct cell user, struct cell item, struct batch *ba
 		const struct cell cell = column == LISTS_USER ? user : item;
 
 		if (column == LISTS_HISTORY)
-			RS_TRY(history_copy(lists, feature->field, batch));
+			RS_TRY(history_copy(lists, feature, batch));
 		else if (column != N_LISTS_COLUMNS && !fast_cell(feature, cell, p->limit, batch))
 			RS_TRY(feature_cell(feature, cell, batch, &p->scratch, error));
 	}
@@ -233,7 +237,10 @@ item_row(struct parser *p, struct cell user, struct cell item, struct batch *bat
 
 	row->group = id_fingerprint(group.text, group.n);
 	row->id = p->lists->id == LISTS_USER ? user : item;
+	crosses_begin_row(&p->crosses);
 	RS_TRY(item_fill(p, user, item, batch, error));
+	RS_TRY(histories_end_row(&p->histories, item.text, batch, error));
+	RS_TRY(crosses_end_row(&p->crosses, item.text, batch, error));
 	if (p->schema->item_field < p->schema->n_fields)
 		RS_TRY(parser_row_item(p, item, row, error));
 	const enum rs_status status = item_remember(p, item, error);

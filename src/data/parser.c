@@ -38,6 +38,8 @@ number_field_init(struct parser *p)
 			const char *const column = schema->field[i].settings->column;
 			uint64_t number;
 
+			if (schema->field[i].settings->type == FIELD_CROSS)
+				continue;
 			if (!number_u64(column, strlen(column), &number) || number > 1 << 20) {
 				rs_fail_at(RS_ESPEC, schema->field[i].settings->file,
 					schema->field[i].settings->line, 0,
@@ -69,6 +71,7 @@ parser_prepare(struct parser *p)
 
 	p->quoted = data_is_delimited(d) && data_is_quoted(d);
 	p->sparse = data_is_sparse(d);
+	p->trim = d->trim && data_is_delimited(d);
 	p->separator = data_is_delimited(d) ? data_separator(d) : '\n';
 	p->max_line = d->max_line > 0 ? (size_t)d->max_line : (size_t)16 << 20;
 	if (p->sparse && d->format != FORMAT_LIBFFM && (schema->F != 1 ||
@@ -84,6 +87,8 @@ parser_prepare(struct parser *p)
 	RS_TRY(memory_alloc(schema->n_fields + 1, sizeof *p->feature, &p->feature));
 	for (size_t i = 0; i < schema->n_fields; i++)
 		feature_init(&p->feature[i], schema, i, p->log1p);
+	RS_TRY(histories_init(&p->histories, schema, p->feature));
+	RS_TRY(crosses_init(&p->crosses, schema, p->feature));
 	RS_TRY(memory_alloc(schema->n_fields + 1, sizeof *p->closing, &p->closing));
 	for (size_t i = 0; i < schema->n_fields; i++)
 		if (p->sparse || feature_needs_close(&p->feature[i]))
@@ -119,6 +124,8 @@ parser_close(struct parser *p)
 	free(p->feature);
 	free(p->closing);
 	free(p->log1p);
+	crosses_free(&p->crosses);
+	histories_free(&p->histories);
 	free(p->index.at);
 	buffer_free(&p->scratch);
 	buffer_free(&p->cell);
@@ -335,15 +342,18 @@ row_parse(struct parser *p, const struct place *at, size_t first_cell, size_t n_
 	struct batch *batch, struct row *row, struct cell_error *error)
 {
 	const struct parser_span *const span = at->span;
+	const char *const text = span->text + at->begin;
 
 	RS_TRY(parser_row_check(p, at, error));
+	crosses_begin_row(&p->crosses);
 	if (p->sparse)
-		RS_TRY(sparse_row(p, span->layout, span->text + at->begin, span->text + at->end,
-			batch, row, error));
+		RS_TRY(sparse_row(
+			p, span->layout, text, span->text + at->end, batch, row, error));
 	else
 		RS_TRY(delimited_row(p, span->layout, span->text, p->index.at + first_cell, n_cells,
 			at->begin, batch, row, error));
-	return RS_OK;
+	RS_TRY(histories_end_row(&p->histories, text, batch, error));
+	return crosses_end_row(&p->crosses, text, batch, error);
 }
 
 enum rs_status

@@ -48,6 +48,20 @@ data_is_sparse(const struct data_settings *data)
 		data->format == FORMAT_LIBFM;
 }
 
+/* The cell without its quotes, at *to. */
+static struct cell
+cell_copy(struct cell cell, int quoted, char **to)
+{
+	const int in_quotes = quoted && cell.n > 0 && *cell.text == '"';
+	char *const start = *to;
+
+	for (size_t j = (size_t)in_quotes; j < cell.n; j++)
+		if (!in_quotes || cell.text[j] != '"' ||
+		    (j + 1 < cell.n && cell.text[j + 1] == '"' && ++j))
+			*(*to)++ = cell.text[j];
+	return (struct cell){ start, (size_t)(*to - start) };
+}
+
 static enum rs_status
 first_row_read(struct first_row *r, const char *text, size_t n, const struct data_settings *data)
 {
@@ -66,17 +80,13 @@ first_row_read(struct first_row *r, const char *text, size_t n, const struct dat
 		status = memory_alloc(r->bytes + 1, 1, &r->unquoted);
 	to = r->unquoted;
 	for (size_t i = 0; status == RS_OK && i < index.n; i++) {
-		size_t end = index.at[i];
-		const int in_quotes = quoted && end > begin && text[begin] == '"';
-		char *const start = to;
+		const size_t end = index.at[i] - (size_t)(i + 1 == index.n &&
+			index.at[i] > begin && text[index.at[i] - 1] == '\r');
+		struct cell cell = { text + begin, end - begin };
 
-		if (i + 1 == index.n && end > begin && text[end - 1] == '\r')
-			end--;
-		for (size_t j = begin + (size_t)in_quotes; j < end; j++)
-			if (!in_quotes || text[j] != '"' ||
-				(j + 1 < end && text[j + 1] == '"' && ++j))
-				*to++ = text[j];
-		r->cell[r->n++] = (struct cell){ start, (size_t)(to - start) };
+		if (data->trim)
+			cell = cell_trim(cell, separator);
+		r->cell[r->n++] = cell_copy(cell, quoted, &to);
 		begin = index.at[i] + 1;
 	}
 	free(index.at);
@@ -138,6 +148,8 @@ reference_nth(const struct schema *schema, size_t i, enum layout_role *role, siz
 	}
 	*role = ROLE_FIELD;
 	*field = i - N_NAMED;
+	if (schema->field[*field].settings->type == FIELD_CROSS)
+		return "";                     /* has no column                        */
 	return schema->field[*field].settings->column;
 }
 

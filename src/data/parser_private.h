@@ -6,7 +6,9 @@
 #define DATA_PARSER_PRIVATE_H
 
 #include "base/memory.h"
+#include "data/cross.h"
 #include "data/feature.h"
+#include "data/history.h"
 #include "data/parser.h"
 
 #define LAYOUT_NONE ((size_t)-1)
@@ -40,12 +42,14 @@ struct parser {
 	const struct schema *schema;
 	enum parser_purpose purpose;
 	int    keep_bad_rows;
-	int    quoted, sparse;
+	int    quoted, sparse, trim;
 	char   separator;
 	size_t max_line;
 	struct feature *feature;   /* [n_fields]                                     */
 	struct feature *closing;   /* [n_closing] features whose rows need closing   */
 	size_t n_closing;
+	struct crosses crosses;
+	struct histories histories;
 	const char *limit;         /* end of the span being parsed                   */
 	float  *log1p;             /* [FEATURE_LOG1P]                                */
 	double label_value[2];     /* as numbers, NaN when they are words            */
@@ -78,6 +82,20 @@ char data_separator(const struct data_settings *data);
 int  data_is_quoted(const struct data_settings *data);
 int  data_is_sparse(const struct data_settings *data);
 int  data_is_delimited(const struct data_settings *data);    /* csv, tsv              */
+
+/* Without the blanks around it that are no separators. */
+static inline struct cell
+cell_trim(struct cell cell, char separator)
+{
+	while (cell.n > 0 && (*cell.text == ' ' || *cell.text == '\t') && *cell.text != separator) {
+		cell.text++;
+		cell.n--;
+	}
+	while (cell.n > 0 && (cell.text[cell.n - 1] == ' ' || cell.text[cell.n - 1] == '\t') &&
+	       cell.text[cell.n - 1] != separator)
+		cell.n--;
+	return cell;
+}
 
 /* Bytes of the first row of text, its line end included; quote aware. */
 size_t text_row_end(const char *text, size_t n, int quoted, char separator);

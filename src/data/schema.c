@@ -63,6 +63,18 @@ schema_add_field(struct schema *schema, size_t i)
 		schema_add_table(schema, field);
 }
 
+/* A cross has one id a row when each of its parts has. */
+static int
+cross_is_single(const struct schema *schema, const struct field_settings *cross)
+{
+	for (size_t i = 0; i < schema->n_fields; i++)
+		for (size_t k = 0; k < cross->fields.n; k++)
+			if (strcmp(schema->field[i].name, cross->fields.item[k]) == 0 &&
+			    !schema->field[i].single)
+				return 0;
+	return 1;
+}
+
 static enum rs_status
 schema_share(struct schema *schema, struct schema_field *field)
 {
@@ -133,6 +145,9 @@ schema_build(const struct settings *settings, struct schema *out)
 		status = memory_alloc(n + 1, sizeof *out->of_item, &out->of_item);
 	for (size_t i = 0; status == RS_OK && i < n; i++)
 		schema_add_field(out, i);
+	for (size_t i = 0; status == RS_OK && i < n; i++)
+		if (out->field[i].settings->type == FIELD_CROSS)
+			out->field[i].single = cross_is_single(out, out->field[i].settings);
 	for (size_t i = 0; status == RS_OK && i < n; i++)
 		if (!out->field[i].is_dense && out->field[i].settings->share != NULL &&
 		    *out->field[i].settings->share != '\0')

@@ -15,6 +15,7 @@ librs_a_SOURCES += src/data/feature.c src/data/feature.h src/data/id_hash.h src/
 librs_a_SOURCES += src/data/parser.c src/data/parser_private.h
 librs_a_SOURCES += src/data/parser_layout.c
 librs_a_SOURCES += src/data/span_index.c
+librs_a_SOURCES += src/data/cross.c src/data/cross.h src/data/history.c src/data/history.h
 librs_a_SOURCES += src/data/delimited.c
 librs_a_SOURCES += src/data/sparse.c
 librs_a_SOURCES += src/data/lists.c

@@ -124,8 +124,7 @@ ffm_item(struct parser *p, const struct token *t, struct batch *batch, struct ro
 				!batch->missing[batch->B * batch->K + feature->field->index] :
 				batch->column[feature->field->index].N > batch->B)
 			return token_error(t, error, "a second value of a numeric field");
-		feature_number(feature, value, batch);
-		return RS_OK;
+		return feature_number(feature, value, batch);
 	}
 	const struct cell id = { colon + 1, (size_t)(second - colon - 1) };
 

@@ -160,7 +160,8 @@ const struct option_row option_table[] = {
 	  .text = "din: sequences of one name have one length in a row, item by item, and are "
 	  "attended to together", .example = "clicks" },
 	{ "field", "fields", OPTION_TEXT_LIST, NULL, FIELD(fields), CROSS,
-	  .text = "cross: the categorical fields taken together", .example = "city,hour" },
+	  .text = "cross: the fields taken together, ids or bucketized numbers",
+	  .example = "city,hour" },
 	{ "field", "part", OPTION_CHOICE, "both", FIELD(part), .choices = "both wide deep",
 	  .text = "whether the field has a first-order weight (wide), a vector (deep), or both; "
 	  "a cross is wide unless told otherwise; for the models that use [linear]" },

@@ -216,7 +216,7 @@ check_share(struct spec *spec, size_t field)
 	const struct field_settings *f = &spec->settings.field[field], *owner;
 	const size_t target = spec_field_find(spec, f->share);
 	static const char *const equal[] = { "dim", "buckets", "table", "optimizer",
-		"learning_rate", "l2" };
+		"learning_rate", "l2", "id_type", "fold_case" };
 
 	if (*f->share == '\0')
 		return RS_OK;
@@ -229,6 +229,9 @@ check_share(struct spec *spec, size_t field)
 		return field_problem(spec, 1, field, "share",
 			"'%s' itself shares with '%s'; name that one",
 			f->share, owner->share);
+	if (owner->type == FIELD_CROSS)
+		return field_problem(spec, 1, field, "share",
+			"'%s' is a cross; its ids are of another kind", f->share);
 	if (owner->type == FIELD_NUMERIC)
 		return field_problem(spec, 1, field, "share", "'%s' is numeric and has no table",
 			f->share);
@@ -292,6 +295,8 @@ check_column(struct spec *spec, size_t field)
 	const struct data_settings *d = &spec->settings.data;
 	int64_t number;
 
+	if (f->type == FIELD_CROSS)
+		return RS_OK;
 	if (d->format == FORMAT_LIBFFM)
 		return check_ffm_column(spec, field);
 	if (!is_delimited(d))
@@ -386,6 +391,8 @@ spec_check_all(struct spec *spec)
 	for (size_t i = 0; i < spec->settings.n_fields; i++) {
 		RS_TRY(check_share(spec, i));
 		RS_TRY(check_separators(spec, i));
+		RS_TRY(spec_check_list(spec, i));
+		RS_TRY(spec_check_cross(spec, i));
 		RS_TRY(check_column(spec, i));
 		RS_TRY(check_boundaries(spec, i));
 		RS_TRY(check_effects(spec, i));

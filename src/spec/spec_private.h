@@ -87,6 +87,8 @@ enum rs_status spec_assign(struct spec *spec, const char *section,
 /* Fills what nobody gave from what it inherits. */
 void spec_resolve(struct spec *spec);
 /* Rules over several keys. */
+enum rs_status spec_check_list(struct spec *spec, size_t field);
+enum rs_status spec_check_cross(struct spec *spec, size_t field);
 enum rs_status spec_check_all(struct spec *spec);
 enum rs_status spec_check_items(struct spec *spec);
 enum rs_status spec_check_towers(struct spec *spec);

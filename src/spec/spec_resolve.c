@@ -26,6 +26,10 @@ resolve_field(struct spec *spec, size_t field)
 		f->column = f->name;
 	f->missing_own = spec_given(spec, "field", "missing", field) ? TRI_YES : TRI_NO;
 	f->scheduled = !spec_given(spec, "field", "learning_rate", field);
+	/* Only din reads sequences together unless the spec says that they belong so. */
+	if (strcmp(spec->settings.model.type, "din") != 0 &&
+	    !spec_given(spec, "field", "history", field))
+		f->history = f->name;
 	if (f->type == FIELD_CROSS && !spec_given(spec, "field", "part", field) &&
 	    option_section_concerns("linear", spec->settings.model.type))
 		f->part = PART_WIDE;
@@ -61,6 +65,14 @@ resolve_group(struct spec *spec)
 		s->data.group = s->field[field].column;
 }
 
+/* Does the row belong to the table, or to how its ids are hashed? */
+static int
+is_of_table(const struct option_row *row)
+{
+	return row->inherits != NULL || strcmp(row->key, "id_type") == 0 ||
+		strcmp(row->key, "fold_case") == 0;
+}
+
 /* A field that shares takes what its table is from the owner of the table. */
 static void
 resolve_share(struct spec *spec, size_t field)
@@ -71,7 +83,7 @@ resolve_share(struct spec *spec, size_t field)
 	if (owner == SPEC_NO_FIELD || owner == field)
 		return;
 	for (const struct option_row *row = option_table; row->section != NULL; row++)
-		if (strcmp(row->section, "field") == 0 && row->inherits != NULL &&
+		if (strcmp(row->section, "field") == 0 && is_of_table(row) &&
 		    !spec_given(spec, "field", row->key, field))
 			option_copy(row, f, row, &spec->settings.field[owner]);
 	if (!spec_given(spec, "field", "learning_rate", field))

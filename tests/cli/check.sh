@@ -147,4 +147,25 @@ while [ $seed -le 60 ]; do
 	esac
 	seed=$((seed + 1))
 done
+
+# A row whose target is in its own history is counted, once for the field.
+printf '1\tx\ta|x\n0\tx\t\n1\ty\tx|z\n0\tz\tz\n' >history.tsv
+cat >history.ini <<'INI'
+[model]
+type = deepfm
+[data]
+train = history.tsv
+label = 1
+[field item]
+column = 2
+[field past]
+column = 3
+type = sequence
+share = item
+INI
+expect 0 "$T" check history.ini --data
+[ "$(grep -c 'in 2 of 4 rows' err)" -eq 1 ] || { cat err; exit 1; }
+grep -q "field 'past': in 2 of 4 rows the 'item' of the row is in its own history" err || exit 1
+expect 0 "$T" check history.ini --data --json
+grep -q '"rows_with_target":2' out || exit 1
 exit 0

@@ -8,3 +8,6 @@ tests_data_fit_test_SOURCES = tests/data/fit_test.c tests/data/loader_bed.c test
 check_PROGRAMS += tests/data/parser_test
 check_PROGRAMS += tests/data/fast_cell_test
 check_PROGRAMS += tests/data/lists_test
+check_PROGRAMS += tests/data/list_test tests/data/cross_test
+tests_data_list_test_SOURCES = tests/data/list_test.c tests/data/row_bed.h
+tests_data_cross_test_SOURCES = tests/data/cross_test.c tests/data/row_bed.h

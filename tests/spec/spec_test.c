@@ -279,13 +279,13 @@ sections_of_other_models_are_not_printed(void **state)
 static void
 part_wide_needs_first_order_weights(void **state)
 {
-	struct spec *spec = load(MINIMAL "[field X]\ntype = cross\nfields = C1,C1\n");
+	struct spec *spec = load(MINIMAL "[field C2]\n[field X]\ntype = cross\nfields = C1,C2\n");
 
 	(void)state;
-	assert_int_equal(spec_settings(spec)->field[1].part, PART_WIDE);
+	assert_int_equal(spec_settings(spec)->field[2].part, PART_WIDE);
 	spec_free(spec);
-	spec = load(DCN "[field X]\ntype = cross\nfields = C1,C1\n");
-	assert_int_equal(spec_settings(spec)->field[1].part, PART_BOTH);
+	spec = load(DCN "[field C2]\n[field X]\ntype = cross\nfields = C1,C2\n");
+	assert_int_equal(spec_settings(spec)->field[2].part, PART_BOTH);
 	spec_free(spec);
 	assert_error(DCN "part = wide\n", 7, 1, "model dcn has no first-order weights");
 }
