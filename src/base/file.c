@@ -397,6 +397,24 @@ file_remove_tree(const char *path)
 }
 
 enum rs_status
+file_directory_bytes(const char *path, uint64_t *bytes)
+{
+	DIR *directory = opendir(path);
+	struct dirent *entry;
+	struct stat st;
+
+	*bytes = 0;
+	if (directory == NULL)
+		return rs_fail(RS_EIO, "cannot read '%s': %s", path, strerror(errno));
+	while ((entry = readdir(directory)) != NULL)
+		if (fstatat(dirfd(directory), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		    S_ISREG(st.st_mode))
+			*bytes += (uint64_t)st.st_size;
+	closedir(directory);
+	return RS_OK;
+}
+
+enum rs_status
 file_join(const char *directory, const char *name, char **out)
 {
 	const size_t n = strlen(directory);

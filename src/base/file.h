@@ -46,6 +46,8 @@ enum rs_status file_replace(const char *path, const void *bytes, size_t n);
 enum rs_status file_make_directories(const char *path);
 enum rs_status file_sync_directory(const char *path);
 enum rs_status file_remove_tree(const char *path);
+/* Bytes of the files of a directory, those of directories in it left out. */
+enum rs_status file_directory_bytes(const char *path, uint64_t *bytes);
 /* "a/b" of ("a","b"); an absolute second part wins; caller frees. */
 enum rs_status file_join(const char *directory, const char *name, char **out);
 

@@ -65,8 +65,27 @@ write_line(int fd, const char *line, size_t n)
 	}
 }
 
+/* Members file, line and column, those that are known. */
 static void
-write_file_copy(enum log_level level, const char *line, size_t n, const char *text)
+put_place(struct json *j, const struct rs_failure *f)
+{
+	char file[sizeof(f->where)];
+
+	if (f->file_bytes == 0)
+		return;
+	memcpy(file, f->where, f->file_bytes);
+	file[f->file_bytes] = '\0';
+	json_string(j, "file", file);
+	if (f->line > 0)
+		json_int(j, "line", (int64_t)f->line);
+	if (f->column > 0)
+		json_int(j, "column", (int64_t)f->column);
+}
+
+/* f: the failure that the text is of, or NULL. */
+static void
+write_file_copy(enum log_level level, const char *line, size_t n, const char *text,
+	const struct rs_failure *f)
 {
 	const int fd = atomic_load_explicit(&file_now, memory_order_acquire);
 	struct json j;
@@ -85,6 +104,8 @@ write_file_copy(enum log_level level, const char *line, size_t n, const char *te
 	json_string(&j, "time", now);
 	json_string(&j, "level", level_name[level]);
 	json_string(&j, "text", text);
+	if (f != NULL)
+		put_place(&j, f);
 	json_close(&j);
 	buffer_append(&j.text, "\n", 1);
 	write_line(fd, j.text.data, j.text.n);
@@ -93,7 +114,8 @@ write_file_copy(enum log_level level, const char *line, size_t n, const char *te
 
 /* text: one message; newlines inside it would look like other messages. */
 static void
-write_message(enum log_level level, const char *prefix, const char *text)
+write_message(enum log_level level, const char *prefix, const char *text,
+	const struct rs_failure *f)
 {
 	char line[LINE_MAX_BYTES + 64];
 	int  n;
@@ -108,7 +130,7 @@ write_message(enum log_level level, const char *prefix, const char *text)
 			line[i] = ' ';
 	line[n++] = '\n';
 	write_line(STDERR_FILENO, line, (size_t)n);
-	write_file_copy(level, line, (size_t)n, text);
+	write_file_copy(level, line, (size_t)n, text, f);
 }
 
 static void
@@ -120,7 +142,7 @@ message(enum log_level level, const char *prefix, const char *format, va_list ar
 	if (level == LOG_WARN && sink_now.warning != NULL)
 		sink_now.warning(sink_now.context, text);
 	if (level <= log_level())
-		write_message(level, prefix, text);
+		write_message(level, prefix, text, NULL);
 }
 
 void
@@ -176,7 +198,8 @@ log_failure(void)
 	if (f->status == RS_OK)
 		return;
 	snprintf(prefix, sizeof(prefix), "%s%serror: ", f->where, f->where[0] != '\0' ? ": " : "");
-	write_message(LOG_ERROR, prefix, f->text[0] != '\0' ? f->text : rs_status_text(f->status));
+	write_message(LOG_ERROR, prefix, f->text[0] != '\0' ? f->text : rs_status_text(f->status),
+		f);
 	if (f->hint[0] != '\0')
-		write_message(LOG_ERROR, "hint: ", f->hint);
+		write_message(LOG_ERROR, "hint: ", f->hint, NULL);
 }

@@ -27,6 +27,7 @@ record(enum rs_status status, const char *format, va_list arguments)
 	vsnprintf(text, sizeof(text), format, arguments);
 	last.status = status;
 	last.where[0] = '\0';
+	last.file_bytes = last.line = last.column = 0;
 	last.hint[0] = '\0';
 	memcpy(last.text, text, sizeof(text));
 	return status;
@@ -47,6 +48,7 @@ enum rs_status
 rs_fail_at(enum rs_status status, const char *file, size_t line, size_t column,
 	const char *format, ...)
 {
+	const size_t n_file = strlen(file);
 	va_list arguments;
 	char    where[sizeof(last.where)];
 
@@ -60,6 +62,9 @@ rs_fail_at(enum rs_status status, const char *file, size_t line, size_t column,
 	record(status, format, arguments);
 	va_end(arguments);
 	memcpy(last.where, where, sizeof(where));
+	last.file_bytes = n_file < sizeof(where) ? n_file : sizeof(where) - 1;
+	last.line = line;
+	last.column = line > 0 ? column : 0;
 	return status;
 }
 

@@ -42,6 +42,8 @@ enum rs_status {
 struct rs_failure {
 	enum rs_status status;
 	char           where[512];  /* "FILE:LINE:COL" or ""          */
+	size_t         file_bytes;  /* of where                       */
+	size_t         line, column;        /* 0: none                */
 	char           text[1024];  /* lower case, no full stop       */
 	char           hint[512];   /* one line or ""                 */
 };

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
 
@@ -149,11 +150,14 @@ static void
 write_artifact(struct record *r, const char *directory, uint64_t version)
 {
 	struct buffer path;
+	uint64_t bytes = 0;
 
 	buffer_init(&path, 1 << 16);
 	enum rs_status status = buffer_printf(&path, "%s/v%06" PRIu64, directory, version);
 	if (status == RS_OK)
-		status = store_artifact(r->store, r->run, "model", path.data, 0);
+		status = file_directory_bytes(path.data, &bytes);
+	if (status == RS_OK)
+		status = store_artifact(r->store, r->run, "model", path.data, (int64_t)bytes);
 	note(r, status);
 	buffer_free(&path);
 }

@@ -163,6 +163,37 @@ log_file_gets_a_copy_as_text_or_json(void **state)
 	free(c.text);
 }
 
+static void
+failure_in_json_has_file_line_and_column(void **state)
+{
+	struct capture c;
+	char          *path, *text;
+	size_t         n;
+	int            fd;
+
+	assert_int_equal(file_join(*state, "places", &path), RS_OK);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	capture_begin(&c, *state);
+	log_set_file(fd, 1);
+	rs_fail_at(RS_EDATA, "rows:1.tsv", 7, 12, "bad");
+	log_failure();
+	rs_fail_at(RS_EDATA, "rows.tsv", 0, 0, "worse");
+	log_failure();
+	rs_fail(RS_EDATA, "nowhere");
+	log_failure();
+	log_set_file(-1, 0);
+	capture_end(&c);
+	close(fd);
+	assert_int_equal(file_read(path, 4096, &text, &n), RS_OK);
+	assert_non_null(strstr(text,
+		"\"text\":\"bad\",\"file\":\"rows:1.tsv\",\"line\":7,\"column\":12}\n"));
+	assert_non_null(strstr(text, "\"text\":\"worse\",\"file\":\"rows.tsv\"}\n"));
+	assert_non_null(strstr(text, "\"text\":\"nowhere\"}\n"));
+	free(text);
+	free(path);
+	free(c.text);
+}
+
 enum { LINES = 300, WRITERS = 4 };
 
 static void *
@@ -214,6 +245,7 @@ main(void)
 		IN_DIRECTORY(a_message_is_one_line_whatever_it_says),
 		IN_DIRECTORY(sink_sees_warnings_even_when_quiet),
 		IN_DIRECTORY(log_file_gets_a_copy_as_text_or_json),
+		IN_DIRECTORY(failure_in_json_has_file_line_and_column),
 		IN_DIRECTORY(lines_of_several_threads_never_mix),
 	};
 

@@ -71,6 +71,9 @@ same one two 'B066: a skipped row changed the weights'
 
 # Data from a command, whose failure is one of ours.
 expect 0 "$T" train s.ini -f c1 --data-command 'cat train.tsv' -o data.shuffle=no
+# The record knows how large the version is.
+expect 0 "$T" runs show last --db runs.db --json
+prints "\"bytes\":$(cat c1/v000001/* | wc -c)"
 expect 65 "$T" train s.ini -f c2 --data-command 'cat train.tsv; exit 3'
 [ ! -e c2/CURRENT ] || exit 1
 exit 0

@@ -501,8 +501,10 @@ compare_all(const char *name)
 {
 	const struct kernel_set *set;
 
-	if (kernel_select(name, &set) != RS_OK)
+	if (kernel_select(name, &set) != RS_OK) {
+		print_message("skipped: %s\n", rs_failure()->text);
 		skip();
+	}
 	for (size_t i = 0; i < N_COMPARISONS; i++)
 		for (uint64_t trial = 0; trial < N_TRIALS; trial++) {
 			struct agree t = {
