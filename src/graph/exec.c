@@ -103,6 +103,17 @@ op_rows(const struct op_run *r, const struct node *n)
 	return exec_rows(r->exec, n);
 }
 
+struct segment_args
+op_segments(const struct op_run *r, const struct node *n)
+{
+	const uint32_t *const *offset = r->feed->offset;
+
+	return (struct segment_args){
+		.B = r->B, .end = op_rows(r, n),
+		.offset = offset == NULL ? NULL : offset[n->ragged - 1],
+	};
+}
+
 /* Room for a block planned for B_max rows and N_max positions. */
 static enum rs_status
 exec_plan(struct exec *e)
@@ -157,11 +168,12 @@ inputs_prepare(struct exec *e, const struct feed *feed)
 		const uint32_t *offset = feed->offset == NULL ? NULL : feed->offset[i];
 		const float *weight = feed->id_weight == NULL ? NULL : feed->id_weight[i];
 		const int simple = offset == NULL && weight == NULL;
-		if (!graph_output_uses(e->g, e->output, i) || (simple && !e->g->buffered[i]))
+		const int used = graph_output_uses(e->g, e->output, i);
+		if (!used || (simple && e->g->buffered[i] == 0 && in->history == 0))
 			continue;
 		RS_TRY(row_grads_reserve(
 			e->rows, i, op_n_ids(feed, i), e->g->buffered[i]));
-		if (!simple)
+		if (weight != NULL || (!simple && in->history == 0))
 			e->g->kernel->bag_scale(
 				feed->B, offset, weight, in->combiner, e->rows->input[i].scale);
 	}

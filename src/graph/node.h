@@ -46,7 +46,8 @@ struct node {
 	size_t ragged;              /* 0: rows of the batch, else 1 + the input whose
 	                               occurrences are its rows                       */
 	size_t param[NODE_MAX_PARAMS];   /* indexes into graph.param                  */
-	size_t saved_row, saved_fixed;   /* floats: B * row + fixed                   */
+	size_t saved_row, saved_fixed;   /* floats: rows of the node * row + fixed    */
+	size_t saved_batch;              /* and rows of the batch * batch            */
 	size_t scratch_row, scratch_fixed;
 	int    act;
 	float  number;              /* epsilon, dropout rate                          */
@@ -116,6 +117,8 @@ size_t op_B_max(const struct op_run *r);
 size_t op_n_ids(const struct feed *feed, size_t input);
 /* Rows of the node's value: those of the batch, or the positions of its history. */
 size_t op_rows(const struct op_run *r, const struct node *n);
+/* All positions of the history whose items are the rows of n. */
+struct segment_args op_segments(const struct op_run *r, const struct node *n);
 
 /* --- building --- */
 struct node *graph_append(struct graph *g, const struct op *op, size_t width);

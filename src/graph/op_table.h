@@ -70,7 +70,16 @@ struct graph_temperature {
 		"y = x / |x|, a row of zeros stays one") \
 	OP(similarity,  (struct graph *g, struct node *u, struct node *v, \
 		const struct graph_temperature *t), \
-		"y = u.v / temperature, row by row")
+		"y = u.v / temperature, row by row") \
+	OP(history,     (struct graph *g, const struct graph_field *field, size_t n), \
+		"k = the vectors of aligned sequence fields beside each other, a row an item") \
+	OP(attention_first, (struct graph *g, struct node *q, struct node *k, \
+		const struct graph_linear_options *o), \
+		"y = act([k, q, k-q, k*q] W + b) for every item k, q the vector of its row") \
+	OP(segment_softmax, (struct graph *g, struct node *a), \
+		"y = softmax of a over each history") \
+	OP(segment_pool, (struct graph *g, struct node *a, struct node *k), \
+		"y = sum of a_i k_i over each history, 0 where it is empty")
 
 #define OP(name, arguments, text) struct node *graph_##name arguments;
 OP_TABLE(OP)

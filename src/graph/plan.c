@@ -57,20 +57,21 @@ round_up(size_t n)
 	return (n + LINE_FLOATS - 1) / LINE_FLOATS * LINE_FLOATS;
 }
 
-/* B: most rows of the node. */
+/* B: most rows of the batch, rows: of the node. */
 static void
-spans_of_node(const struct graph *g, const struct node *n, size_t B, struct span span[PLAN_N_KINDS])
+spans_of_node(const struct graph *g, const struct node *n, size_t B, size_t rows,
+	struct span span[PLAN_N_KINDS])
 {
 	for (size_t k = 0; k < PLAN_N_KINDS; k++)
 		span[k] = (struct span){ .node = n->index, .kind = k };
-	span[PLAN_VALUE].size = round_up(B * n->width);
+	span[PLAN_VALUE].size = round_up(rows * n->width);
 	span_value(g, n, &span[PLAN_VALUE]);
-	span[PLAN_GRADIENT].size = n->op->keeps_gradient ? 0 : round_up(B * n->width);
+	span[PLAN_GRADIENT].size = n->op->keeps_gradient ? 0 : round_up(rows * n->width);
 	span_gradient(g, n, &span[PLAN_GRADIENT]);
-	span[PLAN_SAVED].size = round_up(B * n->saved_row + n->saved_fixed);
+	span[PLAN_SAVED].size = round_up(rows * n->saved_row + B * n->saved_batch + n->saved_fixed);
 	span[PLAN_SAVED].begin = n->index;
 	span[PLAN_SAVED].end = backward_time(g, n->index);
-	span[PLAN_SCRATCH].size = round_up(B * n->scratch_row + n->scratch_fixed);
+	span[PLAN_SCRATCH].size = round_up(rows * n->scratch_row + n->scratch_fixed);
 	span[PLAN_SCRATCH].begin = span[PLAN_SCRATCH].end = backward_time(g, n->index);
 }
 
@@ -157,7 +158,8 @@ plan_create(const struct graph *g, size_t B_max, const size_t *N_max, struct pla
 	for (size_t i = 0; i < g->n_nodes; i++) {
 		const struct node *n = g->node[i];
 		const size_t positions = n->ragged > 0 && N_max != NULL ? N_max[n->ragged - 1] : 0;
-		spans_of_node(g, n, n->ragged > 0 ? positions : B_max, &span[i * PLAN_N_KINDS]);
+		spans_of_node(g, n, B_max, n->ragged > 0 ? positions : B_max,
+			&span[i * PLAN_N_KINDS]);
 	}
 	plan_place(span, g->n_nodes * PLAN_N_KINDS, out);
 	plan_kept(g, B_max, out);

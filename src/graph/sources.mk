@@ -3,4 +3,6 @@ librs_a_SOURCES += src/graph/graph.h src/graph/op_table.h src/graph/node.h src/g
 	src/graph/norm.c src/graph/op_embedding.c src/graph/op_first_order.c src/graph/op_fm2.c \
 	src/graph/op_bag_pairs.c src/graph/op_linear.c src/graph/op_activation.c \
 	src/graph/op_dice.c src/graph/op_batch_norm.c src/graph/op_dropout.c src/graph/op_add.c \
-	src/graph/op_concat.c src/graph/op_l2_normalize.c src/graph/op_similarity.c
+	src/graph/op_concat.c src/graph/op_l2_normalize.c src/graph/op_similarity.c \
+	src/graph/op_history.c src/graph/op_attention_first.c \
+	src/graph/op_segment_softmax.c src/graph/op_segment_pool.c

@@ -28,7 +28,7 @@ struct gemm_args {
 };
 
 enum kernel_combiner {             /* same order as enum combiner of the spec     */
-	KERNEL_SUM, KERNEL_MEAN, KERNEL_SQRTN, KERNEL_MAX
+	KERNEL_SUM, KERNEL_MEAN, KERNEL_SQRTN, KERNEL_MAX, KERNEL_LAST
 };
 
 /* Bags: row b pools occurrences offset[b]-offset[0] .. offset[b+1]-offset[0];
@@ -39,6 +39,14 @@ struct bag_args {
 	const uint32_t *offset;     /* [B+1] or NULL                                 */
 	const float *scale;         /* [N] or NULL                                   */
 	float *y; size_t ldy;       /* [B,D]                                         */
+};
+
+/* Positions [begin,end) of the histories of B rows: those of row b are
+ * offset[b]-offset[0] .. offset[b+1]-offset[0].  Arrays by position start at
+ * position begin, arrays by row at row 0. */
+struct segment_args {
+	size_t B, begin, end;
+	const uint32_t *offset;     /* [B+1] or NULL: one each                       */
 };
 
 /* K numeric columns: x[b*ldx+k], missing likewise or NULL (none is missing). */
@@ -86,8 +94,8 @@ struct row_args {
 	ROW(add,                 (size_t n, float *y, const float *x))                  /* y += x */ \
 	ROW(scale,               (size_t n, float *y, float factor))                    /* y *= f */ \
 	/* embeddings */ \
-	/* scale[i] = weight[i] x {1, 1/sum of weights, 1/sqrt(sum of squares), 1} over the \
-	 * bag of i; weight NULL: 1 */ \
+	/* scale[i] = weight[i] x {1, 1/sum of weights, 1/sqrt(sum of squares), 1, 1/sum of \
+	 * weights} over the bag of i; weight NULL: 1 */ \
 	ROW(bag_scale,           (size_t B, const uint32_t *offset, const float *weight, \
 		int combiner, float *scale)) \
 	/* y[b,:] = sum over the bag of scale row[:]; an empty bag gives 0 */ \
@@ -104,6 +112,27 @@ struct row_args {
 	ROW(bag_pairs_forward,   (const struct bag_args *a, float *y)) \
 	ROW(bag_pairs_backward,  (const struct bag_args *a, const float *dy, float *dx, \
 		size_t lddx, float *grad)) \
+	/* histories: i a position, b its row.  The attention unit, Zhou 2018: \
+	 * x[i,:] = [k_i, k_i * q_b], x [n,2D], k [n,D], q [B,D]; fold is its backward: \
+	 * dk_i += dx_i[0..D) + q_b * dx_i[D..2D), dq_b += sum_i k_i * dx_i[D..2D) */ \
+	ROW(attention_expand,    (const struct segment_args *s, size_t D, const float *q, \
+		const float *k, float *x)) \
+	ROW(attention_fold,      (const struct segment_args *s, size_t D, const float *q, \
+		const float *k, const float *dx, float *dk, float *dq)) \
+	/* z[i,:] += t[b,:] ; t[b,:] += sum_i z[i,:] */ \
+	ROW(segment_add,         (const struct segment_args *s, size_t H, const float *t, float *z)) \
+	ROW(segment_sum,         (const struct segment_args *s, size_t H, const float *z, float *t)) \
+	/* y_i = e^a_i / sum over the row of e^a ; da_i += y_i (dy_i - sum over the row of y dy); \
+	 * whole rows only */ \
+	ROW(segment_softmax_forward,  (const struct segment_args *s, const float *a, float *y)) \
+	ROW(segment_softmax_backward, (const struct segment_args *s, const float *y, \
+		const float *dy, float *da)) \
+	/* y[b,:] = sum_i a_i k_i, 0 for an empty history; da_i += dy_b . k_i, \
+	 * dk_i = beta dk_i + a_i dy_b; whole rows only */ \
+	ROW(segment_pool_forward,  (const struct segment_args *s, size_t D, const float *a, \
+		const float *k, float *y)) \
+	ROW(segment_pool_backward, (const struct segment_args *s, size_t D, const float *a, \
+		const float *k, const float *dy, float beta, float *da, float *dk)) \
 	/* numeric fields: y[b,k,:] = x[b,k] V[k,:], or U[k,:] where missing; V, U [K,D] */ \
 	ROW(numeric_forward,     (const struct numeric_args *a, const float *v, const float *u, \
 		float *y, size_t ldy)) \

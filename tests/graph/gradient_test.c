@@ -25,6 +25,7 @@
 #include "src/kernel/ref/ref_embed.c"
 #include "src/kernel/ref/ref_loss.c"
 #include "src/kernel/ref/ref_optimizer.c"
+#include "src/kernel/ref/ref_segment.c"
 #include "src/kernel/ref/ref_set.c"
 #include "src/kernel/ref/ref_vector.c"
 #include "src/graph/graph.c"
@@ -34,6 +35,7 @@
 #include "src/graph/norm.c"
 #include "src/graph/op_activation.c"
 #include "src/graph/op_add.c"
+#include "src/graph/op_attention_first.c"
 #include "src/graph/op_bag_pairs.c"
 #include "src/graph/op_batch_norm.c"
 #include "src/graph/op_concat.c"
@@ -42,8 +44,11 @@
 #include "src/graph/op_embedding.c"
 #include "src/graph/op_first_order.c"
 #include "src/graph/op_fm2.c"
+#include "src/graph/op_history.c"
 #include "src/graph/op_l2_normalize.c"
 #include "src/graph/op_linear.c"
+#include "src/graph/op_segment_pool.c"
+#include "src/graph/op_segment_softmax.c"
 #include "src/graph/op_similarity.c"
 
 enum { N_FIELDS = 5, K_COLUMNS = 2, MAX_B = 9, MAX_IDS = MAX_B * 4, N_ROWS = 11, MAX_INPUTS = 8 };
@@ -66,6 +71,7 @@ struct fixture {
 	const uint32_t *offset_p[MAX_INPUTS];
 	const double *id_weight_p[MAX_INPUTS];
 	uint64_t counter;
+	int    no_ids;              /* every bag is empty                             */
 };
 
 static double
@@ -91,14 +97,14 @@ fill_feed(struct fixture *f)
 	for (size_t b = 0; b < f->B; b++) {
 		f->label[b] = b % 3 == 0;
 		f->weight[b] = 0.5 + fabs(next(f));
-		const uint32_t before = b == 1 && f->B > 1 ? 0 : 1 + b % 4;
+		const uint32_t before = f->no_ids || (b == 1 && f->B > 1) ? 0 : 1 + b % 4;
 		f->offset[b] = b == 0 ? 5 : f->offset[b - 1] + before;
 		for (size_t k = 0; k < K_COLUMNS; k++) {
 			f->dense[b * K_COLUMNS + k] = next(f);
 			f->missing[b * K_COLUMNS + k] = (b + k) % 4 == 3;
 		}
 	}
-	f->offset[f->B] = f->offset[f->B - 1] + 3;
+	f->offset[f->B] = f->offset[f->B - 1] + (f->no_ids ? 0 : 3);
 	for (size_t i = 0; i < f->g->n_inputs; i++) {
 		const size_t dim = f->g->input[i].dim, column = f->g->input[i].column;
 		const size_t N = column == 1 ? f->offset[f->B] - f->offset[0] : f->B;
@@ -134,7 +140,6 @@ fixture_open(struct fixture *f, build *model, size_t B, int combiner, int mse)
 {
 	struct graph_field field[N_FIELDS];
 
-	memset(f, 0, sizeof(*f));
 	memcpy(field, field_table, sizeof(field));
 	field[3].combiner = combiner;
 	f->B = B;
@@ -235,11 +240,24 @@ check_model(build *model, int mse, int last_combiner)
 
 	for (size_t i = 0; i < 3; i++)
 		for (int combiner = KERNEL_SUM; combiner <= last_combiner; combiner++) {
-			struct fixture f;
+			struct fixture f = { .no_ids = 0 };
 			fixture_open(&f, model, size_table[i], combiner, mse);
 			check_gradients(&f);
 			fixture_close(&f);
 		}
+}
+
+/* Histories in every row but one, and in no row. */
+static void
+check_histories(build *model)
+{
+	check_model(model, 0, KERNEL_SUM);
+	for (size_t B = 1; B < 4; B += 2) {
+		struct fixture f = { .no_ids = 1 };
+		fixture_open(&f, model, B, KERNEL_SUM, 0);
+		check_gradients(&f);
+		fixture_close(&f);
+	}
 }
 
 static struct node *
@@ -399,6 +417,61 @@ a_row_of_zeros_has_no_direction(void **state)
 	assert_true(fabs(y[2] - 0.6) < 1e-15 && fabs(y[3] - 0.8) < 1e-15);
 }
 
+/* Items of two aligned fields of unequal dim beside the vectors of two others. */
+static struct node *
+history_of(struct graph *g, const struct graph_field *field, struct node **query)
+{
+	struct graph_field key[2] = { field[3], field[3] }, target[2] = { field[0], field[4] };
+
+	key[1].dim = target[1].dim = 4;
+	key[1].schema_table = target[1].schema_table = 2;
+	*query = graph_embedding(g, target, 2);
+	return graph_history(g, key, 2);
+}
+
+/* The unit with what may stand between its layers; x is q beside what was pooled. */
+static struct node *
+build_attention(struct graph *g, const struct graph_field *field)
+{
+	const struct graph_norm_options norm = { .name = "n", .momentum = 0.9, .epsilon = 1e-2 };
+	struct node *q, *k = history_of(g, field, &q);
+	struct node *a = graph_attention_first(g, q, k, &(struct graph_linear_options){
+		.name = "a", .H = 5, .act = KERNEL_ACT_TANH, .init = PARAM_XAVIER_UNIFORM });
+
+	a = graph_concat(g, a, graph_activation(g, a, "p", KERNEL_ACT_PRELU));
+	a = graph_dropout(g, graph_batch_norm(g, layer(g, a, "b", 3, KERNEL_ACT_NONE), &norm), 0.3);
+	a = layer(g, graph_add(g, a, a), "c", 1, KERNEL_ACT_SIGMOID);
+	struct node *x = graph_concat(g, q, graph_segment_pool(g, a, k));
+	return layer(g, x, "d", 1, KERNEL_ACT_NONE);
+}
+
+static struct node *
+build_attention_softmax(struct graph *g, const struct graph_field *field)
+{
+	const struct graph_norm_options dice = { .name = "n", .momentum = 0.9, .epsilon = 1e-2 };
+	struct node *q, *k = history_of(g, field, &q);
+	struct node *a = graph_attention_first(g, q, k, &(struct graph_linear_options){
+		.name = "a", .H = 5, .init = PARAM_XAVIER_UNIFORM });
+
+	a = layer(g, graph_dice(g, a, &dice), "b", 1, KERNEL_ACT_NONE);
+	struct node *x = graph_segment_pool(g, graph_segment_softmax(g, a), k);
+	return layer(g, graph_concat(g, x, q), "d", 1, KERNEL_ACT_NONE);
+}
+
+static void
+attention_gradient(void **state)
+{
+	(void)state;
+	check_histories(build_attention);
+}
+
+static void
+attention_softmax_and_dice_gradient(void **state)
+{
+	(void)state;
+	check_histories(build_attention_softmax);
+}
+
 static void
 first_order_gradient(void **state)
 {
@@ -467,6 +540,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(first_order_gradient),
+		cmocka_unit_test(attention_gradient),
+		cmocka_unit_test(attention_softmax_and_dice_gradient),
 		cmocka_unit_test(embedding_and_fm2_gradient),
 		cmocka_unit_test(fm_gradient_with_pairs_inside_bags),
 		cmocka_unit_test(linear_gradient),

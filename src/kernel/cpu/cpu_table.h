@@ -15,6 +15,8 @@
 	ROW(bag_forward) ROW(bag_linear_forward) ROW(numeric_forward) ROW(numeric_backward) \
 	ROW(numeric_linear_forward) ROW(numeric_linear_backward) ROW(fm2_forward) ROW(fm2_backward) \
 	ROW(batch_norm_forward) ROW(batch_norm_apply) ROW(batch_norm_backward) \
+	ROW(attention_expand) ROW(attention_fold) ROW(segment_add) ROW(segment_sum) \
+	ROW(segment_pool_forward) ROW(segment_pool_backward) \
 	ROW(dropout) ROW(dropout_backward) \
 	ROW(l2_normalize_forward) ROW(l2_normalize_backward) \
 	ROW(dot_rows_forward) ROW(dot_rows_backward) \

@@ -28,7 +28,7 @@ bag_scale_ref(size_t B, const uint32_t *offset, const float *weight, int combine
 			sum += bag_factor(weight, i);
 			squares += bag_factor(weight, i) * bag_factor(weight, i);
 		}
-		if (combiner == KERNEL_MEAN)
+		if (combiner == KERNEL_MEAN || combiner == KERNEL_LAST)
 			factor = sum == 0 ? 0 : 1 / sum;
 		else if (combiner == KERNEL_SQRTN)
 			factor = squares == 0 ? 0 : 1 / sqrt(squares);
