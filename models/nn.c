@@ -31,7 +31,7 @@ nn_is_chosen(const struct schema_field *f, const struct nn_choice *choice)
 	return 0;
 }
 
-static struct graph_field
+struct graph_field
 nn_field(const struct schema_field *from, const struct settings *s)
 {
 	return (struct graph_field){
@@ -86,6 +86,12 @@ static const int param_init[] = {
 	[INIT_XAVIER_UNIFORM] = PARAM_XAVIER_UNIFORM, [INIT_XAVIER_NORMAL] = PARAM_XAVIER_NORMAL,
 	[INIT_HE_UNIFORM] = PARAM_HE_UNIFORM, [INIT_HE_NORMAL] = PARAM_HE_NORMAL,
 };
+
+int
+nn_init(enum dense_init init)
+{
+	return param_init[init];
+}
 
 /* Activations that linear applies in place, while nothing comes between. */
 static int

@@ -370,7 +370,7 @@ l2_normalize_and_similarity_gradient(void **state)
 static void
 vectors_pass_their_gradients_on(void **state)
 {
-	struct fixture f;
+	struct fixture f = { .no_ids = 0 };
 	double by_logit[256], u[MAX_B * 4], v[MAX_B * 4], z[MAX_B], dz[MAX_B];
 
 	(void)state;
