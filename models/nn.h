@@ -9,13 +9,8 @@
 #include "data/schema.h"
 #include "graph/graph.h"
 #include "graph/op_table.h"
-#include "graph/op_table.h"
 #include "spec/settings.h"
 
-/* Field i of the schema as the graph takes it. */
-struct graph_field nn_field(const struct schema *schema, const struct settings *s, size_t i);
-/* PARAM_... of the spec's word. */
-int nn_init(enum dense_init init);
 /* A field of the schema as the graph takes it. */
 struct graph_field nn_field(const struct schema_field *from, const struct settings *s);
 /* PARAM_... of the spec's word. */
