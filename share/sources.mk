@@ -15,3 +15,7 @@ share/_recsys-train: recsys-train$(EXEEXT)
 	$(AM_V_GEN)$(MKDIR_P) share && ./recsys-train$(EXEEXT) completion zsh >$@
 share/recsys-train.fish: recsys-train$(EXEEXT)
 	$(AM_V_GEN)$(MKDIR_P) share && ./recsys-train$(EXEEXT) completion fish >$@
+
+# Scripts that bring public data sets into a form that a spec can read.
+convertdir = $(pkgdatadir)/convert
+dist_convert_SCRIPTS = share/convert/behaviours share/convert/movielens share/convert/s3rec

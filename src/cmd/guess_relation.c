@@ -18,7 +18,8 @@ static const char *const noise_word[] = {
 };
 
 static const char *const user_word[] = {
-	"user", "uid", "userid", "member", "visitor", "customer", "client", "age", "gender", "sex", "occupation", "job",
+	"user", "uid", "userid", "member", "visitor", "customer", "client", "age", "gender", "sex",
+	"occupation", "job",
 	"hist", "history", "seq", "sequence", "click", "query", "device", "os", "ip", "session",
 	"education", "marital", "income", "country", "city", "region", "cms", "final", "shopping",
 	"pvalue", "hour", "weekday", "day", "context", "pid", "new", "zip",
