@@ -20,12 +20,10 @@ eval_problem(struct spec *spec, const char *section, const char *key, const char
 	return spec_add_problem(spec, 1, &place, hint, "[%s] %s: %s", section, key, text);
 }
 
-/* Formats whose rows may carry a group of their own. */
 static int
 has_groups(const struct data_settings *d)
 {
-	return *d->group != '\0' || d->format == FORMAT_LISTS || d->format == FORMAT_LIBSVM
-		|| d->format == FORMAT_LIBFM;
+	return *d->group != '\0' || d->format == FORMAT_LISTS;
 }
 
 static enum rs_status

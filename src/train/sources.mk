@@ -16,5 +16,6 @@ librs_a_SOURCES += src/train/schedule.c src/train/schedule.h
 librs_a_SOURCES += src/train/slot.c src/train/slot.h
 librs_a_SOURCES += src/train/start.c src/train/start.h
 librs_a_SOURCES += src/train/step.c src/train/step.h
+librs_a_SOURCES += src/train/top.c src/train/top.h
 librs_a_SOURCES += src/train/train.c src/train/train.h
 librs_a_SOURCES += src/train/workers.c src/train/workers.h

@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 
-enum order { ORDER_STEP, ORDER_PREDICT, ORDER_EXIT };
+enum order { ORDER_STEP, ORDER_PREDICT, ORDER_RUN, ORDER_EXIT };
 
 struct worker {
 	struct workers    *all;
@@ -35,6 +35,8 @@ struct workers {
 	double              rate, rate_factor;
 	enum graph_output   output;
 	float              *value;     /* of predictions                              */
+	enum rs_status    (*work)(void *context, size_t worker);
+	void               *context;
 };
 
 static void
@@ -46,6 +48,8 @@ obey(struct worker *w)
 		w->status =
 			step_run(all->stepper, w->index, all->batch, all->rate, all->rate_factor,
 				&w->result);
+	} else if (all->order == ORDER_RUN) {
+		w->status = all->work(all->context, w->index);
 	} else {
 		const struct step_prediction p = {
 			.output = all->output, .batch = all->batch, .value = all->value,
@@ -203,4 +207,19 @@ enum rs_status
 workers_vectors(struct workers *w, int tower, const struct batch *batch, float *out)
 {
 	return predict_all(w, tower == TOWER_USER ? GRAPH_USER : GRAPH_ITEM, batch, out);
+}
+
+enum rs_status
+workers_run(struct workers *w, enum rs_status (*work)(void *context, size_t worker),
+	void *context)
+{
+	w->work = work;
+	w->context = context;
+	return command_all(w, ORDER_RUN);
+}
+
+size_t
+workers_count(const struct workers *w)
+{
+	return w->n;
 }

@@ -29,5 +29,9 @@ enum rs_status workers_predict(struct workers *w, const struct batch *batch, flo
  * batch needs only the columns of its fields. */
 enum rs_status workers_vectors(
 	struct workers *w, int tower, const struct batch *batch, float *out);
+/* work(context, i) on every worker i at once. */
+enum rs_status workers_run(struct workers *w,
+	enum rs_status (*work)(void *context, size_t worker), void *context);
+size_t workers_count(const struct workers *w);
 
 #endif
