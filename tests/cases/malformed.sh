@@ -14,7 +14,7 @@ run() {
 	shift 2
 	n_runs=$((n_runs + 1))
 	got=0
-	timeout 20 "$@" >out 2>err || got=$?
+	timeout 60 "$@" >out 2>err || got=$?
 	why=
 	[ "$got" = "$want" ] || why="exit $got, wanted $want"
 	case $got in
@@ -104,9 +104,9 @@ make_specs() {
 	printf '[field %s]\ncolumn = %d\n%s\n' a 0 'buckets = 50' b 1 'type = multi' x 2 'type = numeric' >>ffm.ini
 	printf "${head}train = lists\nlabel = 1\nweight = 2\n[field m]\ncolumn = 3\ntype = multi\nbuckets = 50\n" >lists.ini
 	printf 'weight_separator = ":"\nmax_length = 3\n[field s]\ncolumn = 4\ntype = sequence\nbuckets = 50\n' >>lists.ini
-	printf "${head}train = soft\nlabel = 1\nlabel_type = probability\n[field c]\ncolumn = 2\n" >soft.ini
+	printf "${head}train = soft\nlabel = 1\nlabel_type = probability\n[field c]\ncolumn = 2\nbuckets = 50\n" >soft.ini
 	printf "[model]\ntype = fm\nloss = mse\n[data]\ntrain = real\nlabel = 1\nlabel_type = real\n" >real.ini
-	printf '[field c]\ncolumn = 2\n' >>real.ini
+	printf '[field c]\ncolumn = 2\nbuckets = 50\n' >>real.ini
 }
 
 case=start

@@ -187,7 +187,8 @@ try() {
 
 	# B026: the figures of the last epoch are those of what was saved.
 	sed -n 's/.*"valid":{\([^}]*\)}.*/\1/p' summary | tr , '\n' |
-		grep -E '"(auc|logloss|ndcg@10)"' >figures
+		grep -E '"(auc|logloss|ndcg@10)"' |
+		grep -v null >figures
 	[ -s figures ] || { echo "$name: no figures in the summary" >&2; cat summary >&2; exit 1; }
 	expect 0 "$T" eval m $valid --json -j 2
 	while read -r figure; do
