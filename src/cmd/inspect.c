@@ -173,6 +173,8 @@ print_summary(const struct model_files *f)
 	if (p->best_epoch != 0)
 		RS_TRY(output_printf("   best epoch %" PRIu64 " (valid %s %.4f)", p->best_epoch,
 			s->train.monitor, p->best));
+	if (f->n_items > 0)
+		RS_TRY(output_printf("   %s items", layout_count(read, (int64_t)f->n_items)));
 	RS_TRY(output_printf("\nrows read %s   skipped %s   skipped steps %" PRIu64 "   "
 		"optimizer state %s\n\n",
 		layout_count(read, (int64_t)p->tally.read),
@@ -241,6 +243,8 @@ fill_json(struct json *j, const struct model_files *f, const char *field)
 	json_double(j, "best", p->best_epoch != 0 ? p->best : NAN);
 	json_int(j, "rows_read", (int64_t)p->tally.read);
 	json_int(j, "rows_skipped", (int64_t)p->tally.skipped);
+	if (f->n_items > 0)
+		json_int(j, "items", (int64_t)f->n_items);
 	RS_TRY(json_params(j, f));
 	json_tables(j, f, field);
 	json_close(j);

@@ -62,6 +62,19 @@ open_table(struct model_files *f, const char *name)
 }
 
 static enum rs_status
+count_items(struct model_files *f)
+{
+	char *path;
+
+	if (!manifest_has(&f->manifest, CHECKPOINT_ITEMS))
+		return RS_OK;
+	RS_TRY(file_join(f->path, CHECKPOINT_ITEMS, &path));
+	const enum rs_status status = catalogue_peek(path, &f->n_items);
+	free(path);
+	return status;
+}
+
+static enum rs_status
 open_parts(struct model_files *f)
 {
 	RS_TRY(file_join(f->path, "dense.bin", &f->dense_path));
@@ -71,7 +84,7 @@ open_parts(struct model_files *f)
 	for (size_t i = 0; i < f->manifest.n_files; i++)
 		if (strncmp(f->manifest.file[i].name, "table-", 6) == 0)
 			RS_TRY(open_table(f, f->manifest.file[i].name));
-	return RS_OK;
+	return count_items(f);
 }
 
 static enum rs_status

@@ -30,6 +30,7 @@ struct model_files {
 	struct dense_view dense;
 	struct model_table *table;     /* [n_tables]                                  */
 	size_t n_tables;
+	uint64_t n_items;              /* of the catalogue; 0: there is none          */
 };
 
 /* Splits MODEL; *version is 0 for a model directory.  Caller frees. */

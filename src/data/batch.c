@@ -322,7 +322,8 @@ enum rs_status
 batch_join(struct batch *batch, const struct schema *schema, const struct batch_place *rest,
 	const struct batch_place *item, size_t n)
 {
-	const struct gather of_rest = { .place = rest, .n = n }, of_item = { .place = item, .n = n };
+	const struct gather of_rest = { .place = rest, .n = n };
+	const struct gather of_item = { .place = item, .n = n };
 
 	RS_TRY(batch_reserve(batch, batch->B + n));
 	gather_rest(batch, &of_rest);

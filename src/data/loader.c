@@ -251,6 +251,7 @@ loader_make_outputs(struct loader *l)
 	n = n < 4 ? 4 : n > LOADER_RING_MAX ? LOADER_RING_MAX : n;
 	RS_TRY(batch_init(&l->window[0].rows, l->options.schema));
 	RS_TRY(batch_init(&l->window[1].rows, l->options.schema));
+	RS_TRY(batch_init(&l->spare, l->options.schema));
 	l->dealing = &l->window[0];
 	l->joining = &l->window[1];
 	RS_TRY(memory_alloc(n, sizeof *l->output, &l->output));

@@ -6,7 +6,8 @@
  * pure function of (files, spec, seed, epoch): threads, timing and resuming do
  * not change it.  A batch is borrowed until the next loader_next() call of the
  * same consumer; loader_position() is the place after the batch last returned.
- * Every epoch ends with a batch whose `last` is set; no row is left over.
+ * Every epoch ends with a batch whose `last` is set; no row is left over.  A
+ * sampler adds candidates or drawn rows, which batch_size does not count.
  */
 #ifndef DATA_LOADER_H
 #define DATA_LOADER_H
@@ -18,6 +19,8 @@
 #include "data/batch.h"
 #include "data/parser.h"
 
+struct sampler;
+
 struct loader_options {
 	const struct schema *schema;
 	const struct text_list *files;     /* patterns; ignored when command is given */
@@ -28,6 +31,7 @@ struct loader_options {
 	uint64_t seed;
 	uint64_t epochs;
 	size_t   n_threads;                /* parsers; 0 = auto                       */
+	struct sampler *sampler;           /* borrowed, used by one thread; NULL none */
 };
 
 struct loader_position {

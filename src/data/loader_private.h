@@ -161,6 +161,7 @@ struct loader {
 	struct loader_window window[2];    /* of the window thread                    */
 	struct loader_window *joining, *dealing;
 	struct loader_output *filling;
+	struct batch spare;                /* of the sampler                          */
 	uint32_t *pick;                    /* [pick_capacity]                         */
 	size_t   pick_capacity;
 	uint64_t epoch_rows, epoch_skipped;

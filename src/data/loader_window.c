@@ -6,6 +6,7 @@
 
 #include "base/rng.h"
 #include "data/loader_private.h"
+#include "data/sampler.h"
 
 #define WINDOW_POLL_NS 1000000L
 
@@ -168,15 +169,18 @@ output_publish(struct loader *l)
 	(void)pthread_mutex_unlock(&l->lock);
 }
 
-static void
+static enum rs_status
 output_publish_batch(struct loader *l, const struct loader_window *w, int last)
 {
 	struct loader_output *o = l->filling;
+	const size_t rows = o->batch.B;
 
 	o->batch.first_row = l->epoch_rows;
 	o->batch.epoch = w->epoch;
 	o->batch.last = last;
-	l->epoch_rows += o->batch.B;
+	if (l->options.sampler != NULL)
+		RS_TRY(sampler_fill(l->options.sampler, &o->batch, &l->spare));
+	l->epoch_rows += rows;
 	o->position = (struct loader_position){ .epoch = w->epoch, .window = w->number,
 		.row = w->row, .rows = l->epoch_rows, .identity = w->identity };
 	if (last) {
@@ -185,6 +189,7 @@ output_publish_batch(struct loader *l, const struct loader_window *w, int last)
 		l->epoch_rows = l->epoch_skipped = 0;
 	}
 	output_publish(l);
+	return RS_OK;
 }
 
 /* The bad and weightless rows of a window count when its first row is due. */
@@ -283,10 +288,8 @@ window_deal_rows(struct loader *l, struct loader_window *w)
 static enum rs_status
 window_end_epoch(struct loader *l, struct loader_window *w)
 {
-	if (l->filling->batch.B > 0) {
-		output_publish_batch(l, w, 1);
-		return RS_OK;
-	}
+	if (l->filling->batch.B > 0)
+		return output_publish_batch(l, w, 1);
 	/* a resumed epoch may have had its rows before */
 	if (l->epoch_rows == 0 && l->options.purpose != PARSE_PREDICT)
 		return rs_fail(RS_EDATA, "no rows in '%s'%s", l->input[0].file.path,
@@ -304,8 +307,7 @@ window_deal(struct loader *l, struct loader_window *w)
 	if (w->row < w->rows.B) {
 		if (l->filling->batch.B < l->options.batch_size)
 			return window_deal_rows(l, w);
-		output_publish_batch(l, w, 0);
-		return RS_OK;
+		return output_publish_batch(l, w, 0);
 	}
 	if (w->last_of_epoch)
 		RS_TRY(window_end_epoch(l, w));
@@ -320,7 +322,7 @@ window_finish(struct loader *l, struct loader_window *w)
 	struct loader_output *o;
 
 	if (l->filling->batch.B == l->options.batch_size) {
-		output_publish_batch(l, w, 0);
+		window_fail(w, output_publish_batch(l, w, 0));
 		if (!output_acquire(l))
 			return 0;
 	}
@@ -406,5 +408,6 @@ loader_window_free(struct loader *l)
 		batch_free(&l->window[i].rows);
 		free(l->window[i].part.item);
 	}
+	batch_free(&l->spare);
 	free(l->pick);
 }

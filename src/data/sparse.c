@@ -130,8 +130,10 @@ ffm_item(struct parser *p, const struct token *t, struct batch *batch, struct ro
 
 	if (feature->field->single)
 		RS_TRY(ffm_single(t, feature, value, batch, error));
-	if (p->number_field[number] == p->schema->item_field)
+	if (p->number_field[number] == p->schema->item_field) {
+		row->id = id;
 		RS_TRY(parser_row_item(p, id, row, error));
+	}
 	return feature_item(feature, id, value, batch, &p->scratch, error);
 }
 

@@ -67,7 +67,9 @@ const struct option_row option_table[] = {
 	  .text = "how rows are written; lists: a line is a user and the user's items, each item "
 	  "a row" },
 	{ "data", "separator", OPTION_BYTE, NULL, IN(data.separator),
-	  .text = "between columns; by default a tab in tsv, a comma in csv, blanks or tabs in lists", .example = "space" },
+	  .text = "between columns; by default a tab in tsv, a comma in csv, blanks or tabs in "
+	  "lists",
+	  .example = "space" },
 	{ "data", "header", OPTION_CHOICE, "auto", IN(data.header), .choices = "no yes auto",
 	  .text = "whether line 1 names the columns; auto: it does if its label cell is no label" },
 	{ "data", "quote", OPTION_CHOICE, "auto", IN(data.quote), .choices = "no yes auto",

@@ -122,7 +122,8 @@ check_group(struct spec *spec)
 
 	if (is_sparse(d) && *d->group != '\0' && strcmp(d->group, "qid") != 0)
 		return problem(spec, "data", "group", NULL,
-			"'%s': the groups of libsvm, libffm and libfm rows are their qid", d->group);
+			"'%s': the groups of libsvm, libffm and libfm rows are their qid",
+			d->group);
 	return RS_OK;
 }
 
@@ -161,7 +162,8 @@ check_item_fields(struct spec *spec)
 		return no_field(spec, "key", s->items.key);
 	if (s->field[key].type != FIELD_CATEGORICAL)
 		RS_TRY(problem(spec, "items", "key", NULL,
-			"field '%s' is not categorical: one id a row names the item", s->items.key));
+			"field '%s' is not categorical: one id a row names the item",
+			s->items.key));
 	if (is_sparse(&s->data) && s->data.format != FORMAT_LIBFFM)
 		RS_TRY(problem(spec, "items", "key", NULL,
 			"the features of a libsvm or libfm row are one field"));
@@ -218,9 +220,9 @@ check_negatives(struct spec *spec)
 		return problem(spec, "items", "negatives", "for example negatives = 100",
 			"model.loss draws negatives, how many?");
 	if (s->items.negatives > 0 && (loss == LOSS_SOFTMAX || loss == LOSS_FULL_SOFTMAX))
-		return problem(spec, "items", "negatives", NULL, loss == LOSS_SOFTMAX ?
-			"model.loss = softmax compares with the items of the batch; none are drawn" :
-			"model.loss = full_softmax compares with all items; none are drawn");
+		return problem(spec, "items", "negatives", NULL,
+			"model.loss compares with %s; none are drawn",
+			loss == LOSS_SOFTMAX ? "the items of the batch" : "all items");
 	return RS_OK;
 }
 

@@ -203,6 +203,13 @@ write_table(struct saving *s, size_t table, struct file_writer *w)
 }
 
 static enum rs_status
+write_items(struct saving *s, size_t table, struct file_writer *w)
+{
+	(void)table;
+	return catalogue_save(s->model->catalogue, &s->model->schema, w);
+}
+
+static enum rs_status
 save_file(struct saving *s, const char *name, size_t table,
 	enum rs_status (*write)(struct saving *, size_t, struct file_writer *))
 {
@@ -227,6 +234,8 @@ save_files(struct saving *s)
 {
 	RS_TRY(save_file(s, "spec.ini", 0, write_spec));
 	RS_TRY(save_file(s, "dense.bin", 0, write_dense));
+	if (s->model->catalogue != NULL)
+		RS_TRY(save_file(s, CHECKPOINT_ITEMS, 0, write_items));
 	for (size_t t = 0; t < s->model->n_tables; t++) {
 		char name[NAME_SIZE];
 
@@ -311,12 +320,9 @@ fill_tables(struct model *m, const char *path, const struct manifest *manifest, 
 {
 	for (size_t t = 0; t < m->n_tables; t++) {
 		char name[NAME_SIZE], *file;
-		size_t i = 0;
 
 		table_file_name(name, m->table[t].name);
-		while (i < manifest->n_files && strcmp(manifest->file[i].name, name) != 0)
-			i++;
-		if (i == manifest->n_files)
+		if (!manifest_has(manifest, name))
 			return rs_fail_at(RS_ESPEC, path, 0, 0,
 				"the model saved has no table '%s'", m->table[t].name);
 		RS_TRY(file_join(path, name, &file));
@@ -328,6 +334,19 @@ fill_tables(struct model *m, const char *path, const struct manifest *manifest, 
 			m->lookup->ops->reset_state(m->lookup, t);
 	}
 	return RS_OK;
+}
+
+static enum rs_status
+fill_items(struct model *m, const char *path, const struct manifest *manifest)
+{
+	char *file;
+
+	if (!manifest_has(manifest, CHECKPOINT_ITEMS) || m->schema.item_field == m->schema.n_fields)
+		return RS_OK;
+	RS_TRY(file_join(path, CHECKPOINT_ITEMS, &file));
+	const enum rs_status status = catalogue_load(&m->schema, file, &m->catalogue);
+	free(file);
+	return status;
 }
 
 static enum rs_status
@@ -343,6 +362,7 @@ fill_model(struct model *m, const char *path, const struct manifest *manifest, i
 	if (with_state && !had_state && m->slot_m != NULL)
 		log_warn("'%s' has no optimizer state: the optimizers start anew", path);
 	m->rate_factor = manifest->progress.rate_factor;
+	RS_TRY(fill_items(m, path, manifest));
 	return fill_tables(m, path, manifest, with_state);
 }
 

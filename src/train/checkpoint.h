@@ -39,6 +39,9 @@ struct checkpoint_progress {
 
 #define CHECKPOINT_ITSELF UINT64_MAX
 
+/* The catalogue of a version that has one. */
+#define CHECKPOINT_ITEMS "items.bin"
+
 struct checkpoint_lock { int fd; };
 
 /* RS_EBUSY when another process holds it for longer than wait seconds. */

@@ -333,6 +333,15 @@ manifest_verify(const struct manifest *m, const char *directory)
 	return RS_OK;
 }
 
+int
+manifest_has(const struct manifest *m, const char *name)
+{
+	for (size_t i = 0; i < m->n_files; i++)
+		if (strcmp(m->file[i].name, name) == 0)
+			return 1;
+	return 0;
+}
+
 uint64_t
 manifest_bytes(const struct manifest *m)
 {

@@ -40,6 +40,7 @@ enum rs_status manifest_write(const struct manifest *m, const char *directory);
 enum rs_status manifest_read(struct manifest *out, const char *directory);
 /* RS_EDATA names the first file that is missing, short or changed. */
 enum rs_status manifest_verify(const struct manifest *m, const char *directory);
+int manifest_has(const struct manifest *m, const char *name);
 uint64_t manifest_bytes(const struct manifest *m);
 
 #endif

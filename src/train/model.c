@@ -184,6 +184,7 @@ model_free(struct model *m)
 	free(m->param);
 	free(m->slot_m);
 	free(m->slot_v);
+	catalogue_free(m->catalogue);
 	schema_free(&m->schema);
 	spec_free(m->spec);
 	free(m);

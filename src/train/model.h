@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "data/catalogue.h"
 #include "data/schema.h"
 #include "embed/lookup.h"
 #include "graph/graph.h"
@@ -28,6 +29,7 @@ struct model {
 	size_t  n_tables;
 	size_t  P;
 	float  *param, *slot_m, *slot_v;   /* [P] weights and optimizer state         */
+	struct catalogue *catalogue;   /* owned; NULL: none was needed                */
 	uint64_t step;                 /* steps applied since the model was made      */
 	uint64_t skipped_steps;
 	double   rate_factor;          /* plateau: product of its reductions          */

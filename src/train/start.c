@@ -106,6 +106,21 @@ make_model(struct spec *spec, const struct model_options *options, struct model 
 	return model_create(spec, options, out);
 }
 
+/* The items of the training rows; with `extend` those that are new join the others. */
+static enum rs_status
+make_catalogue(struct model *m, int extend)
+{
+	const struct settings *const s = spec_settings(m->spec);
+	struct catalogue *const base = m->catalogue;
+
+	if (!catalogue_needed(s) || (base != NULL && !extend))
+		return RS_OK;
+	m->catalogue = NULL;
+	RS_TRY(catalogue_build(&m->schema, &s->data.train, base, &m->catalogue));
+	log_info("%zu items", m->catalogue->n);
+	return RS_OK;
+}
+
 static enum rs_status
 start_from(struct spec *spec, const char *directory, uint64_t version, int with_state,
 	const struct model_options *options, struct start *out)
@@ -136,7 +151,7 @@ start_fresh(struct spec *spec, const struct model_options *options, struct start
 	RS_TRY(make_model(spec, options, &out->model));
 	out->model->rate_factor = 1;
 	begin_progress(&out->progress, out->model);
-	return RS_OK;
+	return make_catalogue(out->model, 0);
 }
 
 static enum rs_status
@@ -153,6 +168,7 @@ start_warm(struct spec *spec, const struct train_options *options,
 	}
 	RS_TRY(start_from(spec, options->from, version, !options->reset_optimizer, model_options,
 		out));
+	RS_TRY(make_catalogue(out->model, 1));
 	if (options->reset_steps)
 		out->model->rate_factor = 1;
 	begin_progress(&out->progress, out->model);
@@ -208,6 +224,7 @@ start_resumed(struct spec *spec, const struct train_options *options,
 		return start_fresh(spec, model_options, out);
 	}
 	RS_TRY(start_from(spec, options->directory, version, 1, model_options, out));
+	RS_TRY(make_catalogue(out->model, 0));
 	out->resumed = 1;
 	log_info("resumed from '%s' v%06" PRIu64 ": step %" PRIu64 ", epoch %" PRIu64 ", row %"
 		PRIu64,

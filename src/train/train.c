@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "data/sampler.h"
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
 #include "train/labels.h"
@@ -34,6 +35,7 @@ struct training {
 	struct start                start;
 	struct model               *m;             /* owned                           */
 	struct loader              *loader;
+	struct sampler             *sampler;       /* NULL: no items are drawn        */
 	struct workers             *workers;
 	struct evaluation          *evaluation;    /* of data.valid                   */
 	struct report               report;
@@ -117,8 +119,8 @@ guard(struct training *t, const struct step_result *result, const struct batch *
 		t->progress.skipped_in_a_row = 0;
 		return RS_OK;
 	}
-	t->epoch_dropped += batch->B;
-	t->summary->rows_skipped += batch->B;
+	t->epoch_dropped += batch->B - batch->drawn;
+	t->summary->rows_skipped += batch->B - batch->drawn;
 	if (++t->progress.skipped_in_a_row >= TRAIN_BAD_STEPS)
 		return fail_diverged(t, result, batch);
 	log_warn("step skipped at row %" PRIu64 " of epoch %" PRIu64
@@ -146,8 +148,8 @@ train_batch(struct training *t, const struct batch *batch)
 	RS_TRY(guard(t, &result, batch));
 	if (result.skipped)
 		return RS_OK;
-	t->epoch_rows += batch->B;
-	t->summary->rows_trained += batch->B;
+	t->epoch_rows += batch->B - batch->drawn;
+	t->summary->rows_trained += batch->B - batch->drawn;
 	report_step(&t->report, &result, batch->epoch + 1, t->m->step, t->rate);
 	return RS_OK;
 }
@@ -307,6 +309,19 @@ copy_ledger(struct training *t)
 	return RS_OK;
 }
 
+/* After the loader, whose thread draws. */
+static void
+close_sampler(struct training *t)
+{
+	const uint64_t n = t->sampler != NULL ? sampler_fallbacks(t->sampler) : 0;
+
+	if (n > 0)
+		log_warn("%" PRIu64 " negatives were drawn from all items: the item of their row "
+			"is alone with its value of '%s'", n, t->settings->items.within);
+	sampler_free(t->sampler);
+	t->sampler = NULL;
+}
+
 /* The loader parses ahead for the schema of the model, so it ends before the
  * model does; the summary keeps its counts. */
 static enum rs_status
@@ -324,6 +339,7 @@ close_loader(struct training *t)
 	const enum rs_status status = copy_ledger(t);
 	loader_close(t->loader);
 	t->loader = NULL;
+	close_sampler(t);
 	return status;
 }
 
@@ -401,6 +417,16 @@ finish(struct training *t, enum ending ending)
 /* --- set-up ------------------------------------------------------------------------ */
 
 static enum rs_status
+open_sampler(struct training *t)
+{
+	if (!sampler_needed(t->settings))
+		return RS_OK;
+	if (t->m->catalogue == NULL)
+		return rs_fail(RS_ESPEC, "items are to be drawn, but the model has none");
+	return sampler_create(&t->m->schema, t->m->catalogue, &t->sampler);
+}
+
+static enum rs_status
 open_loader(struct training *t)
 {
 	const struct settings *const s = t->settings;
@@ -409,7 +435,7 @@ open_loader(struct training *t)
 		.command = s->data.command[0] ? s->data.command : NULL, .purpose = PARSE_TRAIN,
 		.batch_size = (size_t)s->train.batch_size, .shuffle = s->data.shuffle,
 		.seed = (uint64_t)s->train.seed, .epochs = (uint64_t)s->train.epochs,
-		.n_threads = (size_t)s->data.threads,
+		.n_threads = (size_t)s->data.threads, .sampler = t->sampler,
 	};
 
 	RS_TRY(loader_open(&options, &t->loader));
@@ -433,6 +459,7 @@ set_up(struct training *t, struct spec *spec)
 	monitor_init(&t->monitor, t->settings);
 	RS_TRY(labels_check(&t->m->schema, &t->monitor));
 	RS_TRY(evaluate_open(&(struct evaluate_options){ 0 }, &t->evaluation));
+	RS_TRY(open_sampler(t));
 	RS_TRY(open_loader(t));
 	RS_TRY(workers_create(t->m, t->model_options.n_threads, &t->workers));
 
@@ -467,6 +494,7 @@ tear_down(struct training *t)
 	workers_free(t->workers);
 	evaluate_close(t->evaluation);
 	loader_close(t->loader);
+	close_sampler(t);
 	model_free(t->m);
 }
 

@@ -32,8 +32,8 @@ keep_ids(struct bed *bed)
 
 	bed->n_ids = ids != NULL ? ids->n : 0;
 	for (size_t i = 0; i < bed->n_ids && i < 8; i++)
-		snprintf(bed->ids[i], sizeof bed->ids[i], "%.*s", (int)(ids->end[i] - ids->begin[i]),
-			ids->text + ids->begin[i]);
+		snprintf(bed->ids[i], sizeof bed->ids[i], "%.*s",
+			(int)(ids->end[i] - ids->begin[i]), ids->text + ids->begin[i]);
 }
 
 static enum rs_status
