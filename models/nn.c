@@ -15,6 +15,7 @@ typedef struct node *field_operator(struct graph *g, const struct graph_field *f
 /* Which fields: not those only of the other part, and those that are named. */
 struct nn_choice {
 	enum field_part other;         /* PART_BOTH: of any part                      */
+	enum { NN_ANY, NN_IDS, NN_NUMERIC } kind;
 	const struct text_list *names; /* NULL: of any name                           */
 };
 
@@ -22,6 +23,8 @@ static int
 nn_is_chosen(const struct schema_field *f, const struct nn_choice *choice)
 {
 	if (choice->other != PART_BOTH && f->settings->part == choice->other)
+		return 0;
+	if (choice->kind != NN_ANY && f->is_dense != (choice->kind == NN_NUMERIC))
 		return 0;
 	if (choice->names == NULL)
 		return 1;
@@ -64,7 +67,7 @@ struct node *
 nn_embedding(struct graph *g, const struct schema *schema, const struct settings *s)
 {
 	return nn_over_fields(
-		g, schema, s, &(struct nn_choice){ PART_WIDE, NULL }, graph_embedding);
+		g, schema, s, &(struct nn_choice){ .other = PART_WIDE }, graph_embedding);
 }
 
 struct node *
@@ -72,14 +75,28 @@ nn_embedding_of(struct graph *g, const struct schema *schema, const struct setti
 	const struct text_list *names)
 {
 	return nn_over_fields(
-		g, schema, s, &(struct nn_choice){ PART_BOTH, names }, graph_embedding);
+		g, schema, s, &(struct nn_choice){ .names = names }, graph_embedding);
 }
 
 struct node *
 nn_linear(struct graph *g, const struct schema *schema, const struct settings *s)
 {
 	return nn_over_fields(
-		g, schema, s, &(struct nn_choice){ PART_DEEP, NULL }, graph_first_order);
+		g, schema, s, &(struct nn_choice){ .other = PART_DEEP }, graph_first_order);
+}
+
+struct node *
+nn_id_embedding(struct graph *g, const struct schema *schema, const struct settings *s)
+{
+	return nn_over_fields(g, schema, s,
+		&(struct nn_choice){ .other = PART_WIDE, .kind = NN_IDS }, graph_embedding);
+}
+
+struct node *
+nn_numeric(struct graph *g, const struct schema *schema, const struct settings *s)
+{
+	return nn_over_fields(
+		g, schema, s, &(struct nn_choice){ .kind = NN_NUMERIC }, graph_numeric);
 }
 
 static const int param_init[] = {
@@ -178,6 +195,15 @@ nn_vector(struct graph *g, const char *prefix, struct node *x, const struct dnn_
 	if (n == 0)
 		return x;
 	return nn_layers_and_units(g, prefix, x, dnn, n - 1, (size_t)dnn->hidden.item[n - 1]);
+}
+
+struct node *
+nn_unit(struct graph *g, struct node *x, const struct dnn_settings *dnn)
+{
+	char name[NN_NAME];
+
+	snprintf(name, sizeof(name), "dnn.%zu", dnn->hidden.n);
+	return nn_units(g, x, dnn, name, 1, KERNEL_ACT_NONE);
 }
 
 struct node *

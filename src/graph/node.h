@@ -18,7 +18,7 @@
 #include "graph/op_table.h"
 #include "kernel/kernel.h"
 
-enum { NODE_MAX_INPUTS = 2, NODE_MAX_PARAMS = 5, GRAPH_MAX_GEMMS = 3 };
+enum { NODE_MAX_INPUTS = 3, NODE_MAX_PARAMS = 5 };
 
 struct op_run;
 
@@ -28,6 +28,7 @@ struct op {
 	int  keeps_output;          /* backward reads its own value                   */
 	int  keeps_gradient;        /* its gradient is read after the pass            */
 	int  writes_first;
+	int  multiplies;            /* 0, or 1 + the input that is multiplied by parameter 0 */
 	int  changes_rows;          /* its value has other rows than its inputs       */
 	void (*forward)(const struct op_run *r, const struct node *n);
 	void (*backward)(const struct op_run *r, const struct node *n);
@@ -50,7 +51,7 @@ struct node {
 	size_t saved_batch;              /* and rows of the batch * batch            */
 	size_t scratch_row, scratch_fixed;
 	int    act;
-	float  number;              /* epsilon, dropout rate                          */
+	float  number;              /* epsilon, dropout rate, vectors of dots         */
 	void  *config;              /* owned, freed with free()                       */
 };
 

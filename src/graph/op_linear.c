@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "graph/node.h"
+#include "graph/product.h"
 
 struct node *
 graph_linear(struct graph *g, struct node *x, const struct graph_linear_options *o)
@@ -24,31 +25,6 @@ graph_linear(struct graph *g, struct node *x, const struct graph_linear_options 
 		.rows = 1, .columns = o->H, .init = PARAM_ZERO,
 	});
 	return n;
-}
-
-/* The three products of a layer with n inputs and H units: y, dW, dx. */
-static struct gemm_args
-product_y(size_t B, size_t n, size_t H)
-{
-	return (struct gemm_args){
-		.m = B, .n = H, .k = n, .lda = n, .ldb = H, .ldc = H, .alpha = 1,
-	};
-}
-
-static struct gemm_args
-product_dw(size_t B, size_t n, size_t H)
-{
-	return (struct gemm_args){
-		.transpose_a = 1, .m = n, .n = H, .k = B, .lda = n, .ldb = H, .ldc = H, .alpha = 1,
-	};
-}
-
-static struct gemm_args
-product_dx(size_t B, size_t n, size_t H)
-{
-	return (struct gemm_args){
-		.transpose_b = 1, .m = B, .n = n, .k = H, .lda = H, .ldb = H, .ldc = n, .alpha = 1,
-	};
 }
 
 static void
@@ -94,26 +70,6 @@ linear_backward(const struct op_run *r, const struct node *n)
 }
 
 const struct op op_linear = {
-	.name = "linear", .keeps_input = 1, .keeps_output = 1, .writes_first = 1,
+	.name = "linear", .keeps_input = 1, .keeps_output = 1, .writes_first = 1, .multiplies = 1,
 	.forward = linear_forward, .backward = linear_backward,
 };
-
-size_t
-graph_gemms(const struct graph *g, size_t B, struct gemm_args *out, size_t n_max)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < g->n_nodes; i++) {
-		const struct node *node = g->node[i];
-		if (node->op != &op_linear)
-			continue;
-		const size_t width = node->input[0]->width, H = node->width;
-		const struct gemm_args product[] = {
-			product_y(B, width, H), product_dw(B, width, H), product_dx(B, width, H),
-		};
-		for (size_t k = 0; k < sizeof(product) / sizeof(product[0]); k++, n++)
-			if (n < n_max)
-				out[n] = product[k];
-	}
-	return n;
-}

@@ -43,6 +43,12 @@ struct graph_temperature {
 	int   learn;                /* kept as its logarithm, "NAME.log_temperature"  */
 };
 
+struct graph_weight_options {
+	const char *name;
+	int    init;                /* PARAM_XAVIER_UNIFORM ...                       */
+	float  l2;
+};
+
 #define OP_TABLE(OP) \
 	OP(embedding,   (struct graph *g, const struct graph_field *field, size_t n), \
 		"x = the vectors of all fields beside each other; numeric: value times vector") \
@@ -54,6 +60,21 @@ struct graph_temperature {
 		"y = what fm2 lacks to count pairs of ids inside one field") \
 	OP(linear,      (struct graph *g, struct node *x, const struct graph_linear_options *o), \
 		"y = act(x W + b)") \
+	OP(product,     (struct graph *g, struct node *x, size_t H, \
+			const struct graph_weight_options *o), \
+		"y = x W") \
+	OP(cross_v1,    (struct graph *g, struct node *x0, struct node *x, \
+			const struct graph_weight_options *o), \
+		"y = x0 (x . w) + b + x") \
+	OP(cross_v2,    (struct graph *g, struct node *x0, struct node *x, struct node *t, \
+			const struct graph_weight_options *o), \
+		"y = x0 * (t W + b) + x; t is x, or x in fewer dimensions") \
+	OP(gate,        (struct graph *g, struct node *t, struct node *logit), \
+		"y = softmax(logit)_e t_e for each of the E parts of t") \
+	OP(dots,        (struct graph *g, struct node *embedding, struct node *beside), \
+		"y = the dots of all pairs of fields, and of beside (a vector, or NULL) with them") \
+	OP(numeric,     (struct graph *g, const struct graph_field *field, size_t n), \
+		"x = the numeric columns; a trained value where missing") \
 	OP(activation,  (struct graph *g, struct node *z, const char *name, int act), \
 		"y = act(z), any but dice") \
 	OP(dice,        (struct graph *g, struct node *z, const struct graph_norm_options *o), \

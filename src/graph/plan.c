@@ -135,7 +135,9 @@ plan_first(const struct graph *g, struct plan *out)
 {
 	for (size_t j = 0; j < g->n_nodes; j++)
 		for (size_t i = 0; i < g->node[j]->n_inputs; i++) {
-			int first = i == 0 || g->node[j]->input[0] != g->node[j]->input[i];
+			int first = 1;
+			for (size_t before = 0; before < i; before++)
+				first &= g->node[j]->input[before] != g->node[j]->input[i];
 			for (size_t later = j + 1; later < g->n_nodes; later++)
 				for (size_t k = 0; k < g->node[later]->n_inputs; k++)
 					first &= g->node[later]->input[k] != g->node[j]->input[i];

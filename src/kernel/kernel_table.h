@@ -149,6 +149,32 @@ struct row_args {
 		float *s, float *y)) \
 	ROW(fm2_backward,        (size_t B, size_t F, size_t D, const float *x, size_t ldx, \
 		const float *s, const float *dy, float *dx, size_t lddx)) \
+	/* cross layer v1, Wang 2017 eq. (3): s[b] = <x[b,:], w> (kept), y = x0 s + bias + x ; \
+	 * dx0 += dy s, dx += dy + w <dy, x0>, dw += sum_b x <dy, x0>, dbias += sum_b dy; \
+	 * dx may be dx0 */ \
+	ROW(cross_v1_forward,    (size_t B, size_t H, const float *x0, const float *x, \
+		const float *w, const float *bias, float *s, float *y)) \
+	ROW(cross_v1_backward,   (size_t B, size_t H, const float *x0, const float *x, \
+		const float *w, const float *s, const float *dy, float *dx0, float *dx, float *dw, \
+		float *dbias)) \
+	/* cross layer v2, Wang 2021 eq. (1), around its product z: y = x0 (z + bias) + x ; \
+	 * dx0 += dy (z + bias), dx += dy, dbias += sum_b dz, dz = dy x0 WRITTEN (may be dy); \
+	 * dx may be dx0 */ \
+	ROW(cross_v2_forward,    (size_t B, size_t H, const float *x0, const float *x, \
+		const float *z, const float *bias, float *y)) \
+	ROW(cross_v2_backward,   (size_t B, size_t H, const float *x0, const float *z, \
+		const float *bias, const float *dy, float *dz, float *dx0, float *dx, \
+		float *dbias)) \
+	/* gate over E experts of R units: p[b,:] = softmax(logit[b,:]) (kept), \
+	 * y[b,e,:] = p[b,e] t[b,e,:] ; dlogit +=, dt += */ \
+	ROW(gate_forward,        (size_t B, size_t E, size_t R, const float *t, const float *logit, \
+		float *p, float *y)) \
+	ROW(gate_backward,       (size_t B, size_t E, size_t R, const float *t, const float *p, \
+		const float *dy, float *dt, float *dlogit)) \
+	/* pairwise dots, Naumov 2019: y[b, i(i-1)/2 + j] = <x[b,i,:], x[b,j,:]>, j < i < F */ \
+	ROW(dots_forward,        (size_t B, size_t F, size_t D, const float *x, float *y)) \
+	ROW(dots_backward,       (size_t B, size_t F, size_t D, const float *x, const float *dy, \
+		float *dx)) \
 	/* losses: scale multiplies the gradient; *loss += sum_b weight * l ; p may be NULL */ \
 	ROW(logloss,             (size_t B, const float *z, const float *label, \
 		const float *weight, float scale, float *dz, float *p, double *loss)) \

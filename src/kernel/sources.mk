@@ -1,6 +1,7 @@
 librs_a_SOURCES += src/kernel/kernel.h src/kernel/kernel_table.h src/kernel/kernel.c \
 	src/kernel/ref/ref.h src/kernel/ref/ref_set.c src/kernel/ref/ref_dense.c \
-	src/kernel/ref/ref_embed.c src/kernel/ref/ref_segment.c src/kernel/ref/ref_loss.c \
+	src/kernel/ref/ref_embed.c src/kernel/ref/ref_segment.c src/kernel/ref/ref_cross.c \
+	src/kernel/ref/ref_loss.c \
 	src/kernel/ref/ref_vector.c src/kernel/ref/ref_optimizer.c \
 	src/kernel/cpu/cpu_table.h src/kernel/cpu/cpu_blas.h src/kernel/cpu/cpu_blas.c
 
@@ -8,6 +9,7 @@ librs_a_SOURCES += src/kernel/kernel.h src/kernel/kernel_table.h src/kernel/kern
 # vectorizer, so its passes are named one by one.
 kernel_cpu_files = src/kernel/cpu/cpu_set.c src/kernel/cpu/cpu_dense.c src/kernel/cpu/cpu_embed.c \
 	src/kernel/cpu/cpu_norm.c src/kernel/cpu/cpu_vector.c src/kernel/cpu/cpu_segment.c \
+	src/kernel/cpu/cpu_cross.c \
 	src/kernel/cpu/cpu_gemm.c src/kernel/cpu/cpu_optimizer.c
 kernel_cpu_cflags = $(AM_CFLAGS) -ftree-vectorize -fvect-cost-model=dynamic -funswitch-loops \
 	-fopenmp-simd -ffp-contract=fast

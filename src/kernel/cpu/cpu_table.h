@@ -14,6 +14,8 @@
 	ROW(add) ROW(scale) ROW(sum_into) ROW(finite) \
 	ROW(bag_forward) ROW(bag_linear_forward) ROW(numeric_forward) ROW(numeric_backward) \
 	ROW(numeric_linear_forward) ROW(numeric_linear_backward) ROW(fm2_forward) ROW(fm2_backward) \
+	ROW(cross_v1_forward) ROW(cross_v1_backward) ROW(cross_v2_forward) ROW(cross_v2_backward) \
+	ROW(dots_forward) ROW(dots_backward) \
 	ROW(batch_norm_forward) ROW(batch_norm_apply) ROW(batch_norm_backward) \
 	ROW(attention_expand) ROW(attention_fold) ROW(segment_add) ROW(segment_sum) \
 	ROW(segment_pool_forward) ROW(segment_pool_backward) \

@@ -1,0 +1,49 @@
+/* The products of the operators that have a weight matrix. */
+#include "graph/product.h"
+
+#include "graph/node.h"
+
+struct gemm_args
+product_y(size_t B, size_t n, size_t H)
+{
+	return (struct gemm_args){
+		.m = B, .n = H, .k = n, .lda = n, .ldb = H, .ldc = H, .alpha = 1,
+	};
+}
+
+struct gemm_args
+product_dw(size_t B, size_t n, size_t H)
+{
+	return (struct gemm_args){
+		.transpose_a = 1, .m = n, .n = H, .k = B, .lda = n, .ldb = H, .ldc = H, .alpha = 1,
+	};
+}
+
+struct gemm_args
+product_dx(size_t B, size_t n, size_t H)
+{
+	return (struct gemm_args){
+		.transpose_b = 1, .m = B, .n = n, .k = H, .lda = H, .ldb = H, .ldc = n, .alpha = 1,
+	};
+}
+
+size_t
+graph_gemms(const struct graph *g, size_t B, struct gemm_args *out, size_t n_max)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->n_nodes; i++) {
+		const struct node *node = g->node[i];
+		if (node->op->multiplies == 0)
+			continue;
+		const size_t width = node->input[node->op->multiplies - 1]->width;
+		const struct gemm_args product[] = {
+			product_y(B, width, node->width), product_dw(B, width, node->width),
+			product_dx(B, width, node->width),
+		};
+		for (size_t k = 0; k < sizeof(product) / sizeof(product[0]); k++, n++)
+			if (n < n_max)
+				out[n] = product[k];
+	}
+	return n;
+}
