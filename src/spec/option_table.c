@@ -284,7 +284,7 @@ const struct option_row option_table[] = {
 	{ "din", "attention", OPTION_INT_LIST, "64", IN(din.attention), RANGE(1, 65536),
 	  .text = "hidden units of the attention unit" },
 	{ "din", "activation", OPTION_CHOICE, "prelu", IN(din.activation), .choices = ACTIVATIONS,
-	  .text = "in the attention unit" },
+	  .text = "in the attention unit; dice: momentum and epsilon are those of dnn.batch_norm" },
 	{ "din", "softmax", OPTION_BOOL, "no", IN(din.softmax),
 	  .text = "the weights of a history sum to 1" },
 	{ "din", "pooling", OPTION_CHOICE, "attention", IN(din.pooling),
