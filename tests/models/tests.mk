@@ -4,3 +4,4 @@ tests_models_models_test_SOURCES = tests/models/models_test.c \
 check_PROGRAMS += tests/models/cross_test
 tests_models_cross_test_SOURCES = tests/models/cross_test.c \
 	tests/models/model_bed.c tests/models/model_bed.h
+check_PROGRAMS += tests/models/din_test
