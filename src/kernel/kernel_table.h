@@ -207,6 +207,16 @@ struct row_args {
 		float scale, float *y)) \
 	ROW(dot_rows_backward,   (size_t B, size_t D, const float *u, const float *v, \
 		float scale, const float *dy, float *du, float *dv)) \
+	/* one row of a softmax: s[j] += bias[j] (NULL: 0), *max = the largest of them and of \
+	 * *max as it came, s[j] = e^(s[j] - *max), *sum = sum of s */ \
+	ROW(softmax_row,         (size_t n, float *s, const float *bias, float *max, \
+		float *sum)) \
+	/* rows index[k] of V [.,D] against one vector u: z[k] = scale u.v ; \
+	 * du += scale sum_k dz[k] v, dv[index[k]] += scale dz[k] u, in order */ \
+	ROW(pick_forward,        (size_t n, size_t D, const float *u, const float *v, \
+		const uint32_t *index, float scale, float *z)) \
+	ROW(pick_backward,       (size_t n, size_t D, const float *u, const float *v, \
+		const uint32_t *index, float scale, const float *dz, float *du, float *dv)) \
 	/* reduction and guard: returns through *bad 1 when any |x| is NaN, Inf or above 2^100 */ \
 	ROW(sum_into,            (size_t n, float *y, const float *x, int *bad))        /* y += x, \
 		checked */ \

@@ -3,7 +3,7 @@ librs_a_SOURCES += src/kernel/kernel.h src/kernel/kernel_table.h src/kernel/kern
 	src/kernel/ref/ref_embed.c src/kernel/ref/ref_segment.c src/kernel/ref/ref_cross.c \
 	src/kernel/ref/ref_loss.c \
 	src/kernel/ref/ref_vector.c src/kernel/ref/ref_optimizer.c \
-	src/kernel/cpu/cpu_table.h src/kernel/cpu/cpu_blas.h src/kernel/cpu/cpu_blas.c
+	src/kernel/cpu/cpu_table.h src/kernel/cpu/cpu_exp.h src/kernel/cpu/cpu_blas.h src/kernel/cpu/cpu_blas.c
 
 # The vector kernels, compiled once a level; -O2 of the user must not undo the
 # vectorizer, so its passes are named one by one.

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "train/dense_file.h"
+#include "train/frequency.h"
 #include "train/manifest.h"
 
 #define CURRENT_NAME  "CURRENT"
@@ -210,6 +211,13 @@ write_items(struct saving *s, size_t table, struct file_writer *w)
 }
 
 static enum rs_status
+write_frequency(struct saving *s, size_t table, struct file_writer *w)
+{
+	(void)table;
+	return frequency_save(s->model->frequency, w);
+}
+
+static enum rs_status
 save_file(struct saving *s, const char *name, size_t table,
 	enum rs_status (*write)(struct saving *, size_t, struct file_writer *))
 {
@@ -236,6 +244,8 @@ save_files(struct saving *s)
 	RS_TRY(save_file(s, "dense.bin", 0, write_dense));
 	if (s->model->catalogue != NULL)
 		RS_TRY(save_file(s, CHECKPOINT_ITEMS, 0, write_items));
+	if (s->model->frequency != NULL)
+		RS_TRY(save_file(s, FREQUENCY_FILE, 0, write_frequency));
 	for (size_t t = 0; t < s->model->n_tables; t++) {
 		char name[NAME_SIZE];
 
@@ -363,6 +373,7 @@ fill_model(struct model *m, const char *path, const struct manifest *manifest, i
 		log_warn("'%s' has no optimizer state: the optimizers start anew", path);
 	m->rate_factor = manifest->progress.rate_factor;
 	RS_TRY(fill_items(m, path, manifest));
+	RS_TRY(frequency_restore(m->frequency, manifest, path));
 	return fill_tables(m, path, manifest, with_state);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "models/models.h"
+#include "train/frequency.h"
 
 #define SLOTS_MAX_DEFAULT 8
 #define SLOT_ROWS_MIN     512
@@ -138,6 +139,23 @@ init_params(struct model *m, const struct settings *s, int for_training)
 	return RS_OK;
 }
 
+/* One place a bucket of the field that names the item. */
+static enum rs_status
+open_frequency(struct model *m, const struct settings *s)
+{
+	if (s->model.loss != LOSS_SOFTMAX || !s->two_tower.logq)
+		return RS_OK;
+	for (size_t i = 0; i < m->schema.n_fields; i++) {
+		const struct schema_field *f = &m->schema.field[i];
+
+		if (!f->is_dense && strcmp(f->name, s->items.key) == 0)
+			return frequency_create(m->schema.table[f->table].buckets,
+				s->two_tower.logq_rate, &m->frequency);
+	}
+	return rs_fail(RS_ESPEC, "items.key: field '%s' is needed to tell how frequent an item is",
+		s->items.key);
+}
+
 static enum rs_status
 build(struct model *m, const struct model_options *options)
 {
@@ -147,6 +165,8 @@ build(struct model *m, const struct model_options *options)
 	RS_TRY(schema_build(s, &m->schema));
 	RS_TRY(build_graph(m, s));
 	RS_TRY(init_params(m, s, options->for_training));
+	if (options->for_training)
+		RS_TRY(open_frequency(m, s));
 	return open_tables(m, s, options);
 }
 
@@ -180,6 +200,7 @@ model_free(struct model *m)
 		m->lookup->ops->close(m->lookup);
 	if (m->graph != NULL)
 		graph_destroy(m->graph);
+	frequency_free(m->frequency);
 	free(m->table);
 	free(m->param);
 	free(m->slot_m);

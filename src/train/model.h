@@ -30,6 +30,7 @@ struct model {
 	size_t  P;
 	float  *param, *slot_m, *slot_v;   /* [P] weights and optimizer state         */
 	struct catalogue *catalogue;   /* owned; NULL: none was needed                */
+	struct frequency *frequency;   /* of items, for log q of softmax, or NULL     */
 	uint64_t step;                 /* steps applied since the model was made      */
 	uint64_t skipped_steps;
 	double   rate_factor;          /* plateau: product of its reductions          */

@@ -19,3 +19,6 @@ librs_a_SOURCES += src/train/step.c src/train/step.h
 librs_a_SOURCES += src/train/top.c src/train/top.h
 librs_a_SOURCES += src/train/train.c src/train/train.h
 librs_a_SOURCES += src/train/workers.c src/train/workers.h
+librs_a_SOURCES += src/train/frequency.c src/train/frequency.h
+librs_a_SOURCES += src/train/contrast.c src/train/contrast.h
+librs_a_SOURCES += src/train/contrast_loss.c src/train/contrast_private.h

@@ -9,6 +9,7 @@
 
 #include "base/memory.h"
 #include "base/thread.h"
+#include "train/contrast.h"
 #include "train/dense.h"
 #include "train/slot.h"
 
@@ -37,6 +38,7 @@ struct stepper {
 	size_t n_workers, n_slots;
 	struct reducer *reducer;
 	struct dense dense;
+	struct contrast *contrast;     /* a loss over many items; NULL: one of rows   */
 	struct worker *worker;         /* [n_workers]                                 */
 	struct slot *slot;             /* [n_slots]                                   */
 	atomic_int failed;             /* 1 while one writes failure, then 2          */
@@ -45,6 +47,8 @@ struct stepper {
 
 static size_t slot_take(struct stepper *s, size_t worker);
 static void slots_give(struct worker *w);
+static enum rs_status compare_items(struct stepper *s, size_t worker, const struct batch *batch,
+	enum rs_status status);
 static enum rs_status slot_reserve(struct stepper *s, struct slot *slot, size_t B_max);
 static enum rs_status worker_prepare(
 	struct stepper *s, struct worker *w, const struct batch *batch);
@@ -98,11 +102,14 @@ step_run(struct stepper *s, size_t worker, const struct batch *batch, double rat
 
 	w->view.feed.loss_scale = loss_scale(batch);
 	w->view.feed.step = s->model->step + 1;
+	if (s->contrast != NULL)
+		status = compare_items(s, worker, batch, status);            /* forward, loss */
 	for (size_t slot; (slot = slot_take(s, worker)) < s->n_slots;) {
 		struct slot_sum *sum = r->ops->acquire(r, worker);
 
 		if (status == RS_OK)
-			status = slot_run(s, w, slot, batch, sum);
+			status = s->contrast != NULL ? contrast_backward(s->contrast, slot, sum) :
+						       slot_run(s, w, slot, batch, sum);
 		fail_note(s, status);              /* the others wait: contribute anyway */
 		RS_TRY(r->ops->contribute(r, worker, slot, sum));
 	}
@@ -122,6 +129,35 @@ step_run(struct stepper *s, size_t worker, const struct batch *batch, double rat
 	fail_note(s, status);
 	RS_TRY(r->ops->barrier(r, worker));
 	return fail_check(s);
+}
+
+/* One round of a loss over many items: every slot once, then all wait.  After a failure
+ * nothing is run any more, but everyone still comes to every barrier. */
+static enum rs_status
+round_run(struct stepper *s, size_t worker, enum rs_status status,
+	enum rs_status (*run)(struct contrast *c, size_t worker, size_t slot))
+{
+	for (size_t slot; (slot = slot_take(s, worker)) < s->n_slots;)
+		if (status == RS_OK)
+			status = run(s->contrast, worker, slot);
+	fail_note(s, status);
+	RS_TRY(s->reducer->ops->barrier(s->reducer, worker));
+	slots_give(&s->worker[worker]);
+	return status != RS_OK ? status : fail_check(s);
+}
+
+/* The rounds before that of the gradients. */
+static enum rs_status
+compare_items(struct stepper *s, size_t worker, const struct batch *batch, enum rs_status status)
+{
+	if (worker == 0 && status == RS_OK)
+		status = contrast_begin(s->contrast, batch, s->model->step + 1);
+	fail_note(s, status);
+	RS_TRY(s->reducer->ops->barrier(s->reducer, worker));
+	if (status == RS_OK)
+		status = fail_check(s);
+	status = round_run(s, worker, status, contrast_forward);
+	return round_run(s, worker, status, contrast_compare);
 }
 
 /* A slot for the worker, n_slots when none is left.  Who runs a slot changes no bit;
@@ -144,7 +180,7 @@ slot_take(struct stepper *s, size_t worker)
 	return s->n_slots;
 }
 
-/* The slots of the next step; between two barriers in which nobody takes any. */
+/* The slots of the next round; between two barriers in which nobody takes any. */
 static void
 slots_give(struct worker *w)
 {
@@ -370,6 +406,8 @@ stepper_init(struct stepper *s)
 	RS_TRY(reducer_shm_open(s->model->kernel, s->n_workers, s->n_slots, s->model->P,
 	    thread_auto_count(&why), &s->reducer));
 	RS_TRY(dense_init(&s->dense, s->model, s->n_workers));
+	if (contrast_needed(spec_settings(s->model->spec)))
+		RS_TRY(contrast_create(s->model, s->n_slots, s->n_workers, &s->contrast));
 	for (size_t i = 0; i < s->n_workers; i++)
 		RS_TRY(worker_init(s, i));
 	return RS_OK;
@@ -407,6 +445,7 @@ stepper_free(struct stepper *s)
 	for (size_t i = 0; s->slot != NULL && i < s->n_slots; i++)
 		row_grads_destroy(s->slot[i].rows);
 	dense_free(&s->dense);
+	contrast_free(s->contrast);
 	if (s->reducer != NULL)
 		s->reducer->ops->close(s->reducer);
 	free(s->slot);

@@ -12,3 +12,4 @@ tests_train_step_quiet_test_SOURCES = tests/train/step_quiet_test.c tests/train/
 check_PROGRAMS += tests/train/checkpoint_lock_test
 check_PROGRAMS += tests/train/checkpoint_test
 check_PROGRAMS += tests/train/model_test
+check_PROGRAMS += tests/train/frequency_test

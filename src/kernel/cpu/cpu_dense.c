@@ -1,30 +1,9 @@
 /* Vector kernels: bias and activation, sums, the finite guard. */
 #include <math.h>
-#include <string.h>
 
+#include "kernel/cpu/cpu_exp.h"
 #include "kernel/cpu/cpu_table.h"
 #include "kernel/ref/ref.h"
-
-/* e^x for x <= 0 by 2^n times a polynomial of the rest (Cephes expf), 2 ulp;
- * below -87 it is e^-87, which is as good as 0 beside 1. */
-static inline float
-exp_negative(float x)
-{
-	const float clipped = x < -87.0f ? -87.0f : x;
-	const float n = __builtin_floorf(clipped * 1.44269504f + 0.5f);
-	const float r = clipped - n * 0.693359375f + n * 2.12194440e-4f;
-	float p = 1.9875691500e-4f;
-	const int bits = ((int)n + 127) << 23;
-	float power;
-
-	p = p * r + 1.3981999507e-3f;
-	p = p * r + 8.3334519073e-3f;
-	p = p * r + 4.1665795894e-2f;
-	p = p * r + 1.6666665459e-1f;
-	p = p * r + 5.0000001201e-1f;
-	memcpy(&power, &bits, sizeof(power));
-	return (p * r * r + r + 1) * power;
-}
 
 static inline float
 sigmoid(float z)

@@ -22,6 +22,7 @@
 	ROW(dropout) ROW(dropout_backward) \
 	ROW(l2_normalize_forward) ROW(l2_normalize_backward) \
 	ROW(dot_rows_forward) ROW(dot_rows_backward) \
+	ROW(softmax_row) ROW(pick_forward) ROW(pick_backward) \
 	ROW(dense_sgd) ROW(dense_momentum) ROW(dense_adagrad) ROW(dense_adam) ROW(dense_adamw) \
 	ROW(row_sgd) ROW(row_adagrad) ROW(row_rowwise_adagrad) ROW(row_adam) ROW(row_sum)
 

@@ -1,4 +1,4 @@
-/* Reference kernels: vectors of length 1, products of rows. */
+/* Reference kernels: vectors of length 1, products of rows, softmax. */
 #include <math.h>
 #include <stddef.h>
 
@@ -56,4 +56,37 @@ dot_rows_backward_ref(size_t B, size_t D, const float *u, const float *v, float 
 			dv[b * D + d] += factor * u[b * D + d];
 		}
 	}
+}
+
+void
+softmax_row_ref(size_t n, float *s, const float *bias, float *max, float *sum)
+{
+	double total = 0;
+
+	for (size_t j = 0; j < n; j++) {
+		s[j] += bias == NULL ? 0 : bias[j];
+		*max = s[j] > *max ? s[j] : *max;
+	}
+	for (size_t j = 0; j < n; j++) {
+		s[j] = exp((double)s[j] - *max);
+		total += s[j];
+	}
+	*sum = total;
+}
+
+void
+pick_forward_ref(size_t n, size_t D, const float *u, const float *v, const uint32_t *index,
+	float scale, float *z)
+{
+	for (size_t k = 0; k < n; k++)
+		dot_rows_forward_ref(1, D, u, v + index[k] * D, scale, z + k);
+}
+
+void
+pick_backward_ref(size_t n, size_t D, const float *u, const float *v, const uint32_t *index,
+	float scale, const float *dz, float *du, float *dv)
+{
+	for (size_t k = 0; k < n; k++)
+		dot_rows_backward_ref(
+			1, D, u, v + index[k] * D, scale, dz + k, du, dv + index[k] * D);
 }

@@ -1,0 +1,364 @@
+/* The rounds of a step with a loss over many items. */
+#include "train/contrast.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "base/tree.h"
+#include "train/contrast_private.h"
+#include "train/frequency.h"
+
+static const enum graph_output output_of[N_TOWERS] = {
+	[TOWER_USER] = GRAPH_USER, [TOWER_ITEM] = GRAPH_ITEM,
+};
+
+int
+contrast_needed(const struct settings *s)
+{
+	return s->model.loss != LOSS_LOGLOSS && s->model.loss != LOSS_MSE;
+}
+
+enum rs_status
+contrast_array_reserve(struct contrast_array *a, size_t rows, size_t columns)
+{
+	size_t bytes;
+
+	RS_TRY(size_mul(rows, columns, &bytes));
+	RS_TRY(size_mul(bytes, sizeof(float), &bytes));
+	if (bytes <= a->bytes)
+		return RS_OK;
+	contrast_array_free(a);
+	RS_TRY(large_alloc(bytes + bytes / 8, &a->x));
+	a->bytes = bytes + bytes / 8;
+	return RS_OK;
+}
+
+void
+contrast_array_free(struct contrast_array *a)
+{
+	if (a->x != NULL)
+		large_free(a->x, a->bytes);
+	memset(a, 0, sizeof(*a));
+}
+
+static const struct graph_param *
+find_temperature(const struct graph *g)
+{
+	for (size_t i = 0; i < graph_n_params(g); i++)
+		if (strcmp(graph_param(g, i)->name, "two_tower.log_temperature") == 0)
+			return graph_param(g, i);
+	return NULL;
+}
+
+static enum rs_status
+contrast_init(struct contrast *c)
+{
+	RS_TRY(memory_alloc(c->n_slots, sizeof(*c->slot), &c->slot));
+	RS_TRY(memory_alloc(c->n_workers, sizeof(*c->worker), &c->worker));
+	for (size_t i = 0; i < c->n_slots; i++)
+		for (int t = 0; t < N_TOWERS; t++) {
+			RS_TRY(slot_view_init(&c->slot[i].view[t], c->model));
+			c->slot[i].view[t].output = output_of[t];
+		}
+	return RS_OK;
+}
+
+enum rs_status
+contrast_create(struct model *m, size_t n_slots, size_t n_workers, struct contrast **out)
+{
+	struct contrast *c;
+	enum rs_status status;
+
+	RS_TRY(memory_alloc(1, sizeof(*c), &c));
+	c->model = m;
+	c->n_slots = n_slots;
+	c->n_workers = n_workers;
+	c->d = model_vector_dim(m);
+	c->temperature = find_temperature(m->graph);
+	status = contrast_init(c);
+	if (status != RS_OK) {
+		contrast_free(c);
+		return status;
+	}
+	*out = c;
+	return RS_OK;
+}
+
+void
+contrast_free(struct contrast *c)
+{
+	if (c == NULL)
+		return;
+	for (size_t i = 0; c->slot != NULL && i < c->n_slots; i++) {
+		exec_destroy(c->slot[i].exec);
+		for (int t = 0; t < N_TOWERS; t++)
+			slot_view_free(&c->slot[i].view[t]);
+	}
+	for (size_t i = 0; c->worker != NULL && i < c->n_workers; i++) {
+		contrast_array_free(&c->worker[i].block);
+		contrast_array_free(&c->worker[i].users);
+		contrast_array_free(&c->worker[i].factor);
+	}
+	contrast_array_free(&c->u);
+	contrast_array_free(&c->v);
+	contrast_array_free(&c->du);
+	contrast_array_free(&c->dv);
+	contrast_array_free(&c->log_q);
+	free(c->same);
+	free(c->chain);
+	free(c->slot);
+	free(c->worker);
+	free(c);
+}
+
+/* --- begin --------------------------------------------------------------- */
+
+static enum rs_status
+reserve_rings(struct contrast *c, size_t B)
+{
+	if (B <= c->same_capacity)
+		return RS_OK;
+	free(c->same);
+	free(c->chain);
+	c->same = c->chain = NULL;
+	c->same_capacity = 0;
+	for (c->n_chains = 64; c->n_chains < 2 * B; c->n_chains *= 2)
+		;
+	RS_TRY(memory_alloc(B, sizeof(*c->same), &c->same));
+	RS_TRY(memory_alloc(c->n_chains, sizeof(*c->chain), &c->chain));
+	c->same_capacity = B;
+	return RS_OK;
+}
+
+/* Joins the rows of every item into a ring: they are no negatives of each other. */
+static enum rs_status
+make_rings(struct contrast *c)
+{
+	const uint64_t *item = c->batch->item;
+
+	RS_TRY(reserve_rings(c, c->batch->B));
+	memset(c->chain, 0xff, c->n_chains * sizeof(*c->chain));
+	for (size_t b = 0; b < c->batch->B; b++) {
+		size_t i = hash_mix(item[b]) & (c->n_chains - 1);
+
+		while (c->chain[i] != CONTRAST_NONE && item[c->chain[i]] != item[b])
+			i = (i + 1) & (c->n_chains - 1);
+		if (c->chain[i] == CONTRAST_NONE) {
+			c->chain[i] = c->same[b] = (uint32_t)b;
+			continue;
+		}
+		c->same[b] = c->same[c->chain[i]];
+		c->same[c->chain[i]] = (uint32_t)b;
+	}
+	return RS_OK;
+}
+
+/* How often the item of each row is to be expected among the other rows. */
+static enum rs_status
+expect_rows(struct contrast *c)
+{
+	const struct batch *batch = c->batch;
+	struct frequency *f = c->model->frequency;
+
+	c->corrects = f != NULL;
+	if (f == NULL)
+		return RS_OK;
+	RS_TRY(contrast_array_reserve(&c->log_q, c->M, 1));
+	frequency_add(f, batch->item, batch->B);
+	for (size_t b = 0; b < batch->B; b++)
+		c->log_q.x[b] = (float)-log((double)(batch->B > 1 ? batch->B - 1 : 1)
+		    * frequency_share(f, batch->item[b]));
+	return RS_OK;
+}
+
+/* The candidates say it; what was not drawn is no candidate. */
+static enum rs_status
+expect_drawn(struct contrast *c)
+{
+	const struct batch_candidates *from = c->batch->candidates;
+	const int logq = spec_settings(c->model->spec)->two_tower.logq;
+
+	c->corrects = 1;
+	RS_TRY(contrast_array_reserve(&c->log_q, c->M, 1));
+	for (size_t j = 0; j < c->M; j++)
+		c->log_q.x[j] = !from->drawn[j] ? -INFINITY : logq ? -from->log_q[j] : 0;
+	return RS_OK;
+}
+
+static void
+set_scales(struct contrast *c)
+{
+	const struct settings *s = spec_settings(c->model->spec);
+	const double temperature = c->temperature != NULL
+	    ? exp(c->model->param[c->temperature->offset]) : s->two_tower.temperature;
+	double weight = 0;
+
+	for (size_t b = 0; b < c->batch->B; b++)
+		weight += (double)c->batch->weight[b] * c->batch->label[b];
+	c->loss_scale = weight > 0 ? (float)(1 / weight) : 0;
+	c->inverse_temperature = (float)(1 / temperature);
+}
+
+enum rs_status
+contrast_begin(struct contrast *c, const struct batch *batch, uint64_t step)
+{
+	const enum loss_kind loss = spec_settings(c->model->spec)->model.loss;
+	size_t parts;
+
+	c->batch = batch;
+	c->items = loss == LOSS_SOFTMAX ? batch : batch->candidates->items;
+	c->M = c->items->B;
+	c->step = step;
+	c->corrects = 0;
+	set_scales(c);
+	RS_TRY(size_mul(c->n_slots, c->M, &parts));
+	RS_TRY(contrast_array_reserve(&c->u, batch->B, c->d));
+	RS_TRY(contrast_array_reserve(&c->du, batch->B, c->d));
+	RS_TRY(contrast_array_reserve(&c->v, c->M, c->d));
+	RS_TRY(contrast_array_reserve(&c->dv, parts, c->d));
+	if (loss == LOSS_SAMPLED_SOFTMAX)
+		return expect_drawn(c);
+	if (loss != LOSS_SOFTMAX)
+		return RS_OK;
+	RS_TRY(make_rings(c));
+	return expect_rows(c);
+}
+
+/* --- rounds -------------------------------------------------------------- */
+
+/* Rows of a slot that a tower runs on. */
+struct range {
+	const struct batch *batch;
+	size_t begin, end;
+	float *vector, *gradient;      /* of row begin; gradient: summed over the tree */
+};
+
+static struct range
+range_of(const struct contrast *c, size_t slot, int tower)
+{
+	struct range r = { .batch = tower == TOWER_USER ? c->batch : c->items };
+
+	r.begin = model_slot_begin(r.batch->B, c->n_slots, slot);
+	r.end = model_slot_begin(r.batch->B, c->n_slots, slot + 1);
+	r.vector = (tower == TOWER_USER ? c->u.x : c->v.x) + r.begin * c->d;
+	r.gradient = (tower == TOWER_USER ? c->du.x : c->dv.x) + r.begin * c->d;
+	return r;
+}
+
+static enum rs_status
+slot_reserve(struct contrast *c, struct contrast_slot *s)
+{
+	size_t B_max = 1;
+
+	for (int t = 0; t < N_TOWERS; t++) {
+		const struct batch *batch = t == TOWER_USER ? c->batch : c->items;
+		const size_t rows = (batch->B + c->n_slots - 1) / c->n_slots;
+
+		RS_TRY(slot_view_reserve(&s->view[t], batch, rows));
+		B_max = rows > B_max ? rows : B_max;
+	}
+	if (B_max <= s->B_max)
+		return RS_OK;
+	exec_destroy(s->exec);
+	s->exec = NULL;
+	s->B_max = 0;
+	RS_TRY(exec_create(c->model->graph, B_max, &s->exec));
+	s->B_max = B_max;
+	return RS_OK;
+}
+
+static enum rs_status
+tower_forward(struct contrast *c, struct contrast_slot *s, size_t slot, int tower)
+{
+	const struct range r = range_of(c, slot, tower);
+	struct slot_view *v = &s->view[tower];
+	const float *vector;
+
+	if (r.begin == r.end)
+		return RS_OK;
+	v->feed.step = c->step;
+	slot_view_set(v, r.batch, r.begin, r.end);
+	RS_TRY(slot_view_pull(v, slot, 1));
+	exec_set_output(s->exec, output_of[tower]);
+	vector = exec_forward(s->exec, c->model->param, &v->feed, 1);
+	if (vector == NULL)
+		return rs_failure()->status;
+	memcpy(r.vector, vector, (r.end - r.begin) * c->d * sizeof(*vector));
+	return RS_OK;
+}
+
+enum rs_status
+contrast_forward(struct contrast *c, size_t worker, size_t slot)
+{
+	struct contrast_slot *s = &c->slot[slot];
+
+	(void)worker;
+	RS_TRY(slot_reserve(c, s));
+	RS_TRY(tower_forward(c, s, slot, TOWER_USER));
+	return tower_forward(c, s, slot, TOWER_ITEM);
+}
+
+enum rs_status
+contrast_compare(struct contrast *c, size_t worker, size_t slot)
+{
+	struct contrast_slot *s = &c->slot[slot];
+	const struct range r = range_of(c, slot, TOWER_USER);
+
+	s->loss = s->weight = s->label = s->prediction = s->dlog_temperature = 0;
+	return contrast_loss(c, &c->worker[worker], slot, r.begin, r.end);
+}
+
+/* Sums n floats at x of every slot's part over the tree, into that of slot begin. */
+static void
+sum_tree(const struct contrast *c, size_t begin, size_t end, size_t x, size_t n)
+{
+	const size_t middle = tree_middle(begin, end);
+
+	if (end - begin < 2)
+		return;
+	sum_tree(c, begin, middle, x, n);
+	sum_tree(c, middle, end, x, n);
+	c->model->kernel->add(n, contrast_dv(c, begin) + x, contrast_dv(c, middle) + x);
+}
+
+static enum rs_status
+tower_backward(struct contrast *c, struct contrast_slot *s, size_t slot, int tower,
+	struct slot_sum *sum)
+{
+	const struct range r = range_of(c, slot, tower);
+	const size_t n = (r.end - r.begin) * c->d;
+	struct slot_view *v = &s->view[tower];
+
+	if (n == 0)
+		return RS_OK;
+	if (tower == TOWER_ITEM)
+		sum_tree(c, 0, c->n_slots, r.begin * c->d, n);
+	exec_set_output(s->exec, output_of[tower]);
+	memcpy(exec_output_gradient(s->exec), r.gradient, n * sizeof(float));
+	exec_backward(s->exec, c->model->param, &v->feed,
+		(float)(r.end - r.begin) / (float)r.batch->B, sum->grad);
+	sum->bad |= slot_view_bad_gradient(v, s->exec);
+	return slot_view_push(v, slot, s->exec);
+}
+
+enum rs_status
+contrast_backward(struct contrast *c, size_t slot, struct slot_sum *sum)
+{
+	struct contrast_slot *s = &c->slot[slot];
+	const struct range r = range_of(c, slot, TOWER_USER);
+
+	memset(sum->grad, 0, c->model->P * sizeof(float));
+	if (c->temperature != NULL)
+		sum->grad[c->temperature->offset] = (float)s->dlog_temperature;
+	sum->loss = s->loss;
+	sum->weight = s->weight;
+	sum->label = s->label;
+	sum->prediction = s->prediction;
+	sum->rows = (double)(r.end - r.begin);
+	sum->bad |= !isfinite(s->loss);
+	RS_TRY(tower_backward(c, s, slot, TOWER_ITEM, sum));
+	return tower_backward(c, s, slot, TOWER_USER, sum);
+}

@@ -1,0 +1,37 @@
+/*
+ * The losses of two_tower that compare a row's user with many items: those of the
+ * whole batch (softmax), drawn ones (sampled_softmax, bpr, ccl) or all (full_softmax).
+ *
+ * One worker begins a step; then come three rounds, each over every slot, by any
+ * worker, with a barrier between: forward gives the vectors of the slot's users and of
+ * its share of the items; compare the loss of its rows against all items; backward
+ * takes the gradients through both towers to the rows.  What a slot adds to the
+ * gradients of items is summed over the tree of slots, so bits depend on no worker.
+ */
+#ifndef TRAIN_CONTRAST_H
+#define TRAIN_CONTRAST_H
+
+#include "data/batch.h"
+#include "reduce/reducer.h"
+#include "train/model.h"
+
+struct contrast;
+
+/* 1 when the loss of the spec is one of these. */
+int contrast_needed(const struct settings *settings);
+enum rs_status contrast_create(
+	struct model *m, size_t n_slots, size_t n_workers, struct contrast **out);
+void contrast_free(struct contrast *c);
+
+/* step counts from 1, for dropout. */
+enum rs_status contrast_begin(struct contrast *c, const struct batch *batch, uint64_t step);
+enum rs_status contrast_forward(struct contrast *c, size_t worker, size_t slot);
+enum rs_status contrast_compare(struct contrast *c, size_t worker, size_t slot);
+enum rs_status contrast_backward(struct contrast *c, size_t slot, struct slot_sum *sum);
+
+/* The matrix products of comparing `rows` users with `items` items, pointers NULL, as
+ * graph_gemms(); those of the towers are the graph's. */
+size_t contrast_gemms(const struct model *m, size_t rows, size_t items, struct gemm_args *out,
+	size_t n_max);
+
+#endif

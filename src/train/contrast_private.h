@@ -1,0 +1,65 @@
+/* Inside of the losses over many items; for contrast.c and contrast_loss.c only. */
+#ifndef TRAIN_CONTRAST_PRIVATE_H
+#define TRAIN_CONTRAST_PRIVATE_H
+
+#include "train/contrast.h"
+#include "train/slot.h"
+
+#define CONTRAST_NONE UINT32_MAX
+
+/* Memory that grows to the largest batch seen. */
+struct contrast_array {
+	float *x;
+	size_t bytes;
+};
+
+struct contrast_slot {
+	struct slot_view view[N_TOWERS];
+	struct exec *exec;             /* both towers: forward user, item, back item, user */
+	size_t  B_max;
+	double  loss, weight, label, prediction;
+	double  dlog_temperature;
+};
+
+struct contrast_worker {
+	struct contrast_array block;   /* [rows, M] similarities, or [2, n] of one row */
+	struct contrast_array users;   /* [rows, d] users times the factor of their row */
+	struct contrast_array factor;  /* [rows]                                      */
+};
+
+struct contrast {
+	struct model *model;
+	size_t n_slots, n_workers, d;
+	struct contrast_slot *slot;    /* [n_slots]                                   */
+	struct contrast_worker *worker;   /* [n_workers]                              */
+	const struct graph_param *temperature;   /* NULL: fixed                       */
+
+	/* The step at hand. */
+	const struct batch *batch, *items;   /* items: the rows that give candidates  */
+	size_t   M;                    /* items                                       */
+	uint64_t step;
+	float    loss_scale, inverse_temperature;
+	struct contrast_array u, v;    /* [B,d], [M,d] vectors                        */
+	struct contrast_array du, dv;  /* [B,d], [n_slots,M,d] gradients              */
+	struct contrast_array log_q;   /* [M] minus it; what is added to similarities */
+	int      corrects;             /* log_q is used                               */
+	uint32_t *same;                /* [B] softmax: next row with this row's item, a ring */
+	uint32_t *chain;               /* [n_chains] hash of items to rows            */
+	size_t   same_capacity, n_chains;
+};
+
+/* Part of slot in the gradients of items, [M,d]. */
+static inline float *
+contrast_dv(const struct contrast *c, size_t slot)
+{
+	return c->dv.x + slot * c->M * c->d;
+}
+
+enum rs_status contrast_array_reserve(struct contrast_array *a, size_t rows, size_t columns);
+void contrast_array_free(struct contrast_array *a);
+
+/* The loss of rows [begin,end): into the slot's sums, du and contrast_dv(slot). */
+enum rs_status contrast_loss(
+	struct contrast *c, struct contrast_worker *w, size_t slot, size_t begin, size_t end);
+
+#endif

@@ -1,0 +1,40 @@
+/*
+ * How often items come up in training rows, estimated as rows stream by.
+ *
+ * X. Yi et al. 2019, section 4.3: of every item (hashed to n places) the row it was
+ * last seen in and the mean distance between two such rows are kept; the share of
+ * rows that are about the item is one over the distance.  Here time counts rows, not
+ * steps, so that items more frequent than once a batch are told apart; the first
+ * 1/rate distances are averaged, later ones follow at the rate.  A pure function of
+ * the rows in their order; saved with every version.  One thread adds, any number
+ * asks in between.
+ */
+#ifndef TRAIN_FREQUENCY_H
+#define TRAIN_FREQUENCY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "train/manifest.h"
+
+#define FREQUENCY_FILE "frequency.bin"
+
+struct frequency;
+
+enum rs_status frequency_create(size_t n, double rate, struct frequency **out);
+void frequency_free(struct frequency *f);
+/* Fingerprints of the items of B rows. */
+void frequency_add(struct frequency *f, const uint64_t *item, size_t B);
+/* Share of the rows, in (0,1]; 0 for an item never added. */
+double frequency_share(const struct frequency *f, uint64_t item);
+
+enum rs_status frequency_save(const struct frequency *f, struct file_writer *w);
+/* Refuses a file of another number of places. */
+enum rs_status frequency_load(struct frequency *f, const char *path);
+/* The same from a version of the model; says so when it has none.  f NULL: nothing. */
+enum rs_status frequency_restore(
+	struct frequency *f, const struct manifest *manifest, const char *version);
+
+#endif

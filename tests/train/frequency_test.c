@@ -1,0 +1,120 @@
+/* The streaming estimate of how often items come up. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "train/frequency.h"
+
+enum { N_PLACES = 101, N_ROWS = 40000 };
+
+/* Item 7 comes up half the time, items 20..29 share the other half. */
+static void
+draw(uint64_t *item, size_t n, uint64_t key)
+{
+	for (size_t i = 0; i < n; i++)
+		item[i] = rng_uniform(key, 2 * i) < 0.5 ? 7 : 20 + rng_below(key, 2 * i + 1, 10);
+}
+
+static void
+shares_are_those_of_the_rows(void **state)
+{
+	static uint64_t item[N_ROWS];
+	struct frequency *f;
+
+	(void)state;
+	assert_int_equal(frequency_create(N_PLACES, 0.01, &f), RS_OK);
+	draw(item, N_ROWS, 1);
+	frequency_add(f, item, N_ROWS);
+	assert_true(fabs(frequency_share(f, 7) / 0.5 - 1) < 0.2);
+	for (uint64_t i = 20; i < 30; i++)
+		assert_true(fabs(frequency_share(f, i) / 0.05 - 1) < 0.4);
+	assert_true(frequency_share(f, 3) == 0);
+	frequency_free(f);
+}
+
+/* Seen in rows 3 and 5 of 5: every 2.5 rows. */
+static void
+first_distances_are_averaged(void **state)
+{
+	static const uint64_t item[] = { 1, 1, 4, 1, 4 };
+	struct frequency *f;
+
+	(void)state;
+	assert_int_equal(frequency_create(N_PLACES, 0.01, &f), RS_OK);
+	frequency_add(f, item, 5);
+	assert_true(fabs(frequency_share(f, 4) - 1 / 2.5) < 1e-12);
+	frequency_free(f);
+}
+
+static void
+a_new_rhythm_is_followed(void **state)
+{
+	uint64_t item[400];
+	struct frequency *f;
+
+	(void)state;
+	assert_int_equal(frequency_create(N_PLACES, 0.1, &f), RS_OK);
+	for (size_t i = 0; i < 400; i++)
+		item[i] = i < 200 ? 7 : 7 + i % 4;
+	frequency_add(f, item, 400);
+	assert_true(fabs(frequency_share(f, 7) - 0.25) < 0.01);
+	frequency_free(f);
+}
+
+static void
+the_file_restores_the_state(void **state)
+{
+	char path[] = "/tmp/frequency_test.XXXXXX";
+	static uint64_t item[1000];
+	struct frequency *f, *again;
+	struct file_writer w;
+
+	(void)state;
+	close(mkstemp(path));
+	draw(item, 1000, 2);
+	assert_int_equal(frequency_create(N_PLACES, 0.05, &f), RS_OK);
+	assert_int_equal(frequency_create(N_PLACES, 0.05, &again), RS_OK);
+	frequency_add(f, item, 600);
+	assert_int_equal(file_writer_open(&w, path), RS_OK);
+	assert_int_equal(frequency_save(f, &w), RS_OK);
+	assert_int_equal(file_writer_commit(&w), RS_OK);
+	file_writer_close(&w);
+	assert_int_equal(frequency_load(again, path), RS_OK);
+	frequency_add(f, item + 600, 400);
+	frequency_add(again, item + 600, 400);
+	for (uint64_t i = 0; i < N_PLACES; i++) {
+		const double a = frequency_share(f, i), b = frequency_share(again, i);
+
+		assert_memory_equal(&a, &b, sizeof(a));
+	}
+	frequency_free(again);
+	assert_int_equal(frequency_create(N_PLACES + 1, 0.05, &again), RS_OK);
+	assert_int_equal(frequency_load(again, path), RS_ESPEC);
+	assert_int_equal(truncate(path, 50), 0);
+	assert_int_equal(frequency_load(f, path), RS_EDATA);
+	frequency_free(f);
+	frequency_free(again);
+	unlink(path);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(shares_are_those_of_the_rows),
+		cmocka_unit_test(first_distances_are_averaged),
+		cmocka_unit_test(a_new_rhythm_is_followed),
+		cmocka_unit_test(the_file_restores_the_state),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
