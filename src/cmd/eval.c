@@ -4,10 +4,12 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "cmd/eval_groups.h"
 #include "cmd/layout.h"
 #include "cmd/require.h"
@@ -20,6 +22,8 @@ struct eval {
 	const struct arguments *a;
 	struct scorer *scorer;
 	const char *by;
+	enum evaluate_candidates candidates;
+	struct text_list seen;         /* of --seen                                   */
 	int is_mse;
 	struct figure_list figures;    /* computed                                    */
 	size_t n_shown;                /* the first of them; the rest is --require's  */
@@ -81,7 +85,54 @@ set_figures(struct eval *e, const struct settings *settings)
 		list += n + (list[n] == ',');
 	}
 	e->n_shown = e->figures.n;
+	if (argument_given(e->a, "--calibration"))
+		RS_TRY(want_figure(e, "--calibration", "calibration", strlen("calibration")));
 	return want_required(e);
+}
+
+static enum rs_status
+set_candidates(struct eval *e, const struct settings *settings)
+{
+	const char *text = argument(e->a, "--candidates");
+	int ranks = 0;
+
+	if (text == NULL)
+		e->candidates = settings->eval.candidates == EVAL_CATALOGUE ? EVALUATE_CATALOGUE
+			: EVALUATE_ROWS;
+	else if (strcmp(text, "rows") == 0)
+		e->candidates = EVALUATE_ROWS;
+	else if (strcmp(text, "catalogue") == 0)
+		e->candidates = EVALUATE_CATALOGUE;
+	else
+		return rs_fail(RS_EUSAGE, "--candidates: '%s', wanted rows or catalogue", text);
+	for (size_t i = 0; i < e->figures.n; i++)
+		ranks |= figure_is_rank(&e->figures.item[i]);
+	if (e->by == NULL || !ranks || e->candidates == EVALUATE_ROWS)
+		return RS_OK;
+	rs_fail(RS_EUSAGE, "--by: figures of the whole catalogue are not known by a field");
+	return rs_hint("rank the rows with --candidates rows, or name other --metrics");
+}
+
+static enum rs_status
+set_seen(struct eval *e)
+{
+	const char *file;
+	size_t n = 0;
+
+	while (argument_nth(e->a, "--seen", n) != NULL)
+		n++;
+	RS_TRY(memory_alloc(n + 1, sizeof *e->seen.item, &e->seen.item));
+	for (; (file = argument_nth(e->a, "--seen", e->seen.n)) != NULL; e->seen.n++)
+		RS_TRY(memory_strdup(file, &e->seen.item[e->seen.n]));
+	return RS_OK;
+}
+
+static void
+free_seen(struct eval *e)
+{
+	for (size_t i = 0; i < e->seen.n; i++)
+		free(e->seen.item[i]);
+	free(e->seen.item);
 }
 
 static enum rs_status
@@ -104,7 +155,9 @@ static enum rs_status
 score_files(struct eval *e)
 {
 	const struct evaluate_options options = { .files = scorer_files(e->scorer),
-		.figures = &e->figures };
+		.figures = &e->figures, .candidates = e->candidates,
+		.seen = e->seen.n > 0 ? &e->seen : NULL,
+		.mask_nothing = argument_given(e->a, "--no-mask") };
 	struct evaluation *evaluation;
 
 	RS_TRY(evaluate_open(&options, &evaluation));
@@ -171,9 +224,12 @@ warn_about(const struct eval *e)
 			"or is it another column?", e->result.auc);
 }
 
+/* NaN: the rows were not scored. */
 static double
 unseen_share(const struct eval *e)
 {
+	if (isnan(e->result.mean_prediction))
+		return NAN;
 	return e->counts.unseen[1] == 0 ? 0 : (double)e->counts.unseen[0]
 		/ (double)e->counts.unseen[1];
 }
@@ -289,8 +345,10 @@ print_text(const struct eval *e)
 	if (!e->is_mse)
 		RS_TRY(output_printf("   positives %s", layout_count(positives,
 			llround(r->positives))));
-	RS_TRY(output_printf("   skipped %s   unseen ids %.1f%%\n",
-		layout_count(skipped, (int64_t)e->counts.tally.skipped), 100 * unseen_share(e)));
+	RS_TRY(output_printf("   skipped %s",
+		layout_count(skipped, (int64_t)e->counts.tally.skipped)));
+	RS_TRY(isnan(unseen_share(e)) ? output_printf("\n")
+		: output_printf("   unseen ids %.1f%%\n", 100 * unseen_share(e)));
 	if (r->groups > 0)
 		RS_TRY(output_printf("groups %s   of them left out %s\n",
 			layout_count(rows, (int64_t)r->groups),
@@ -410,6 +468,8 @@ eval_with(struct eval *e)
 
 	e->is_mse = settings->model.loss == LOSS_MSE;
 	RS_TRY(set_figures(e, settings));
+	RS_TRY(set_candidates(e, settings));
+	RS_TRY(set_seen(e));
 	RS_TRY(e->by != NULL ? score_groups(e) : score_files(e));
 	warn_about(e);
 	RS_TRY(command_json(e->a) ? print_json(e) : print_text(e));
@@ -439,6 +499,7 @@ eval_run(const struct arguments *a)
 	RS_TRY(scorer_open(&options, &e.scorer));
 	const enum rs_status status = eval_with(&e);
 	eval_groups_free(&e.groups);
+	free_seen(&e);
 	scorer_close(e.scorer);
 	return status;
 }
@@ -451,6 +512,13 @@ static const struct command_option eval_option[] = {
 		"best_constant_loss" },
 	{ .name = "--by", .argument = "FIELD", .text =
 		"print the metrics for each value of this field as well" },
+	{ .name = "--candidates", .argument = "C", .dflt = "eval.candidates", .text =
+		"what hr, ndcg, mrr and recall rank: rows, those of each group, or "
+		"catalogue, all items (two_tower)" },
+	{ .name = "--seen", .argument = "FILE", .repeats = 1, .text =
+		"catalogue: the training rows whose items are not ranked for their group, "
+		"instead of data.train" },
+	{ .name = "--no-mask", .text = "catalogue: rank items of the training rows as well" },
 	{ .name = "--require", .argument = "METRIC>=X", .repeats = 1,
 		.text = "exit 1 unless this holds; >=, <=, > and < are known" },
 	{ .name = "--calibration", .text =
@@ -462,8 +530,8 @@ static const struct command_option eval_option[] = {
 
 const struct command command_eval = {
 	.name = "eval",
-	.synopsis = "MODEL DATA|-... [--metrics LIST] [--by FIELD] [--require METRIC>=X]... "
-		"[--calibration]",
+	.synopsis = "MODEL DATA|-... [--metrics LIST] [--candidates rows|catalogue] [--by FIELD] "
+		"[--require METRIC>=X]... [--calibration]",
 	.text = "Evaluate a model on labelled rows.",
 	.option = eval_option,
 	.run = eval_run,

@@ -3,6 +3,7 @@
  *
  * An evaluation may run again and again, for instance after every epoch, also with
  * another model of the same spec; what depends on the files alone is kept.
+ * Rows are scored only when a figure needs their scores.
  */
 #ifndef TRAIN_EVALUATE_H
 #define TRAIN_EVALUATE_H
@@ -14,23 +15,30 @@
 
 struct evaluate_counts {
 	struct parser_tally tally;
-	uint64_t unseen[2];            /* ids never trained, ids                      */
+	uint64_t unseen[2];            /* ids never trained, ids; 0 ids: not counted  */
 };
 
-/* NULL: what the model's spec says.  All are borrowed. */
+/* What figures of ranks are of: train/ranking.h or train/retrieval.h. */
+enum evaluate_candidates { EVALUATE_AS_SPEC, EVALUATE_ROWS, EVALUATE_CATALOGUE };
+
+/* 0 and NULL: what the model's spec says.  All are borrowed. */
 struct evaluate_options {
 	const struct text_list *files;         /* data.valid                          */
 	const struct figure_list *figures;     /* eval.metrics and the monitor        */
+	enum evaluate_candidates candidates;
+	const struct text_list *seen;          /* masked, catalogue: data.train       */
+	int mask_nothing;
 };
 
 struct evaluation;
 
 enum rs_status evaluate_open(const struct evaluate_options *options, struct evaluation **out);
 void evaluate_close(struct evaluation *e);
-/* One pass over the files in order.  counts may be NULL. */
+/* One pass over the files in order; none when all figures are of the catalogue and
+ * its rows are known.  counts may be NULL. */
 enum rs_status evaluate_run(struct evaluation *e, struct workers *w, const struct model *m,
 	struct metric_result *out, struct evaluate_counts *counts);
-/* Of the last run. */
+/* Of the last run: rows and the figures that are not of the catalogue. */
 const struct metric *evaluate_metric(const struct evaluation *e);
 
 /* Reads labels until both classes were seen: *n_negative and *n_positive rows.

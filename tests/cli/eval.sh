@@ -67,6 +67,27 @@ says 'required auc>=0.999, but auc is'
 prints 'rows 700'
 expect 64 "$T" eval m valid.tsv --require 'auc is good'
 
+# B009: figures of groups too; they are left out and counted where there is one class.
+expect 0 "$T" train s.ini -f g --valid valid.tsv --json -o data.group=2 -o train.monitor=ndcg@5 \
+	-o eval.metrics=auc,gauc,hr@3
+want_gauc=$(figure gauc) want_ndcg=$(figure 'ndcg@5')
+for threads in 1 3; do
+	expect 0 "$T" eval g valid.tsv --json -j $threads
+	close "$(figure gauc)" "$want_gauc" 'B009: gauc'
+	close "$(figure 'ndcg@5')" "$want_ndcg" 'B009: ndcg@5'
+done
+expect 0 "$T" eval g valid.tsv --by item --metrics gauc,mrr
+prints 'gauc'
+prints '   of them left out '
+expect 78 "$T" check s.ini -o eval.metrics=gauc
+says 'name the column of the user in [data] group'
+
+# The calibration table holds every row once.
+expect 0 "$T" eval m valid.tsv --calibration --json
+tail -n 1 out | sed 's/.*"calibration_table":\[//; s/\].*//' | tr '{' '\n' |
+	sed -n 's/^"rows":\([0-9]*\),.*/\1/p' | awk '{ n += $1 } END { exit !(n == 700 && NR == 10) }' ||
+	{ cat out >&2; exit 1; }
+
 # B007: one class.
 awk -F'\t' '$1 == 0' valid.tsv >negative.tsv
 expect 0 "$T" eval m negative.tsv --json

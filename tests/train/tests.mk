@@ -2,6 +2,7 @@
 check_PROGRAMS += tests/train/metric_test
 check_PROGRAMS += tests/train/monitor_test
 check_PROGRAMS += tests/train/ranking_test
+check_PROGRAMS += tests/train/retrieval_test
 check_PROGRAMS += tests/train/top_test
 check_PROGRAMS += tests/train/schedule_test
 check_PROGRAMS += tests/train/manifest_test

@@ -1,0 +1,112 @@
+#!/bin/sh
+# Retrieval: the catalogue ranked in training, eval and the run database.
+set -u
+. "$SRCDIR/tests/cli/train_data.sh"
+T=$RECSYS_TRAIN
+
+# rows N SEED: label 1, user, item; users like the items of their own parity.
+rows() {
+	awk -v n="$1" -v s="$2" '
+	function u() { s = (s * 69069 + 1) % 4294967296; return s / 4294967296 }
+	BEGIN {
+		for (i = 0; i < n; i++) {
+			a = int(u() * 40); b = int(u() * 60)
+			if (a % 2 != b % 2 && u() < 0.9) b = (b + 1) % 60
+			printf "1\tu%d\ti%d\n", a, b
+		}
+	}'
+}
+rows 1500 1 >train.tsv
+rows 300 2 >valid.tsv
+cat >s.ini <<'END'
+[model]
+type = two_tower
+loss = softmax
+[data]
+train = train.tsv
+valid = valid.tsv
+format = tsv
+header = no
+label = 1
+[field user]
+column = 2
+buckets = 500
+[field item]
+column = 3
+buckets = 500
+[embedding]
+dim = 8
+learning_rate = 0.1
+init_stddev = 0.1
+[tower user]
+fields = user
+hidden = 8
+[tower item]
+fields = item
+hidden = 8
+[train]
+batch_size = 250
+learning_rate = 0.01
+epochs = 4
+early_stop = 0
+END
+
+# figure NAME: its value in the JSON line of out.
+figure() {
+	tail -n 1 out | sed "s/.*\"$1\":\([^,}]*\).*/\1/"
+}
+
+# B009: eval gives the figures of the best epoch, L065: and gives them again.
+expect 0 "$T" train s.ini -f m --json
+recall=$(figure 'recall@20') ndcg=$(figure 'ndcg@20')
+[ "$(figure groups)" = 40 ] || { cat out >&2; exit 1; }
+grep '"message_type":"epoch"' out | sed 's/.*"recall@20":\([^,}]*\).*/\1/' | sort -g | tail -n 1 >best
+[ "$(cat best)" = "$recall" ] || { echo "best epoch: $(cat best), kept $recall" >&2; exit 1; }
+for threads in 1 2 3; do
+	expect 0 "$T" eval m valid.tsv --json -j $threads
+	[ "$(figure 'recall@20') $(figure 'ndcg@20')" = "$recall $ndcg" ] || { cat out >&2; exit 1; }
+done
+expect 0 "$T" eval m valid.tsv
+prints 'recall@20 0.'
+prints 'groups 40   of them left out 0'
+
+# What is monitored, kept and recorded is the figure that was named.
+expect 0 "$T" train s.ini -f n --json -o train.monitor=mrr@5 -o eval.metrics=ndcg@10,hr@1
+prints '"ndcg@10":'
+prints '"hr@1":'
+prints '"mrr@5":'
+expect 0 "$T" inspect n
+prints 'mrr@5'
+expect 0 "$T" runs show last --metrics
+prints 'valid.mrr@5'
+
+# Masks: the model's own training rows, others, none.
+expect 0 "$T" eval m valid.tsv --json --seen train.tsv
+[ "$(figure 'recall@20')" = "$recall" ] || exit 1
+expect 0 "$T" eval m valid.tsv --json --no-mask
+none=$(figure 'recall@20')
+[ "$none" != "$recall" ] || { echo 'the mask does nothing' >&2; exit 1; }
+cut -f1,3 train.tsv | awk -F'\t' -v OFS='\t' '{ print $1, "other", $2 }' >foreign.tsv
+expect 0 "$T" eval m valid.tsv --json --seen foreign.tsv
+[ "$(figure 'recall@20')" = "$none" ] || exit 1
+mv train.tsv moved.tsv
+expect 66 "$T" eval m valid.tsv
+says '--seen'
+expect 0 "$T" eval m valid.tsv --json --seen moved.tsv
+[ "$(figure 'recall@20')" = "$recall" ] || exit 1
+mv moved.tsv train.tsv
+
+# Rows as candidates, conditions, what cannot be.
+expect 0 "$T" eval m valid.tsv --candidates rows --metrics 'hr@1,auc'
+expect 0 "$T" eval m valid.tsv --require 'ndcg@20>=0.001'
+expect 1 "$T" eval m valid.tsv --require 'ndcg@3>=0.999'
+says "required ndcg@3>=0.999, but ndcg@3 is"
+expect 64 "$T" eval m valid.tsv --by user
+expect 0 "$T" eval m valid.tsv --by user --metrics logloss
+expect 64 "$T" eval m valid.tsv --candidates item
+expect 64 "$T" eval m valid.tsv --metrics 'ndcg20'
+expect 78 "$T" check s.ini -o eval.metrics=ndgc@20
+says "did you mean 'ndcg@20'"
+expect 78 "$T" check s.ini -o train.monitor=recall
+says "'recall@10'"
+exit 0
