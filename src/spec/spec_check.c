@@ -358,6 +358,50 @@ check_part(struct spec *spec, size_t field)
 		"wide, but model %s has no first-order weights", model);
 }
 
+/* A numeric field that is a number to the model. */
+static int
+is_dense(const struct field_settings *f)
+{
+	return f->type == FIELD_NUMERIC && f->transform != TRANSFORM_BUCKETIZE;
+}
+
+static int64_t
+vector_dim(const struct settings *s, size_t field)
+{
+	return s->field[field].dim > 0 ? s->field[field].dim : s->embedding.dim;
+}
+
+/* Models that multiply vectors with each other need one dim; in dlrm the numeric
+ * fields become one vector of embedding.dim. */
+static enum rs_status
+check_dims(struct spec *spec)
+{
+	const struct settings *s = &spec->settings;
+	const int is_dlrm = strcmp(s->model.type, "dlrm") == 0;
+	size_t first = NONE, numeric = 0;
+
+	if (!is_dlrm && strcmp(s->model.type, "fm") != 0 && strcmp(s->model.type, "deepfm") != 0)
+		return RS_OK;
+	for (size_t i = 0; i < s->n_fields; i++)
+		numeric += is_dlrm && is_dense(&s->field[i]);
+	for (size_t i = 0; i < s->n_fields; i++) {
+		if (s->field[i].part == PART_WIDE || *s->field[i].share != '\0'
+		    || (is_dlrm && is_dense(&s->field[i])))
+			continue;
+		if (first == NONE)
+			first = i;
+		if (numeric > 0 && vector_dim(s, i) != s->embedding.dim)
+			return field_problem(spec, 1, i, "dim",
+				"model dlrm needs that of embedding, %lld, for all fields",
+				(long long)s->embedding.dim);
+		if (vector_dim(s, i) != vector_dim(s, first))
+			return field_problem(spec, 1, i, "dim",
+				"model %s needs one dim, but '%s' has %lld", s->model.type,
+				s->field[first].name, (long long)vector_dim(s, first));
+	}
+	return RS_OK;
+}
+
 /* What the cross layers of model dcn cannot be. */
 static enum rs_status
 check_dcn(struct spec *spec)
@@ -385,6 +429,7 @@ spec_check_all(struct spec *spec)
 	RS_TRY(check_label(spec));
 	RS_TRY(check_train(spec));
 	RS_TRY(check_dcn(spec));
+	RS_TRY(check_dims(spec));
 	RS_TRY(spec_check_items(spec));
 	RS_TRY(spec_check_towers(spec));
 	RS_TRY(spec_check_din(spec));

@@ -291,6 +291,17 @@ part_wide_needs_first_order_weights(void **state)
 }
 
 static void
+models_that_multiply_vectors_need_one_dim(void **state)
+{
+	(void)state;
+	assert_error(MINIMAL "[field C2]\ndim = 3\n", 9, 1, "needs one dim, but 'C1' has 16");
+	spec_free(load(MINIMAL "[field C2]\ndim = 3\npart = wide\n"));
+	assert_error("[model]\ntype = dlrm\n[data]\ntrain = /d/t.tsv\nlabel = 1\n"
+		"[field I]\ntype = numeric\ndim = 2\n[field C]\ndim = 3\n", 10, 1,
+		"needs that of embedding, 16");
+}
+
+static void
 cross_layers_of_v1_have_no_rank_and_experts_need_one(void **state)
 {
 	(void)state;
@@ -568,6 +579,7 @@ main(void)
 		cmocka_unit_test(sections_of_other_models_are_not_printed),
 		cmocka_unit_test(keys_of_a_section_of_other_models_warn),
 		cmocka_unit_test(part_wide_needs_first_order_weights),
+		cmocka_unit_test(models_that_multiply_vectors_need_one_dim),
 		cmocka_unit_test(cross_layers_of_v1_have_no_rank_and_experts_need_one),
 		cmocka_unit_test(printed_spec_reads_back_equal),
 		cmocka_unit_test(B030_no_false_disagreement_after_a_round_trip),
