@@ -46,4 +46,5 @@ packages_need() {
 	rm -f /tmp/recsys-train-apt.$$
 }
 
-packages_build='make autoconf automake pkg-config libopenblas-dev libsqlite3-dev zlib1g-dev'
+packages_build='make autoconf automake pkg-config libopenblas-dev libsqlite3-dev zlib1g-dev
+	libprotobuf-c-dev protobuf-c-compiler'

@@ -33,7 +33,9 @@ struct scorer {
 	struct buffer text;                /* [begin, n) not yet parsed                */
 	size_t begin;
 	uint64_t line, offset;             /* of text[begin]                           */
-	int at_end, drop_line;             /* drop_line: the rest of a row too long    */
+	int at_end;
+	uint64_t drop;                     /* bytes of a row too long, UINT64_MAX:
+	                                      up to the next newline                  */
 };
 
 static enum rs_status
@@ -193,7 +195,8 @@ open_file(struct scorer *s)
 	const char *name = s->files.item[s->file++];
 	size_t skip = 0, lines = 0;
 
-	s->at_end = s->drop_line = 0;
+	s->at_end = 0;
+	s->drop = 0;
 	RS_TRY(buffer_reserve(&s->text, PIECE));
 	RS_TRY(source_open(name, &s->source));
 	RS_TRY(fill(s, PIECE));
@@ -209,26 +212,34 @@ open_file(struct scorer *s)
 static void
 advance(struct scorer *s, size_t n)
 {
-	const char *at = s->text.data + s->begin, *end = at + n;
-
-	while ((at = memchr(at, '\n', (size_t)(end - at))) != NULL) {
-		s->line++;
-		at++;
-	}
+	s->line += parser_lines(&s->schema, s->text.data + s->begin, n);
 	s->begin += n;
 	s->offset += n;
 }
 
-/* Goes behind the next newline: the rest of a row that was longer than max_line. */
+/* Goes behind a row that was longer than max_line. */
 static enum rs_status
-drop_line(struct scorer *s)
+drop_row(struct scorer *s)
 {
-	while (s->drop_line) {
+	while (s->drop > 0) {
 		RS_TRY(fill(s, PIECE));
 		const size_t n = s->text.n - s->begin;
-		const char *end = n > 0 ? memchr(s->text.data + s->begin, '\n', n) : NULL;
-		advance(s, end != NULL ? (size_t)(end + 1 - (s->text.data + s->begin)) : n);
-		s->drop_line = end == NULL && n > 0;
+		const char *const text = s->text.data + s->begin;
+		const char *const end = n > 0 && s->drop == UINT64_MAX ? memchr(text, '\n', n)
+								       : NULL;
+		size_t take = end != NULL ? (size_t)(end + 1 - text) : n;
+
+		if (s->drop != UINT64_MAX) {
+			take = n < s->drop ? n : (size_t)s->drop;
+			s->drop -= take;
+		} else if (end != NULL) {
+			s->drop = 0;
+			s->line++;
+		}
+		if (n == 0)
+			s->drop = 0;
+		s->begin += take;
+		s->offset += take;
 	}
 	return RS_OK;
 }
@@ -239,7 +250,7 @@ cut(struct scorer *s, size_t *out)
 {
 	const size_t max_line = (size_t)s->schema.settings->data.max_line;
 
-	RS_TRY(drop_line(s));
+	RS_TRY(drop_row(s));
 	for (size_t want = PIECE;; want += PIECE) {
 		RS_TRY(fill(s, want));
 		const size_t have = s->text.n - s->begin;
@@ -251,7 +262,7 @@ cut(struct scorer *s, size_t *out)
 			return RS_OK;
 		if (have > max_line) {
 			*out = have;
-			s->drop_line = 1;
+			s->drop = parser_overhang(&s->schema, s->text.data + s->begin, have);
 			return RS_OK;
 		}
 	}

@@ -57,8 +57,8 @@ weight_read(struct cell cell, float *weight, struct cell_error *error)
 	return RS_OK;
 }
 
-static enum rs_status
-cell_use(struct parser *p, const struct layout_column *column, struct cell cell,
+enum rs_status
+parser_cell(struct parser *p, const struct layout_column *column, struct cell cell,
 	struct batch *batch, struct row *row, struct cell_error *error)
 {
 	switch (column->role) {
@@ -146,7 +146,7 @@ delimited_row(struct parser *p, const struct parser_layout *layout, const char *
 				cell.n - 1 - (cell.text[cell.n - 1] == '"') };
 		else if (quoted)
 			RS_TRY(cell_unquote(p, &cell, error));
-		RS_TRY(cell_use(p, column, cell, batch, row, error));
+		RS_TRY(parser_cell(p, column, cell, batch, row, error));
 	}
 	return RS_OK;
 }

@@ -421,6 +421,15 @@ feature_list(const struct feature *feature, struct cell cell, struct batch *batc
 }
 
 enum rs_status
+feature_add(const struct feature *feature, struct cell value, struct batch *batch,
+	struct buffer *scratch, struct cell_error *error)
+{
+	if (feature_is_missing(feature, value))
+		return feature->keeps_places ? id_missing(feature, batch) : RS_OK;
+	return feature_list(feature, value, batch, scratch, error);
+}
+
+enum rs_status
 feature_cell(const struct feature *feature, struct cell cell, struct batch *batch,
 	struct buffer *scratch, struct cell_error *error)
 {

@@ -75,6 +75,9 @@ enum rs_status feature_number(const struct feature *feature, double value, struc
  * first n out. */
 void feature_move_item(const struct feature *feature, struct batch *batch, size_t to, size_t from);
 void feature_drop_items(const struct feature *feature, struct batch *batch, size_t n);
+/* Items of one more value of the row's list, which feature_trim() ends. */
+enum rs_status feature_add(const struct feature *feature, struct cell value, struct batch *batch,
+	struct buffer *scratch, struct cell_error *error);
 /* The row's list is complete: of repeated items the newest counts (unique), then
  * only the newest are kept; histories of several fields are cut by history.h. */
 void feature_trim(const struct feature *feature, struct batch *batch);

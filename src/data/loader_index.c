@@ -34,6 +34,9 @@ index_spans(struct loader *l, struct loader_reader *r, size_t file)
 		RS_TRY(loader_reader_next(r, &text, &g));
 		if (g.size == 0)
 			return RS_OK;
+		RS_TRY(parser_check(l->options.schema, &(struct parser_span){
+			.file = l->input[file].file.path, .text = text, .n = g.size,
+			.line = g.line, .offset = g.offset }));
 		l->index.rows += parser_count(l->options.schema, text, g.size);
 		RS_TRY(index_add(&l->index, &g));
 	}

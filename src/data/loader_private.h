@@ -29,7 +29,9 @@ struct loader_reader {
 	size_t   begin;
 	size_t   group_bytes, max_line;
 	uint64_t offset, line;     /* of text[begin]                                  */
-	int      at_end, drop_line;    /* drop_line: the rest of a row that was too long */
+	int      at_end;
+	uint64_t drop;             /* bytes of a row that was too long, or UINT64_MAX:
+	                              up to the next newline                          */
 	uint64_t hash;             /* of the bytes read, in blocks of LOADER_HASH_BLOCK */
 	char    *block;
 	size_t   block_used;

@@ -155,37 +155,38 @@ loader_reader_close(struct loader_reader *r)
 	memset(r, 0, sizeof *r);
 }
 
-static uint64_t
-reader_lines(const char *text, size_t n)
+/* Bytes of the text that belong to the row that was too long. */
+static size_t
+reader_rest(struct loader_reader *r)
 {
-	const char *const end = text + n;
-	uint64_t lines = 0;
+	const size_t n = r->text.n - r->begin;
+	const char *const text = r->text.data + r->begin;
+	const char *const end = n > 0 && r->drop == UINT64_MAX ? memchr(text, '\n', n) : NULL;
 
-	while (text < end && (text = memchr(text, '\n', (size_t)(end - text))) != NULL) {
-		lines++;
-		text++;
+	if (r->drop != UINT64_MAX) {
+		const size_t take = n < r->drop ? n : (size_t)r->drop;
+
+		r->drop = n > 0 ? r->drop - take : 0;
+		return take;
 	}
-	return lines;
+	if (end != NULL)
+		r->line++;
+	if (end != NULL || r->at_end)
+		r->drop = 0;
+	return end != NULL ? (size_t)(end + 1 - text) : n;
 }
 
-/* Goes behind the next newline: the rest of a row that was longer than max_line. */
+/* Goes behind a row that was longer than max_line. */
 static enum rs_status
-reader_drop_line(struct loader_reader *r)
+reader_drop(struct loader_reader *r)
 {
-	while (r->drop_line) {
-		const char *end;
+	while (r->drop > 0) {
 		size_t n;
 
 		RS_TRY(reader_fill(r, SPAN_PEEK));
-		n = r->text.n - r->begin;
-		end = memchr(r->text.data + r->begin, '\n', n);
-		if (end != NULL) {
-			n = (size_t)(end + 1 - (r->text.data + r->begin));
-			r->line++;
-		}
+		n = reader_rest(r);
 		r->begin += n;
 		r->offset += n;
-		r->drop_line = end == NULL && !(r->at_end && r->begin == r->text.n);
 	}
 	return RS_OK;
 }
@@ -206,13 +207,11 @@ reader_cut(struct loader_reader *r, size_t *cut)
 		if (have > want)
 			have = want;
 		*cut = have > 0 ? parser_split(r->schema, text, have, whole) : 0;
-		if (whole)
-			*cut = have;
 		if (*cut > 0 || whole)
 			return RS_OK;
 		if (have > r->max_line) {
 			*cut = have;
-			r->drop_line = 1;
+			r->drop = parser_overhang(r->schema, text, have);
 			return RS_OK;
 		}
 	}
@@ -221,13 +220,13 @@ reader_cut(struct loader_reader *r, size_t *cut)
 enum rs_status
 loader_reader_next(struct loader_reader *r, const char **text, struct loader_group *g)
 {
-	RS_TRY(reader_drop_line(r));
+	RS_TRY(reader_drop(r));
 	RS_TRY(reader_cut(r, &g->size));
 	*text = r->text.data + r->begin;
 	g->offset = r->offset;
 	g->line = r->line;
 	r->begin += g->size;
 	r->offset += g->size;
-	r->line += reader_lines(*text, g->size);
+	r->line += parser_lines(r->schema, *text, g->size);
 	return RS_OK;
 }

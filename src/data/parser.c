@@ -10,7 +10,9 @@
 
 #include "base/log.h"
 #include "base/number.h"
+#include "data/example.h"
 #include "data/parser_private.h"
+#include "data/tfrecord.h"
 
 static void
 label_values_init(struct parser *p)
@@ -95,6 +97,8 @@ parser_prepare(struct parser *p)
 			p->closing[p->n_closing++] = p->feature[i];
 	if (d->format == FORMAT_LISTS)
 		RS_TRY(lists_open(p, &p->lists));
+	if (d->format == FORMAT_TFRECORD)
+		RS_TRY(examples_open(p, &p->examples));
 	return number_field_init(p);
 }
 
@@ -108,6 +112,7 @@ parser_open(const struct schema *schema, enum parser_purpose purpose, struct par
 	(*out)->purpose = purpose;
 	buffer_init(&(*out)->scratch, (size_t)1 << 30);
 	buffer_init(&(*out)->cell, (size_t)1 << 30);
+	buffer_init(&(*out)->id_text, (size_t)1 << 32);
 	status = parser_prepare(*out);
 	if (status != RS_OK) {
 		parser_close(*out);
@@ -124,6 +129,8 @@ parser_close(struct parser *p)
 	free(p->feature);
 	free(p->closing);
 	free(p->log1p);
+	examples_close(p->examples);
+	buffer_free(&p->id_text);
 	crosses_free(&p->crosses);
 	histories_free(&p->histories);
 	free(p->index.at);
@@ -155,6 +162,8 @@ parser_split(const struct schema *schema, const char *text, size_t n, int at_end
 {
 	const struct data_settings *const d = &schema->settings->data;
 
+	if (d->format == FORMAT_TFRECORD)
+		return tfrecord_split(text, n, at_end);
 	if (at_end)
 		return n;
 	return text_last_row_end(
@@ -229,25 +238,36 @@ place_column(const struct place *at, const struct cell_error *error)
 		1;
 }
 
+/* Records have a number and a byte where rows of text have a line and a column. */
 static enum rs_status
-row_fail(const struct place *at, const struct cell_error *error)
+row_fail(const struct parser *p, const struct place *at, const struct cell_error *error)
 {
-	const size_t column = place_column(at, error);
-	const enum rs_status status = rs_fail_at(
-		RS_EDATA, at->span->file, at->line, column, "%s", error->text);
+	const enum rs_status status = p->examples != NULL
+		? rs_fail(RS_EDATA, "'%s' record %llu at byte %llu: %s", at->span->file,
+			(unsigned long long)at->line,
+			(unsigned long long)(at->span->offset + at->begin), error->text)
+		: rs_fail_at(RS_EDATA, at->span->file, at->line, place_column(at, error), "%s",
+			error->text);
 
 	return error->hint[0] != '\0' ? rs_hint("%s", error->hint) : status;
 }
 
-static void
-row_warn(struct parser *p, const struct place *at, const struct cell_error *error)
+void
+parser_row_warn(struct parser *p, const struct place *at, const struct cell_error *error)
 {
 	struct parser_warnings *const w = &p->warnings;
 
 	if (w->n == PARSER_WARNINGS)
 		return;
-	snprintf(w->text[w->n++], sizeof w->text[0], "%s:%llu:%zu: row skipped: %s",
-		at->span->file, (unsigned long long)at->line, place_column(at, error), error->text);
+	if (p->examples != NULL)
+		snprintf(w->text[w->n++], sizeof w->text[0],
+			"'%s' record %llu at byte %llu skipped: %s", at->span->file,
+			(unsigned long long)at->line,
+			(unsigned long long)(at->span->offset + at->begin), error->text);
+	else
+		snprintf(w->text[w->n++], sizeof w->text[0], "%s:%llu:%zu: row skipped: %s",
+			at->span->file, (unsigned long long)at->line, place_column(at, error),
+			error->text);
 }
 
 const struct parser_warnings *
@@ -286,17 +306,32 @@ row_bad(struct parser *p, const struct place *at, const struct cell_error *error
 	feature_undo(p->schema, batch);
 	if (p->keep_bad_rows) {
 		tally->skipped++;
-		row_warn(p, at, error);
+		parser_row_warn(p, at, error);
 		return row_keep_bad(p, batch);
 	}
 	if (p->schema->settings->data.on_bad_row == BAD_ROW_FAIL)
-		return row_fail(at, error);
+		return row_fail(p, at, error);
 	tally->skipped++;
-	row_warn(p, at, error);
+	parser_row_warn(p, at, error);
 	return RS_OK;
 }
 
 /* --- rows --- */
+
+/* Ids of records are copied, and text is where the copies are now. */
+static const char *
+ids_text(const struct parser *p, const struct parser_span *span)
+{
+	return p->examples != NULL ? p->id_text.data : span->text;
+}
+
+enum rs_status
+parser_keep_id(struct parser *p, struct cell *id)
+{
+	RS_TRY(buffer_append(&p->id_text, id->text, id->n));
+	id->text = id->n > 0 ? p->id_text.data + p->id_text.n - id->n : NULL;
+	return RS_OK;
+}
 
 static enum rs_status
 ids_add(struct parser *p, const struct parser_span *span, struct cell id)
@@ -313,10 +348,10 @@ ids_add(struct parser *p, const struct parser_span *span, struct cell id)
 			return rs_fail(RS_ERESOURCE, "out of memory for row ids");
 		p->id_capacity = capacity;
 	}
-	p->id_begin[p->n_ids] = id.text == NULL ? 0 : (size_t)(id.text - span->text);
+	p->id_begin[p->n_ids] = id.text == NULL ? 0 : (size_t)(id.text - ids_text(p, span));
 	p->id_end[p->n_ids] = p->id_begin[p->n_ids] + id.n;
 	p->n_ids++;
-	p->ids = (struct parser_ids){ span->text, p->id_begin, p->id_end, p->n_ids };
+	p->ids = (struct parser_ids){ ids_text(p, span), p->id_begin, p->id_end, p->n_ids };
 	return RS_OK;
 }
 
@@ -463,8 +498,40 @@ parser_count(const struct schema *schema, const char *text, size_t n)
 
 	if (d->format == FORMAT_LISTS)
 		return lists_count(d, text, n);
+	if (d->format == FORMAT_TFRECORD)
+		return tfrecord_count(text, n);
 	return text_count_rows(text, n, !sparse && data_is_quoted(d), data_separator(d),
 		sparse ? row_is_blank_sparse : row_is_blank);
+}
+
+uint64_t
+parser_lines(const struct schema *schema, const char *text, size_t n)
+{
+	const char *const end = text + n;
+	uint64_t lines = 0;
+
+	if (schema->settings->data.format == FORMAT_TFRECORD)
+		return tfrecord_count(text, n);
+	while (text < end && (text = memchr(text, '\n', (size_t)(end - text))) != NULL) {
+		lines++;
+		text++;
+	}
+	return lines;
+}
+
+uint64_t
+parser_overhang(const struct schema *schema, const char *text, size_t n)
+{
+	return schema->settings->data.format == FORMAT_TFRECORD ? tfrecord_overhang(text, n)
+								: UINT64_MAX;
+}
+
+enum rs_status
+parser_check(const struct schema *schema, const struct parser_span *span)
+{
+	return schema->settings->data.format == FORMAT_TFRECORD
+		? examples_check(span->file, span->line, span->offset, span->text, span->n)
+		: RS_OK;
 }
 
 enum rs_status
@@ -475,9 +542,12 @@ parser_parse(struct parser *p, const struct parser_span *span, struct batch *bat
 	size_t first = 0;
 
 	p->n_ids = 0;
+	p->id_text.n = 0;
 	p->warnings.n = 0;
 	p->limit = span->text + span->n;
 	p->ids = (struct parser_ids){ span->text, p->id_begin, p->id_end, 0 };
+	if (p->examples != NULL)
+		return examples_parse(p, span, batch, tally);
 	RS_TRY(span_index_make(&p->index, span->text, span->n, p->quoted, p->separator));
 	while (first < p->index.n) {
 		size_t last = first;

@@ -51,6 +51,15 @@ size_t parser_split(const struct schema *schema, const char *text, size_t n, int
 /* Rows of the span text[0..n) as parser_parse() sees them, bad ones included. */
 uint64_t parser_count(const struct schema *schema, const char *text, size_t n);
 
+struct parser_span;
+/* Lines of the span, or records: what rows are numbered by. */
+uint64_t parser_lines(const struct schema *schema, const char *text, size_t n);
+/* text[0..n) is the beginning of a row that is too long: bytes of it still to come,
+ * UINT64_MAX when only a newline ends it. */
+uint64_t parser_overhang(const struct schema *schema, const char *text, size_t n);
+/* RS_EDATA when the span begins with a row that no reader gets past (tfrecord). */
+enum rs_status parser_check(const struct schema *schema, const struct parser_span *span);
+
 struct parser_span {
 	const char *file;
 	const struct parser_layout *layout;

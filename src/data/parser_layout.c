@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "data/example.h"
 #include "data/parser_private.h"
 
 /* The first row of the file, cut into cells. */
@@ -164,6 +165,21 @@ static int
 reference_used(enum layout_role role, enum parser_purpose purpose)
 {
 	return (role != ROLE_WEIGHT && role != ROLE_GROUP) || purpose != PARSE_PREDICT;
+}
+
+size_t
+parser_n_references(const struct schema *schema)
+{
+	return n_references(schema);
+}
+
+const char *
+parser_reference(const struct schema *schema, enum parser_purpose purpose, size_t i,
+	struct layout_column *out)
+{
+	const char *const name = reference_nth(schema, i, &out->role, &out->field);
+
+	return reference_used(out->role, purpose) ? name : "";
 }
 
 static void
@@ -460,6 +476,12 @@ parser_layout_make(const struct schema *schema, enum parser_purpose purpose, con
 
 	*skip = *lines = 0;
 	*out = NULL;
+	if (schema->settings->data.format == FORMAT_TFRECORD) {
+		RS_TRY(examples_check(file, 1, 0, text, n));
+		RS_TRY(memory_alloc(1, sizeof **out, out));
+		(*out)->has_label = purpose != PARSE_PREDICT;
+		return RS_OK;
+	}
 	RS_TRY(refuse_utf16(file, text, n));
 	RS_TRY(memory_alloc(1, sizeof **out, out));
 	if (n >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)

@@ -61,6 +61,8 @@ struct parser {
 	size_t *number_field;      /* libffm: [n_numbers] field number -> field      */
 	size_t n_numbers;
 	struct lists *lists;       /* format lists, or NULL                          */
+	struct examples *examples; /* format tfrecord, or NULL                       */
+	struct buffer id_text;     /* tfrecord: ids of the rows of the last parse    */
 	struct parser_warnings warnings;
 };
 
@@ -109,6 +111,12 @@ size_t text_last_row_end(const char *text, size_t n, int quoted, char separator)
 enum rs_status span_index_make(
 	struct span_index *index, const char *text, size_t n, int quoted, char separator);
 
+/* The columns of the spec: of the label, weight, ..., then of the fields; "" when
+ * it is not given or not read for the purpose. */
+size_t parser_n_references(const struct schema *schema);
+const char *parser_reference(const struct schema *schema, enum parser_purpose purpose, size_t i,
+	struct layout_column *out);
+
 /* A label cell by the spec's convention: 1 and *label, or 0. */
 int label_read(const struct parser *p, struct cell cell, float *label);
 enum rs_status label_error(const struct parser *p, struct cell cell, struct cell_error *error);
@@ -124,6 +132,14 @@ enum rs_status parser_row_item(
 enum rs_status parser_row_settle(struct parser *p, const struct place *at, enum rs_status status,
 	const struct row *row, const struct cell_error *error, struct batch *batch,
 	struct parser_tally *tally);
+
+void parser_row_warn(
+	struct parser *p, const struct place *at, const struct cell_error *error);
+/* The cell of a column to where its role wants it. */
+enum rs_status parser_cell(struct parser *p, const struct layout_column *column, struct cell cell,
+	struct batch *batch, struct row *row, struct cell_error *error);
+/* The id of a row moves to memory that lasts. */
+enum rs_status parser_keep_id(struct parser *p, struct cell *id);
 
 /* Format lists (lists.c). */
 struct lists;

@@ -11,6 +11,7 @@
 
 #include "base/memory.h"
 #include "data/source_private.h"
+#include "data/tfrecord.h"
 
 #define SOURCE_POLL_MS 50
 
@@ -167,20 +168,33 @@ source_fill(struct source *s)
 	return source_read_fd(s, s->in, SOURCE_BUFFER, &s->in_n);
 }
 
-/* Looks at the first two bytes: gzip is known by its content, not its name. */
+/* 1f 8b are also the first bytes of a TFRecord whose first record is 35615 bytes
+ * long, or so modulo 65536; then the CRC of that length follows it. */
+static int
+begins_like_gzip(const struct source *s)
+{
+	struct tfrecord record;
+
+	if (s->in_n < 2 || s->in[0] != 0x1f || s->in[1] != 0x8b)
+		return 0;
+	tfrecord_read((const char *)s->in, s->in_n, &record);
+	return s->in_n < TFRECORD_HEAD || record.state == TFRECORD_BAD_LENGTH;
+}
+
+/* Looks at the first bytes: gzip is known by its content, not its name. */
 static enum rs_status
 source_begin(struct source *s)
 {
 	if (s->begun)
 		return RS_OK;
-	while (s->in_n < 2 && !s->at_end) {
+	while (s->in_n < TFRECORD_HEAD && !s->at_end) {
 		size_t got;
 
 		RS_TRY(source_read_fd(s, s->in + s->in_n, SOURCE_BUFFER - s->in_n, &got));
 		s->in_n += got;
 	}
 	s->begun = 1;
-	s->gzip = s->in_n >= 2 && s->in[0] == 0x1f && s->in[1] == 0x8b;
+	s->gzip = begins_like_gzip(s);
 	return s->gzip ? source_gzip_begin(s) : RS_OK;
 }
 

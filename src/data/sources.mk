@@ -22,3 +22,18 @@ librs_a_SOURCES += src/data/lists.c
 librs_a_SOURCES += src/data/catalogue.c src/data/catalogue_build.c src/data/catalogue_file.c src/data/catalogue.h
 librs_a_SOURCES += src/data/sampler.c src/data/sampler.h
 librs_a_SOURCES += src/data/sampler_table.c src/data/sampler_table.h
+librs_a_SOURCES += src/data/tfrecord.c src/data/tfrecord.h src/data/example.c src/data/example.h
+# Written by protoc-c beside the other objects; a tarball has them.
+librs_a_SOURCES += src/data/tf_example.pb-c.c src/data/tf_example.pb-c.h
+BUILT_SOURCES += src/data/tf_example.pb-c.c src/data/tf_example.pb-c.h
+MAINTAINERCLEANFILES += src/data/tf_example.pb-c.c src/data/tf_example.pb-c.h
+EXTRA_DIST += src/data/tf_example.proto
+
+src/data/tf_example.pb-c.c: src/data/tf_example.proto
+	$(AM_V_GEN)$(MKDIR_P) src/data && \
+		$(PROTOC_C) --proto_path=$(srcdir)/src --c_out=src data/tf_example.proto && \
+		touch src/data/tf_example.pb-c.h
+src/data/tf_example.pb-c.h: src/data/tf_example.pb-c.c
+	@test -f $@ || { rm -f src/data/tf_example.pb-c.c && \
+		$(MAKE) $(AM_MAKEFLAGS) src/data/tf_example.pb-c.c; }
+src/data/example.$(OBJEXT): src/data/tf_example.pb-c.h

@@ -145,6 +145,9 @@ check_format(struct spec *spec)
 	if ((d->format == FORMAT_LIBSVM || d->format == FORMAT_LIBFFM) && d->index_base < 0)
 		RS_TRY(error_at(spec, "data", "index_base", "look at the data: is any index 0?",
 			"0 or 1 is needed for libsvm and libffm"));
+	if (d->format == FORMAT_TFRECORD && *d->label == '\0')
+		RS_TRY(error_at(spec, "data", "label", "the name of a feature",
+			"the feature of the label is needed"));
 	if (!is_delimited(d))
 		return RS_OK;
 	if (*d->label == '\0')

@@ -58,7 +58,8 @@ resolve_group(struct spec *spec)
 	const struct text_list *user = &s->tower[TOWER_USER].fields;
 
 	if (*s->data.group != '\0' || strcmp(s->model.type, "two_tower") != 0 || user->n == 0
-	    || (s->data.format != FORMAT_TSV && s->data.format != FORMAT_CSV))
+	    || (s->data.format != FORMAT_TSV && s->data.format != FORMAT_CSV &&
+		s->data.format != FORMAT_TFRECORD))
 		return;
 	const size_t field = spec_field_find(spec, user->item[0]);
 	if (field != SPEC_NO_FIELD)

@@ -34,7 +34,7 @@ nm -gA --defined-only $objects 2>/dev/null | awk -v list="$SRCDIR/tests/contract
 		sub(/\/[^\/]*$/, "", folder)
 		name = path
 		sub(/.*\//, "", name)
-		sub(/\.o$/, "", name)
+		sub(/(\.pb-c)?\.o$/, "", name)
 		sub(/^.*-/, "", name)
 		seen++
 		if (symbol ~ /^(__|_\.|\.)/ || symbol ~ /\.(cold|part|isra)/ || fits(symbol, name))
