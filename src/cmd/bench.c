@@ -11,6 +11,7 @@
 #include "cmd/bench_data.h"
 #include "cmd/bench_limit.h"
 #include "cmd/command.h"
+#include "data/sampler.h"
 #include "train/workers.h"
 
 #define ROWS_DEFAULT    131072
@@ -37,6 +38,7 @@ struct bench {
 	const char *built_in;          /* model that is measured when no spec is given */
 	char  *directory;              /* of the generated rows, NULL none            */
 	struct model *model;
+	struct sampler *sampler;       /* NULL: no items are drawn                    */
 	struct bench_batches batches;
 	struct bench_gemm gemm;
 	double gemm_s[ROUNDS_MAX];
@@ -105,17 +107,15 @@ open_bench(struct bench *b)
 	struct model_options options = { .for_training = 1 };
 	const char *why;
 	struct spec *spec;
-	size_t slots;
 
 	b->n_cores = thread_auto_count(&why);
 	RS_TRY(load_spec(b, &spec));
 	options.n_threads = spec_settings(spec)->train.threads > 0
 	    ? (size_t)spec_settings(spec)->train.threads : b->n_cores;
 	RS_TRY(model_create(spec, &options, &b->model));
-	RS_TRY(bench_batches_read(b->model, (uint64_t)b->rows, &b->batches));
-	slots = model_slots(settings_of(b));
-	RS_TRY(bench_gemm_open(&b->gemm, b->model->kernel, b->model->graph,
-	    (size_t)settings_of(b)->train.batch_size / slots, slots));
+	RS_TRY(bench_sampler_open(b->model, &b->sampler));
+	RS_TRY(bench_batches_read(b->model, b->sampler, (uint64_t)b->rows, &b->batches));
+	RS_TRY(bench_gemm_open(&b->gemm, b->model, &b->batches));
 	RS_TRY(memory_alloc(2, sizeof(*b->series), &b->series));
 	RS_TRY(open_series(b, 0, 1));
 	return options.n_threads > 1 ? open_series(b, 1, options.n_threads) : RS_OK;
@@ -129,6 +129,7 @@ close_bench(struct bench *b)
 	free(b->series);
 	bench_gemm_close(&b->gemm);
 	bench_batches_free(&b->batches);
+	sampler_free(b->sampler);
 	model_free(b->model);
 	if (b->directory != NULL)
 		(void)file_remove_tree(b->directory);
@@ -213,7 +214,7 @@ measure_files(struct bench *b)
 		b->series[i].file_rows_per_s = NAN;
 		if (once)
 			continue;
-		RS_TRY(bench_loader_open(b->model, FILE_EPOCHS, &loader));
+		RS_TRY(bench_loader_open(b->model, b->sampler, FILE_EPOCHS, &loader));
 		status = steps_from_file(
 			b, &b->series[i], loader, b->seconds * FILE_SHARE / (double)b->n_series);
 		loader_close(loader);

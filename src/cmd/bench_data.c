@@ -82,7 +82,19 @@ bench_data_write(const char *directory, const char *model, uint64_t rows)
 }
 
 enum rs_status
-bench_loader_open(const struct model *m, uint64_t epochs, struct loader **out)
+bench_sampler_open(struct model *m, struct sampler **out)
+{
+	const struct settings *s = spec_settings(m->spec);
+
+	*out = NULL;
+	if (catalogue_needed(s))
+		RS_TRY(catalogue_build(&m->schema, &s->data.train, NULL, &m->catalogue));
+	return sampler_needed(s) ? sampler_create(&m->schema, m->catalogue, out) : RS_OK;
+}
+
+enum rs_status
+bench_loader_open(
+	const struct model *m, struct sampler *sampler, uint64_t epochs, struct loader **out)
 {
 	const struct settings *s = spec_settings(m->spec);
 	const struct loader_options options = {
@@ -95,6 +107,7 @@ bench_loader_open(const struct model *m, uint64_t epochs, struct loader **out)
 		.seed = (uint64_t)s->train.seed,
 		.epochs = epochs,
 		.n_threads = (size_t)s->data.threads,
+		.sampler = sampler,
 	};
 
 	return loader_open(&options, out);
@@ -115,8 +128,28 @@ keep_batch(const struct model *m, const struct batch *from, struct batch *to)
 	return status;
 }
 
+/* Items are drawn for the copy: candidates are not copied. */
 static enum rs_status
-read_batches(const struct model *m, struct loader *loader, size_t n_max, struct bench_batches *out)
+draw_items(const struct model *m, struct sampler *sampler, const struct batch *from,
+	struct batch *to)
+{
+	struct batch spare;
+	enum rs_status status;
+
+	to->epoch = from->epoch;
+	to->first_row = from->first_row;
+	if (sampler == NULL)
+		return RS_OK;
+	status = batch_init(&spare, &m->schema);
+	if (status == RS_OK)
+		status = sampler_fill(sampler, to, &spare);
+	batch_free(&spare);
+	return status;
+}
+
+static enum rs_status
+read_batches(const struct model *m, struct sampler *sampler, struct loader *loader, size_t n_max,
+	struct bench_batches *out)
 {
 	const size_t B = (size_t)spec_settings(m->spec)->train.batch_size;
 	const struct batch *batch;
@@ -126,8 +159,10 @@ read_batches(const struct model *m, struct loader *loader, size_t n_max, struct 
 		RS_TRY(loader_next(loader, &batch, NULL));
 		if (batch == NULL)
 			break;
-		if (batch->B == B)
-			RS_TRY(keep_batch(m, batch, &out->batch[out->n++]));
+		if (batch->B != B)
+			continue;
+		RS_TRY(keep_batch(m, batch, &out->batch[out->n++]));
+		RS_TRY(draw_items(m, sampler, batch, &out->batch[out->n - 1]));
 	}
 	if (out->n == 0)
 		return rs_fail(RS_EDATA, "the training data has no full batch of %zu rows", B);
@@ -135,15 +170,16 @@ read_batches(const struct model *m, struct loader *loader, size_t n_max, struct 
 }
 
 enum rs_status
-bench_batches_read(const struct model *m, uint64_t rows_max, struct bench_batches *out)
+bench_batches_read(const struct model *m, struct sampler *sampler, uint64_t rows_max,
+	struct bench_batches *out)
 {
 	const uint64_t n = rows_max / (uint64_t)spec_settings(m->spec)->train.batch_size;
 	struct loader *loader;
 	enum rs_status status;
 
 	*out = (struct bench_batches){ .n = 0 };
-	RS_TRY(bench_loader_open(m, 1, &loader));
-	status = read_batches(m, loader, n > 0 ? (size_t)n : 1, out);
+	RS_TRY(bench_loader_open(m, NULL, 1, &loader));
+	status = read_batches(m, sampler, loader, n > 0 ? (size_t)n : 1, out);
 	loader_close(loader);
 	return status;
 }

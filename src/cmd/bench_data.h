@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "data/batch.h"
 #include "data/loader.h"
+#include "data/sampler.h"
 #include "train/model.h"
 
 /* Writes bench.ini and rows.tsv of the model into the directory. */
@@ -21,12 +22,16 @@ struct bench_batches {
 	size_t n;
 };
 
+/* What draws the items that the model's loss needs, NULL when none; makes the
+ * model's catalogue. */
+enum rs_status bench_sampler_open(struct model *m, struct sampler **out);
 /* Opens the training files of the model's spec for `epochs` passes. */
-enum rs_status bench_loader_open(const struct model *m, uint64_t epochs, struct loader **out);
+enum rs_status bench_loader_open(
+	const struct model *m, struct sampler *sampler, uint64_t epochs, struct loader **out);
 /* The first full batches of the training files, rows_max rows at most; RS_EDATA
  * when there is not one. */
-enum rs_status bench_batches_read(
-	const struct model *m, uint64_t rows_max, struct bench_batches *out);
+enum rs_status bench_batches_read(const struct model *m, struct sampler *sampler,
+	uint64_t rows_max, struct bench_batches *out);
 void bench_batches_free(struct bench_batches *b);
 
 /* Seconds and bytes of parsing the first file, up to `limit` bytes, on one thread. */

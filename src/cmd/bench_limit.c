@@ -12,6 +12,7 @@
 #define RANDOM_ROWS  ((size_t)1 << 20)
 #define AHEAD        16
 #define PASSES       3
+#define LOSS_GEMMS   3
 
 /* Floats that a row-major matrix of op(X) = rows x columns takes. */
 static size_t
@@ -36,18 +37,79 @@ place(struct gemm_args *p, float *block, size_t used)
 	return used + a + b + c;
 }
 
+/* Ids of an input in the rows of a slot, on average. */
+static size_t
+slot_ids(const struct bench_batches *batches, size_t column, size_t n_slots)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < batches->n; i++)
+		n += batches->batch[i].column[column].N;
+	return n / (batches->n * n_slots);
+}
+
+/* Vectors that every row of a batch is compared with; 0: with its own item only. */
+static size_t
+compared_items(const struct settings *s, const struct batch *batch)
+{
+	switch (s->model.loss) {
+	case LOSS_SOFTMAX:         return batch->B;
+	case LOSS_SAMPLED_SOFTMAX:
+	case LOSS_FULL_SOFTMAX:    return batch->candidates != NULL ? batch->candidates->M : 0;
+	default:                   return 0;
+	}
+}
+
+/* Logits = U V', dU = dlogits V, dV = dlogits' U of the B rows of a slot. */
+static size_t
+loss_gemms(const struct settings *s, const struct batch *batch, size_t B, struct gemm_args *out)
+{
+	const struct number_list *hidden = &s->tower[TOWER_USER].dnn.hidden;
+	const size_t M = compared_items(s, batch);
+	const size_t D = hidden->n > 0 ? (size_t)hidden->item[hidden->n - 1] : 0;
+
+	if (M == 0 || D == 0)
+		return 0;
+	out[0] = (struct gemm_args){ .transpose_b = 1, .m = B, .n = M, .k = D,
+		.lda = D, .ldb = D, .ldc = M, .alpha = 1 };
+	out[1] = (struct gemm_args){ .m = B, .n = D, .k = M,
+		.lda = M, .ldb = D, .ldc = D, .alpha = 1 };
+	out[2] = (struct gemm_args){ .transpose_a = 1, .m = M, .n = D, .k = B,
+		.lda = M, .ldb = D, .ldc = D, .alpha = 1 };
+	return LOSS_GEMMS;
+}
+
+static enum rs_status
+list_products(struct bench_gemm *g, const struct model *m, const struct bench_batches *batches)
+{
+	const struct settings *s = spec_settings(m->spec);
+	const size_t B = (size_t)s->train.batch_size / g->n_slots, n = graph_n_inputs(m->graph);
+	size_t *N;
+
+	RS_TRY(memory_alloc(n + 1, sizeof(*N), &N));
+	for (size_t i = 0; i < n; i++)
+		N[i] = slot_ids(batches, graph_input(m->graph, i)->column, g->n_slots);
+	g->n = graph_gemms(m->graph, B, N, NULL, 0);
+	const enum rs_status status =
+		memory_alloc(g->n + LOSS_GEMMS, sizeof(*g->product), &g->product);
+	if (status == RS_OK) {
+		graph_gemms(m->graph, B, N, g->product, g->n);
+		g->n += loss_gemms(s, &batches->batch[0], B, g->product + g->n);
+	}
+	free(N);
+	return status;
+}
+
 enum rs_status
-bench_gemm_open(struct bench_gemm *g, const struct kernel_set *kernel, const struct graph *graph,
-	size_t slot_rows, size_t n_slots)
+bench_gemm_open(
+	struct bench_gemm *g, const struct model *m, const struct bench_batches *batches)
 {
 	size_t floats = 0;
 
 	memset(g, 0, sizeof(*g));
-	g->kernel = kernel;
-	g->n_slots = n_slots;
-	g->n = graph_gemms(graph, slot_rows, NULL, 0);
-	RS_TRY(memory_alloc(g->n + 1, sizeof(*g->product), &g->product));
-	graph_gemms(graph, slot_rows, g->product, g->n);
+	g->kernel = m->kernel;
+	g->n_slots = model_slots(spec_settings(m->spec));
+	RS_TRY(list_products(g, m, batches));
 	for (size_t i = 0; i < g->n; i++)
 		floats = place(&g->product[i], NULL, floats);
 	RS_TRY(memory_alloc(floats + 1, sizeof(float), &g->block));
@@ -58,7 +120,7 @@ bench_gemm_open(struct bench_gemm *g, const struct kernel_set *kernel, const str
 		const struct gemm_args *p = &g->product[i];
 
 		floats = place(&g->product[i], g->block, floats);
-		g->flop += 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)n_slots;
+		g->flop += 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)g->n_slots;
 	}
 	return RS_OK;
 }

@@ -2,8 +2,9 @@
  * What the machine can do at most, measured with nothing else in the loop.
  *
  * The GEMM limit is the time of the model's own products of one batch (forward,
- * dX, dW, slot by slot) on one thread; random rows are read and written at random
- * in a table of the model's row size; bandwidth is a sum over a large block.
+ * dX, dW and those of a loss over the batch, slot by slot) on one thread; random
+ * rows are read and written at random in a table of the model's row size; bandwidth
+ * is a sum over a large block.
  */
 #ifndef CMD_BENCH_LIMIT_H
 #define CMD_BENCH_LIMIT_H
@@ -11,7 +12,8 @@
 #include <stddef.h>
 
 #include "base/status.h"
-#include "graph/graph.h"
+#include "cmd/bench_data.h"
+#include "train/model.h"
 
 struct bench_gemm {
 	const struct kernel_set *kernel;
@@ -21,8 +23,9 @@ struct bench_gemm {
 	double  flop;                  /* of one batch                                */
 };
 
-enum rs_status bench_gemm_open(struct bench_gemm *g, const struct kernel_set *kernel,
-	const struct graph *graph, size_t slot_rows, size_t n_slots);
+/* Histories and candidates are as long as in the batches on average. */
+enum rs_status bench_gemm_open(
+	struct bench_gemm *g, const struct model *m, const struct bench_batches *batches);
 void bench_gemm_close(struct bench_gemm *g);
 /* Seconds of the products of one batch. */
 double bench_gemm_run(const struct bench_gemm *g);

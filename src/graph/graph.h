@@ -98,9 +98,11 @@ const struct graph_table *graph_table(const struct graph *g, size_t i);
 size_t graph_n_params(const struct graph *g);
 const struct graph_param *graph_param(const struct graph *g, size_t i);
 size_t graph_param_size(const struct graph *g);      /* P floats, statistics included */
-/* The matrix products of one training step of B rows, in order, pointers NULL;
- * returns how many there are, writes at most n_max. */
-size_t graph_gemms(const struct graph *g, size_t B, struct gemm_args *out, size_t n_max);
+/* The matrix products of one training step of B rows as the formulas have them, in
+ * order, pointers NULL; N [n_inputs] ids of each input in these rows.  Returns how
+ * many there are, writes at most n_max. */
+size_t graph_gemms(const struct graph *g, size_t B, const size_t *N, struct gemm_args *out,
+	size_t n_max);
 /* Writes the initial values: a pure function of (seed, parameter name, position). */
 void graph_init_params(const struct graph *g, uint64_t seed, float *param);
 

@@ -28,7 +28,7 @@ struct op {
 	int  keeps_output;          /* backward reads its own value                   */
 	int  keeps_gradient;        /* its gradient is read after the pass            */
 	int  writes_first;
-	int  multiplies;            /* 0, or 1 + the input that is multiplied by parameter 0 */
+	int  multiplies;            /* its rows are multiplied by its parameter 0     */
 	int  changes_rows;          /* its value has other rows than its inputs       */
 	void (*forward)(const struct op_run *r, const struct node *n);
 	void (*backward)(const struct op_run *r, const struct node *n);

@@ -179,6 +179,7 @@ attention_first_backward(const struct op_run *r, const struct node *n)
 }
 
 const struct op op_attention_first = {
-	.name = "attention_first", .keeps_input = 1, .keeps_output = 1, .changes_rows = 1,
+	.name = "attention_first", .multiplies = 1, .keeps_input = 1, .keeps_output = 1,
+	.changes_rows = 1,
 	.forward = attention_first_forward, .backward = attention_first_backward,
 };

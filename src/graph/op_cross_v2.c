@@ -74,6 +74,6 @@ cross_v2_backward(const struct op_run *r, const struct node *n)
 }
 
 const struct op op_cross_v2 = {
-	.name = "cross_v2", .keeps_input = 1, .multiplies = 1 + CROSS_T,
+	.name = "cross_v2", .keeps_input = 1, .multiplies = 1,
 	.forward = cross_v2_forward, .backward = cross_v2_backward,
 };

@@ -27,19 +27,27 @@ product_dx(size_t B, size_t n, size_t H)
 	};
 }
 
+/* Rows of a node's value in a slot of B rows. */
+static size_t
+product_rows(const struct node *node, size_t B, const size_t *N)
+{
+	return node->ragged == 0 ? B : N[node->ragged - 1];
+}
+
 size_t
-graph_gemms(const struct graph *g, size_t B, struct gemm_args *out, size_t n_max)
+graph_gemms(const struct graph *g, size_t B, const size_t *N, struct gemm_args *out, size_t n_max)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < g->n_nodes; i++) {
 		const struct node *node = g->node[i];
-		if (node->op->multiplies == 0)
+		if (!node->op->multiplies)
 			continue;
-		const size_t width = node->input[node->op->multiplies - 1]->width;
+		const size_t width = g->param[node->param[0]].rows;
+		const size_t rows = product_rows(node, B, N);
 		const struct gemm_args product[] = {
-			product_y(B, width, node->width), product_dw(B, width, node->width),
-			product_dx(B, width, node->width),
+			product_y(rows, width, node->width), product_dw(rows, width, node->width),
+			product_dx(rows, width, node->width),
 		};
 		for (size_t k = 0; k < sizeof(product) / sizeof(product[0]); k++, n++)
 			if (n < n_max)

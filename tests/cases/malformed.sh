@@ -92,7 +92,8 @@ id_type = int
 buckets = 50'
 
 make_specs() {
-	head='[model]\ntype = fm\n[data]\n'
+	small='[embedding]\nbuckets = 50\n'
+	head="[model]\ntype = fm\n$small[data]\n"
 	printf "${head}train = tsv\nlabel = 1\n%s\n" "$plain" >tsv.ini
 	printf "${head}train = skip\nlabel = 1\non_bad_row = skip\nmax_bad_rows = 1\n%s\n" "$plain" >skip.ini
 	printf "${head}train = csv\nlabel = label\nformat = csv\nheader = yes\n%s\n" "$plain" |
@@ -104,9 +105,9 @@ make_specs() {
 	printf '[field %s]\ncolumn = %d\n%s\n' a 0 'buckets = 50' b 1 'type = multi' x 2 'type = numeric' >>ffm.ini
 	printf "${head}train = lists\nlabel = 1\nweight = 2\n[field m]\ncolumn = 3\ntype = multi\nbuckets = 50\n" >lists.ini
 	printf 'weight_separator = ":"\nmax_length = 3\n[field s]\ncolumn = 4\ntype = sequence\nbuckets = 50\n' >>lists.ini
-	printf "${head}train = soft\nlabel = 1\nlabel_type = probability\n[field c]\ncolumn = 2\nbuckets = 50\n" >soft.ini
-	printf "[model]\ntype = fm\nloss = mse\n[data]\ntrain = real\nlabel = 1\nlabel_type = real\n" >real.ini
-	printf '[field c]\ncolumn = 2\nbuckets = 50\n' >>real.ini
+	printf "${head}train = soft\nlabel = 1\nlabel_type = probability\n[field c]\ncolumn = 2\n" >soft.ini
+	printf "[model]\ntype = fm\nloss = mse\n$small[data]\ntrain = real\nlabel = 1\nlabel_type = real\n" >real.ini
+	printf '[field c]\ncolumn = 2\n' >>real.ini
 }
 
 case=start

@@ -168,8 +168,8 @@ try() {
 	shift 3
 	rm -rf m away
 	case $data in
-	clicks) train=train.tsv valid=valid.tsv ;;
-	*) train=taken.tsv valid=taken_valid.tsv ;;
+	clicks) train=train.tsv valid=valid.tsv shown='auc|logloss' ;;
+	*) train=taken.tsv valid=taken_valid.tsv shown=ndcg@10 ;;
 	esac
 	set -- train $data.ini -d $train --valid $valid -o "model.type=$model" "$@" -q
 	for j in 1 2 3; do
@@ -187,7 +187,7 @@ try() {
 
 	# B026: the figures of the last epoch are those of what was saved.
 	sed -n 's/.*"valid":{\([^}]*\)}.*/\1/p' summary | tr , '\n' |
-		grep -E '"(auc|logloss|ndcg@10)"' |
+		grep -E "\"($shown)\"" |
 		grep -v null >figures
 	[ -s figures ] || { echo "$name: no figures in the summary" >&2; cat summary >&2; exit 1; }
 	expect 0 "$T" eval m $valid --json -j 2

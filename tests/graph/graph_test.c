@@ -131,13 +131,39 @@ every_layer_has_three_products(void **state)
 
 	(void)state;
 	assert_int_equal(graph_finish(g, tower(g), 0), RS_OK);
-	assert_int_equal(graph_gemms(g, 32, product, 15), 15);
-	assert_int_equal(graph_gemms(g, 32, NULL, 0), 15);
+	assert_int_equal(graph_gemms(g, 32, NULL, product, 15), 15);
+	assert_int_equal(graph_gemms(g, 32, NULL, NULL, 0), 15);
 	assert_int_equal(product[0].m, 32);
 	assert_int_equal(product[0].n, 16);
 	assert_int_equal(product[0].k, 12);
 	assert_int_equal(product[1].k, 32);
 	assert_int_equal(product[2].n, 12);
+	graph_destroy(g);
+}
+
+/* The limit of bench counts the formula, not the shortcut: four vectors a position. */
+static void
+attention_has_the_products_of_its_formula_for_every_position(void **state)
+{
+	struct graph *g = new_graph();
+	struct node *q = graph_embedding(g, &field_table[0], 1);
+	struct node *k = graph_history(g, &field_table[2], 1);
+	struct node *a = graph_attention_first(g, q, k, &(struct graph_linear_options){
+		.name = "a", .H = 8, .act = KERNEL_ACT_NONE, .init = PARAM_XAVIER_UNIFORM });
+	struct gemm_args product[9];
+	size_t N[3] = { 32, 32, 32 };
+
+	(void)state;
+	a = graph_segment_pool(g, layer(g, a, "b", 1), k);
+	assert_int_equal(graph_finish(g, layer(g, a, "c", 1), 0), RS_OK);
+	for (size_t i = 0; i < graph_n_inputs(g); i++)
+		N[i] = graph_input(g, i)->history > 0 ? 700 : 32;
+	assert_int_equal(graph_gemms(g, 32, N, product, 9), 9);
+	assert_int_equal(product[0].m, 700);
+	assert_int_equal(product[0].k, 16);
+	assert_int_equal(product[0].n, 8);
+	assert_int_equal(product[3].m, 700);
+	assert_int_equal(product[6].m, 32);
 	graph_destroy(g);
 }
 
@@ -202,6 +228,7 @@ main(void)
 		cmocka_unit_test(operator_that_nobody_uses_is_refused),
 		cmocka_unit_test(fields_that_share_a_table_pull_from_it),
 		cmocka_unit_test(every_layer_has_three_products),
+		cmocka_unit_test(attention_has_the_products_of_its_formula_for_every_position),
 		cmocka_unit_test(plan_keeps_apart_what_lives_together),
 		cmocka_unit_test(culprit_is_the_first_operator_that_is_not_finite),
 	};
