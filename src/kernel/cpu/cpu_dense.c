@@ -187,3 +187,31 @@ CPU(finite)(size_t n, const float *x, int *bad)
 		any |= is_bad(x[i]);
 	*bad |= any;
 }
+
+void
+CPU(dice_forward)(size_t B, size_t H, const float *restrict z, const float *restrict zhat,
+	const float *restrict alpha, float *restrict y)
+{
+	for (size_t b = 0; b < B; b++)
+#pragma omp simd
+		for (size_t h = 0; h < H; h++) {
+			const float p = sigmoid(zhat[b * H + h]);
+			y[b * H + h] = z[b * H + h] * (p + (1 - p) * alpha[h]);
+		}
+}
+
+void
+CPU(dice_backward)(size_t B, size_t H, const float *restrict z, const float *restrict zhat,
+	const float *restrict alpha, const float *restrict dy, float *restrict dz,
+	float *restrict dzhat, float *restrict dalpha)
+{
+	for (size_t b = 0; b < B; b++)
+#pragma omp simd
+		for (size_t h = 0; h < H; h++) {
+			const size_t i = b * H + h;
+			const float p = sigmoid(zhat[i]), scaled = dy[i] * z[i];
+			dz[i] += dy[i] * (p + (1 - p) * alpha[h]);
+			dzhat[i] = scaled * (1 - alpha[h]) * p * (1 - p);
+			dalpha[h] += scaled * (1 - p);
+		}
+}
