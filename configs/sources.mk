@@ -1,3 +1,16 @@
 # Runnable specs, installed in $(pkgdatadir)/configs.
 configsdir = $(pkgdatadir)/configs
-dist_configs_DATA = configs/criteo-deepfm.ini configs/criteo-dlrm.ini configs/frappe-deepfm.ini
+dist_configs_DATA = \
+	configs/adult-wide_deep.ini \
+	configs/aliccp-deepfm.ini \
+	configs/aliexpress-dcn.ini \
+	configs/amazon-din.ini \
+	configs/criteo-deepfm.ini \
+	configs/criteo-dlrm.ini \
+	configs/frappe-deepfm.ini \
+	configs/fuxictr-din.ini \
+	configs/kgcn_lastfm-deepfm.ini \
+	configs/lastfm-din.ini \
+	configs/ml100k-fm.ini \
+	configs/ml1m-dlrm.ini \
+	configs/taobao-din.ini
