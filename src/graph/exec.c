@@ -300,6 +300,7 @@ exec_backward(struct exec *e, const float *param, const struct feed *feed, float
 {
 	struct op_run r = run_of(e, param, feed);
 
+	e->B = feed->B;             /* a pass for another output may lie between */
 	r.training = 1;
 	r.grad = grad;
 	r.statistic_share = statistic_share;

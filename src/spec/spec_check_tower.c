@@ -1,4 +1,4 @@
-/* Rules of two_tower: whose fields are whose, equal vectors, what a loss needs. */
+/* Rules of two_tower: whose fields are whose, equal vectors, what losses cannot be. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -115,15 +115,7 @@ check_tower_loss(struct spec *spec)
 {
 	const struct settings *s = &spec->settings;
 	const enum loss_kind loss = s->model.loss;
-	const int draws = loss == LOSS_SAMPLED_SOFTMAX || loss == LOSS_BPR || loss == LOSS_CCL;
 
-	if (draws && s->items.negatives == 0)
-		RS_TRY(key_error(spec, "items", "negatives", NULL,
-			"loss = %s compares with drawn items; how many is needed",
-			loss_name[loss]));
-	if ((loss == LOSS_SOFTMAX || loss == LOSS_FULL_SOFTMAX) && s->items.negatives > 0)
-		RS_TRY(key_error(spec, "items", "negatives", "loss = sampled_softmax draws items",
-			"loss = %s draws none", loss_name[loss]));
 	if (loss == LOSS_CCL && s->two_tower.similarity != SIMILARITY_COSINE)
 		RS_TRY(key_error(spec, "two_tower", "similarity", NULL,
 			"loss = ccl is of cosines"));

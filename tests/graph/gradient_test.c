@@ -100,31 +100,35 @@ l2_normalize_and_similarity_gradient(void **state)
 	check_model(build_similarity, 0, KERNEL_MAX);
 }
 
-/* Two outputs forward, then back: the same gradients as by way of the logit. */
+/* Two outputs forward, then back, the item of the first rows only: the same gradients
+ * as by way of a logit that has none in the other rows. */
 static void
 vectors_pass_their_gradients_on(void **state)
 {
-	struct fixture f = { .no_ids = 0 };
-	double by_logit[256], u[MAX_B * 4], v[MAX_B * 4], z[MAX_B], dz[MAX_B];
+	enum { N_USERS = 7, N_ITEMS = 3, WIDTH = 4 };
+	double by_logit[256], vector[2][MAX_B * WIDTH] = { 0 }, dz[MAX_B];
+	struct fixture f;
 
 	(void)state;
-	fixture_open(&f, build_similarity, 7, KERNEL_SUM, 0);
+	fixture_open(&f, build_similarity, N_USERS, KERNEL_SUM, 0);
 	assert_true(f.P <= 256);
 	loss_of(&f);
-	memcpy(z, op_value(&(struct op_run){ .exec = f.e }, f.g->logit), sizeof(double) * 7);
-	memcpy(dz, op_gradient(&(struct op_run){ .exec = f.e }, f.g->logit), sizeof(double) * 7);
+	double *dlogit = op_gradient(&(struct op_run){ .exec = f.e }, f.g->logit);
+	memset(dlogit + N_ITEMS, 0, (N_USERS - N_ITEMS) * sizeof(*dlogit));
+	memcpy(dz, dlogit, N_USERS * sizeof(*dz));
 	exec_backward(f.e, f.param, &f.feed, 1, by_logit);
-	for (int output = GRAPH_USER; output <= GRAPH_ITEM; output++) {
-		exec_set_output(f.e, output);
-		memcpy(output == GRAPH_USER ? u : v, exec_forward(f.e, f.param, &f.feed, 1),
-			7 * 4 * sizeof(double));
-	}
 	const size_t temperature = f.g->param[f.g->logit->param[0]].offset;
-	for (int output = GRAPH_ITEM; output >= GRAPH_USER; output--) {
-		const double *other = output == GRAPH_USER ? v : u;
-		exec_set_output(f.e, output);
-		for (size_t i = 0; i < 7 * 4; i++)
-			exec_output_gradient(f.e)[i] = dz[i / 4] * other[i]
+	for (int i = 0; i < 2; i++) {
+		exec_set_output(f.e, i == 0 ? GRAPH_USER : GRAPH_ITEM);
+		f.feed.B = i == 0 ? N_USERS : N_ITEMS;
+		memcpy(vector[i], exec_forward(f.e, f.param, &f.feed, 1),
+			f.feed.B * WIDTH * sizeof(double));
+	}
+	for (int i = 1; i >= 0; i--) {
+		exec_set_output(f.e, i == 0 ? GRAPH_USER : GRAPH_ITEM);
+		f.feed.B = i == 0 ? N_USERS : N_ITEMS;
+		for (size_t j = 0; j < f.feed.B * WIDTH; j++)
+			exec_output_gradient(f.e)[j] = dz[j / WIDTH] * vector[1 - i][j]
 				/ exp(f.param[temperature]);
 		exec_backward(f.e, f.param, &f.feed, 1, f.grad);
 	}

@@ -67,11 +67,11 @@ static void
 losses_need_what_they_compare_with(void **state)
 {
 	(void)state;
-	assert_error(HEAD MODEL("bpr") TOWERS, "[items] negatives: loss = bpr compares");
+	assert_error(HEAD MODEL("bpr") TOWERS, "[items] negatives");
 	assert_error(HEAD MODEL("sampled_softmax") TOWERS, "[items] negatives");
 	assert_error(HEAD MODEL("ccl") TOWERS "[items]\nnegatives = 5\n[two_tower]\n"
 		"similarity = dot\n", "loss = ccl is of cosines");
-	assert_error(HEAD MODEL("softmax") TOWERS "[items]\nnegatives = 5\n", "draws none");
+	assert_error(HEAD MODEL("softmax") TOWERS "[items]\nnegatives = 5\n", "none are drawn");
 	assert_error(HEAD MODEL("bpr") TOWERS "[items]\nnegatives = 5\n", "");
 	assert_error(HEAD "[model]\ntype = deepfm\nloss = bpr\n",
 		"[model] loss: 'bpr' is for model type two_tower");

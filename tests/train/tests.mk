@@ -14,3 +14,5 @@ check_PROGRAMS += tests/train/checkpoint_lock_test
 check_PROGRAMS += tests/train/checkpoint_test
 check_PROGRAMS += tests/train/model_test
 check_PROGRAMS += tests/train/frequency_test
+check_PROGRAMS += tests/train/contrast_test
+tests_train_contrast_test_SOURCES = tests/train/contrast_test.c tests/train/contrast_case.c tests/train/contrast_case.h
