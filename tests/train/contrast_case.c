@@ -28,7 +28,8 @@ contrast_case_model(const char *loss, const char *more, size_t n_threads)
 	struct spec *spec;
 	struct model *m;
 
-	snprintf(text, sizeof(text), "[model]\ntype = two_tower\nloss = %s\n%s%s", loss, head, more);
+	snprintf(text, sizeof(text), "[model]\ntype = two_tower\nloss = %s\n%s%s", loss, head,
+		more);
 	if (spec_load_text(text, "contrast", &spec) != RS_OK)
 		fail_msg("%s", spec_n_problems(spec) > 0 ? spec_problem(spec, 0)->text : "?");
 	assert_int_equal(model_create(spec, &options, &m), RS_OK);
@@ -72,8 +73,8 @@ contrast_case_candidates(struct batch *batch, const struct model *m, uint64_t ke
 	batch->candidates = c;
 	contrast_case_batch(&c->own, m, CASE_N_ITEMS, 9);
 	assert_int_equal(memory_alloc(batch->B, sizeof(*c->positive), &c->positive), RS_OK);
-	assert_int_equal(memory_alloc(batch->B * CASE_N_DRAWN, sizeof(*c->negative), &c->negative),
-		RS_OK);
+	assert_int_equal(
+		memory_alloc(batch->B * CASE_N_DRAWN, sizeof(*c->negative), &c->negative), RS_OK);
 	assert_int_equal(memory_alloc(CASE_N_ITEMS, 1, &c->drawn), RS_OK);
 	assert_int_equal(memory_alloc(CASE_N_ITEMS, sizeof(*c->log_q), &c->log_q), RS_OK);
 	c->items = &c->own;

@@ -1,0 +1,206 @@
+/* The versions of a model directory: their names, the list of them, CURRENT, pruning. */
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/number.h"
+#include "train/checkpoint_private.h"
+
+#define CURRENT_NAME  "CURRENT"
+#define VERSION_LIMIT 999999999u
+
+enum { NAME_SIZE = 400, VERSION_NAME_SIZE = 32 };
+
+/* --- names --------------------------------------------------------------- */
+
+static void
+version_name(char out[VERSION_NAME_SIZE], uint64_t version)
+{
+	snprintf(out, VERSION_NAME_SIZE, "v%06" PRIu64, version);
+}
+
+/* The number of "v000012", 0 for any other name. */
+static uint64_t
+version_of_name(const char *name)
+{
+	char again[VERSION_NAME_SIZE];
+	uint64_t version;
+
+	if (name[0] != 'v' || !number_u64(name + 1, strlen(name + 1), &version)
+		|| version > VERSION_LIMIT)
+		return 0;
+	version_name(again, version);
+	return strcmp(again, name) == 0 ? version : 0;
+}
+
+enum rs_status
+checkpoint_version_path(const char *directory, uint64_t version, char **out)
+{
+	char name[VERSION_NAME_SIZE];
+
+	version_name(name, version);
+	return file_join(directory, name, out);
+}
+
+/* --- listing ------------------------------------------------------------- */
+
+static int
+compare_versions(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* A version with a MANIFEST is complete: the directory was renamed after it. */
+static int
+has_manifest(const char *directory, uint64_t version)
+{
+	char *path;
+	struct stat st;
+
+	if (checkpoint_version_path(directory, version, &path) != RS_OK)
+		return 0;
+	char *manifest;
+	const enum rs_status status = file_join(path, "MANIFEST", &manifest);
+	const int found = status == RS_OK && stat(manifest, &st) == 0;
+	if (status == RS_OK)
+		free(manifest);
+	free(path);
+	return found;
+}
+
+enum rs_status
+checkpoint_list(const char *directory, uint64_t **version, size_t *n)
+{
+	DIR *const dir = opendir(directory);
+	size_t capacity = 0;
+	enum rs_status status = RS_OK;
+
+	*version = NULL;
+	*n = 0;
+	if (dir == NULL)
+		return errno == ENOENT ? RS_OK
+			: rs_fail(RS_ENOINPUT, "cannot read the model directory '%s': %s",
+				directory, strerror(errno));
+	for (const struct dirent *e; status == RS_OK && (e = readdir(dir)) != NULL; ) {
+		const uint64_t v = version_of_name(e->d_name);
+		if (v == 0 || !has_manifest(directory, v))
+			continue;
+		if (*n == capacity) {
+			capacity = capacity ? 2 * capacity : 16;
+			uint64_t *const grown = realloc(*version, capacity * sizeof *grown);
+			if (grown == NULL) {
+				status = rs_fail(RS_ERESOURCE,
+					"no memory for a list of %zu versions", capacity);
+				break;
+			}
+			*version = grown;
+		}
+		(*version)[(*n)++] = v;
+	}
+	closedir(dir);
+	if (*n > 0)
+		qsort(*version, *n, sizeof **version, compare_versions);
+	return status;
+}
+
+uint64_t
+checkpoint_current(const char *directory)
+{
+	char *path, *text = NULL;
+	size_t n;
+	uint64_t version = 0;
+
+	if (file_join(directory, CURRENT_NAME, &path) != RS_OK)
+		return 0;
+	if (access(path, F_OK) == 0 && file_read(path, NAME_SIZE, &text, &n) == RS_OK) {
+		text[strcspn(text, "\n")] = '\0';
+		version = version_of_name(text);
+	}
+	free(text);
+	free(path);
+	return version;
+}
+
+enum rs_status
+checkpoint_set_current(const char *directory, uint64_t version)
+{
+	char name[VERSION_NAME_SIZE + 1], *path;
+
+	version_name(name, version);
+	const size_t n = strlen(name);
+	name[n] = '\n';
+	RS_TRY(file_join(directory, CURRENT_NAME, &path));
+	const enum rs_status status = file_replace(path, name, n + 1);
+	free(path);
+	return status;
+}
+
+/* --- pruning ------------------------------------------------------------- */
+
+static int
+is_listed(uint64_t version, const uint64_t *list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (list[i] == version)
+			return 1;
+	return 0;
+}
+
+static enum rs_status
+remove_version(const char *directory, uint64_t version)
+{
+	char *path;
+
+	RS_TRY(checkpoint_version_path(directory, version, &path));
+	const enum rs_status status = file_remove_tree(path);
+	free(path);
+	return status;
+}
+
+/* Temporary files and directories; whoever holds the lock has none. */
+static enum rs_status
+remove_leftovers(const char *directory)
+{
+	DIR *const dir = opendir(directory);
+	enum rs_status status = RS_OK;
+
+	if (dir == NULL)
+		return RS_OK;
+	for (const struct dirent *e; status == RS_OK && (e = readdir(dir)) != NULL; ) {
+		char *path;
+
+		if (strncmp(e->d_name, ".tmp-", 5) != 0)
+			continue;
+		status = file_join(directory, e->d_name, &path);
+		if (status == RS_OK) {
+			status = file_remove_tree(path);
+			free(path);
+		}
+	}
+	closedir(dir);
+	return status;
+}
+
+enum rs_status
+checkpoint_prune(const char *directory, size_t keep, const uint64_t *also, size_t n_also)
+{
+	uint64_t *list;
+	size_t n;
+	const uint64_t current = checkpoint_current(directory);
+
+	RS_TRY(remove_leftovers(directory));
+	enum rs_status status = checkpoint_list(directory, &list, &n);
+	for (size_t i = 0; status == RS_OK && n > keep && i < n - keep; i++)
+		if (list[i] != current && !is_listed(list[i], also, n_also))
+			status = remove_version(directory, list[i]);
+	free(list);
+	return status;
+}

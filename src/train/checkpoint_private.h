@@ -1,0 +1,12 @@
+/* Inside of a model directory; for checkpoint.c and checkpoint_list.c only. */
+#ifndef TRAIN_CHECKPOINT_PRIVATE_H
+#define TRAIN_CHECKPOINT_PRIVATE_H
+
+#include "train/checkpoint.h"
+
+/* "DIRECTORY/v000012"; caller frees. */
+enum rs_status checkpoint_version_path(const char *directory, uint64_t version, char **out);
+/* What CURRENT names; 0 when there is none or it cannot be read. */
+uint64_t checkpoint_current(const char *directory);
+
+#endif
