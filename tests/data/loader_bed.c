@@ -156,13 +156,38 @@ mix(uint64_t h, const void *bytes, size_t n)
 }
 
 static uint64_t
+candidates_digest(const struct batch *b)
+{
+	const struct batch_candidates *c = b->candidates;
+	uint64_t h;
+
+	if (c == NULL)
+		return 0;
+	h = mix(hash_cat(c->M, c->n), c->number, c->M * sizeof *c->number);
+	h = mix(h, c->positive, b->B * sizeof *c->positive);
+	h = mix(h, c->items->item, c->M * sizeof *c->items->item);
+	for (size_t f = 0; f < b->F; f++)
+		if (c->items->column[f].offset == NULL)
+			h = mix(h, c->items->column[f].ids, c->M * sizeof(uint64_t));
+	if (c->negative != NULL)
+		h = mix(h, c->negative, b->B * c->n * sizeof *c->negative);
+	if (c->drawn != NULL)
+		h = mix(mix(h, c->drawn, c->M), c->log_q, c->M * sizeof *c->log_q);
+	return h;
+}
+
+static uint64_t
 batch_digest(const struct batch *b)
 {
-	uint64_t h = hash_cat(b->B, b->first_row);
+	uint64_t h = hash_cat(hash_cat(b->B, b->first_row), hash_cat(b->drawn, candidates_digest(b)));
 
 	h = hash_cat(hash_cat(h, b->epoch), (uint64_t)b->last);
 	h = mix(h, b->label, b->B * sizeof *b->label);
 	h = mix(h, b->weight, b->B * sizeof *b->weight);
+	if (b->group != NULL)
+		h = mix(h, b->group, b->B * sizeof *b->group);
+	if (b->item != NULL)
+		h = mix(h, b->item, b->B * sizeof *b->item);
 	h = mix(h, b->dense, b->B * b->K * sizeof *b->dense);
 	h = mix(h, b->missing, b->B * b->K);
 	for (size_t f = 0; f < b->F; f++) {

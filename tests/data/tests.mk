@@ -15,3 +15,6 @@ check_PROGRAMS += tests/data/example_test tests/data/example_files_test tests/da
 tests_data_example_test_SOURCES = tests/data/example_test.c tests/data/example_bed.h tests/data/row_bed.h
 tests_data_example_files_test_SOURCES = tests/data/example_files_test.c tests/data/example_bed.h tests/data/loader_bed.c tests/data/loader_bed.h
 tests_data_example_fuzz_test_SOURCES = tests/data/example_fuzz_test.c tests/data/example_bed.h tests/data/row_bed.h
+check_PROGRAMS += tests/data/catalogue_test tests/data/sampler_test
+tests_data_catalogue_test_SOURCES = tests/data/catalogue_test.c tests/data/loader_bed.c tests/data/loader_bed.h
+tests_data_sampler_test_SOURCES = tests/data/sampler_test.c tests/data/loader_bed.c tests/data/loader_bed.h
