@@ -15,3 +15,4 @@ dist_check_SCRIPTS += tests/cli/options.sh tests/cli/arguments_fuzz.sh tests/cli
 dist_check_SCRIPTS += tests/cli/completion_zsh.sh tests/cli/completion_fish.sh
 dist_check_SCRIPTS += tests/cli/threads.sh tests/cli/models.sh
 dist_check_SCRIPTS += tests/cli/memory.sh
+dist_check_SCRIPTS += tests/cli/lists.sh
