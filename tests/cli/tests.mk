@@ -14,5 +14,6 @@ dist_check_SCRIPTS += tests/cli/bench.sh
 dist_check_SCRIPTS += tests/cli/options.sh tests/cli/arguments_fuzz.sh tests/cli/init.sh tests/cli/init_models.sh tests/cli/convert.sh tests/cli/configs.sh tests/cli/check.sh tests/cli/help.sh
 dist_check_SCRIPTS += tests/cli/completion_zsh.sh tests/cli/completion_fish.sh
 dist_check_SCRIPTS += tests/cli/threads.sh tests/cli/models.sh
+dist_check_SCRIPTS += tests/cli/tfrecord.sh
 dist_check_SCRIPTS += tests/cli/memory.sh
 dist_check_SCRIPTS += tests/cli/lists.sh

@@ -4,7 +4,7 @@
 set -u
 cd "$SRCDIR" || exit 99
 
-find src models -name '*.[ch]' | sort | xargs awk '
+find src models -name '*.[ch]' ! -name '*.pb-c.[ch]' | sort | xargs awk '
 	BEGIN {
 		while ((getline line < "src/LAYERS") > 0) {
 			if (line ~ /^#/ || line !~ /:/)
