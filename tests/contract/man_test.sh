@@ -34,12 +34,26 @@ while read -r command; do
 	[ -f "$SRCDIR/man/recsys-train-$command.1" ] || fail "no page for the command $command"
 done < "$work/commands"
 
-# The literal block of EXAMPLES.
-sed -n '/^\.Sh EXAMPLES/,/^\.Ed/p' "$SRCDIR/man/recsys-train.1" | grep '^recsys-train ' > "$work/example.sh"
-[ "$(wc -l < "$work/example.sh")" -ge 4 ] || fail "recsys-train(1) has no examples"
+# The literal blocks of EXAMPLES.
+sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/p' "$SRCDIR/man/recsys-train.1" | grep '^recsys-train ' > "$work/example.sh"
+[ "$(wc -l < "$work/example.sh")" -ge 8 ] || fail "recsys-train(1) has no examples"
 mkdir "$work/bin" "$work/run"
 ln -s "$RECSYS_TRAIN" "$work/bin/recsys-train"
 (cd "$work/run" && PATH=$work/bin:$PATH sh -eu ../example.sh > ../example.out 2>&1) \
 	|| { tail -5 "$work/example.out"; fail "the examples of recsys-train(1)"; }
 [ "$(wc -l < "$work/run/predictions.txt")" -eq 1000 ] || fail "the examples predict 1000 rows"
+
+# So are the specs in the examples of recsys-train.ini(5); blocks of a few keys are not.
+awk -v to="$work/spec" '
+	/^\.Sh/ { examples = /EXAMPLES/ }
+	examples && /^\.Bd/ { block = 1; n++; next }
+	/^\.Ed/ { block = 0 }
+	block { print >(to n ".ini") }' "$SRCDIR/man/recsys-train.ini.5"
+for spec in "$work"/spec*.ini; do
+	grep -q '^\[model\]' "$spec" || continue
+	"$RECSYS_TRAIN" check "$spec" --strict > "$work/check" 2>&1 || {
+		cat "$spec" "$work/check"
+		fail "a spec in recsys-train.ini(5)"
+	}
+done
 exit $failed
