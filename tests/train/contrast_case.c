@@ -85,11 +85,12 @@ contrast_case_candidates(struct batch *batch, const struct model *m, uint64_t ke
 		c->drawn[i] = i % 3 != 1;
 		c->log_q[i] = -(float)rng_uniform(key, i);
 	}
-	for (size_t b = 0; b < batch->B; b++) {
+	for (size_t b = 0; b < batch->B; b++)
 		c->positive[b] = (uint32_t)batch->item[b];
-		for (size_t k = 0; k < CASE_N_DRAWN; k++)
-			c->negative[b * CASE_N_DRAWN + k] = (uint32_t)((batch->item[b] + 1
-				+ rng_below(key, 100 + b * CASE_N_DRAWN + k, CASE_N_ITEMS - 1)) % CASE_N_ITEMS);
+	for (size_t i = 0; i < batch->B * CASE_N_DRAWN; i++) {
+		const uint64_t ahead = 1 + rng_below(key, 100 + i, CASE_N_ITEMS - 1);
+
+		c->negative[i] = (uint32_t)((batch->item[i / CASE_N_DRAWN] + ahead) % CASE_N_ITEMS);
 	}
 }
 

@@ -16,3 +16,5 @@ check_PROGRAMS += tests/train/model_test
 check_PROGRAMS += tests/train/frequency_test
 check_PROGRAMS += tests/train/contrast_test
 tests_train_contrast_test_SOURCES = tests/train/contrast_test.c tests/train/contrast_case.c tests/train/contrast_case.h
+check_PROGRAMS += tests/train/contrast_step_test
+tests_train_contrast_step_test_SOURCES = tests/train/contrast_step_test.c tests/train/contrast_case.c tests/train/contrast_case.h
