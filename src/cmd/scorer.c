@@ -107,6 +107,7 @@ open_all(struct scorer *s)
 	RS_TRY(open_model(s));
 	RS_TRY(set_spec(s));
 	RS_TRY(schema_build(spec_settings(s->spec), &s->schema));
+	s->schema.predicts_groups = s->options.with_groups;
 	RS_TRY(batch_init(&s->batch, &s->schema));
 	const size_t max_line = (size_t)s->schema.settings->data.max_line;
 	buffer_init(&s->text, 4 * (PIECE + max_line));
@@ -304,7 +305,7 @@ score_batch(struct scorer *s, struct scorer_rows *out)
 {
 	const size_t B = s->batch.B;
 
-	if (B > s->capacity) {
+	if (B > s->capacity && !s->options.without_scores) {
 		free(s->logit);
 		s->logit = NULL;
 		s->capacity = 0;
@@ -312,7 +313,8 @@ score_batch(struct scorer *s, struct scorer_rows *out)
 		s->capacity = B;
 	}
 	s->batch.first_row = s->n_rows;
-	RS_TRY(workers_predict(s->workers, &s->batch, s->logit, s->unseen));
+	if (!s->options.without_scores)
+		RS_TRY(workers_predict(s->workers, &s->batch, s->logit, s->unseen));
 	out->batch = &s->batch;
 	out->logit = s->logit;
 	out->ids = parser_ids(s->parser);

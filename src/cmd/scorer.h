@@ -25,12 +25,14 @@ struct scorer_options {
 	const char *id;                /* column, or NULL: the spec's data.id         */
 	const char *field;             /* instead of id: the column of this field     */
 	int    keep_bad_rows;          /* they come with label NaN                    */
+	int    with_groups;            /* predict: batch.group is wanted              */
+	int    without_scores;         /* logit is NULL                               */
 	size_t n_threads;              /* 0: auto                                     */
 };
 
 struct scorer_rows {
 	const struct batch *batch;
-	const float *logit;            /* [B]                                         */
+	const float *logit;            /* [B], NULL: not wanted                       */
 	const struct parser_ids *ids;  /* NULL when no column was named               */
 	uint64_t first;                /* number of the first row, from 0             */
 };

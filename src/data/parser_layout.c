@@ -162,9 +162,11 @@ n_references(const struct schema *schema)
 
 /* Is the reference read for this purpose at all? */
 static int
-reference_used(enum layout_role role, enum parser_purpose purpose)
+reference_used(const struct schema *schema, enum layout_role role, enum parser_purpose purpose)
 {
-	return (role != ROLE_WEIGHT && role != ROLE_GROUP) || purpose != PARSE_PREDICT;
+	if (purpose != PARSE_PREDICT)
+		return 1;
+	return role == ROLE_GROUP ? schema->predicts_groups : role != ROLE_WEIGHT;
 }
 
 size_t
@@ -179,7 +181,7 @@ parser_reference(const struct schema *schema, enum parser_purpose purpose, size_
 {
 	const char *const name = reference_nth(schema, i, &out->role, &out->field);
 
-	return reference_used(out->role, purpose) ? name : "";
+	return reference_used(schema, out->role, purpose) ? name : "";
 }
 
 static void
@@ -192,7 +194,7 @@ scan_references(const struct layout_maker *m, size_t *highest, const char **a_na
 		size_t field, number;
 		const char *const reference = reference_nth(m->schema, i, &role, &field);
 
-		if (!reference_given(reference) || !reference_used(role, m->purpose))
+		if (!reference_given(reference) || !reference_used(m->schema, role, m->purpose))
 			continue;
 		if (!reference_number(reference, &number))
 			*a_name = reference;
@@ -380,7 +382,7 @@ layout_fill(const struct layout_maker *m, struct parser_layout *layout)
 		struct layout_column *const c = &layout->column[layout->n];
 		const char *const reference = reference_nth(m->schema, i, &c->role, &c->field);
 
-		if (!reference_given(reference) || !reference_used(c->role, m->purpose))
+		if (!reference_given(reference) || !reference_used(m->schema, c->role, m->purpose))
 			continue;
 		RS_TRY(reference_find(m, reference, c->role, &c->column));
 		if (c->column == LAYOUT_NONE)

@@ -132,8 +132,9 @@ make_ready(struct retrieval *r, const struct model *m, const struct text_list *s
 	if (r->is_ready)
 		return RS_OK;
 	RS_TRY(seal_relevant(r, m->catalogue));
+	const struct seen_source from = { &m->schema, seen, m->catalogue };
 	if (seen != NULL)
-		RS_TRY(seen_read(&m->schema, seen, m->catalogue, &r->groups, &r->masked));
+		RS_TRY(seen_read(&from, &r->groups, 0, &r->masked));
 	free(r->pairs.item);
 	r->pairs = (struct seen_pairs){ 0 };
 	groups_free(&r->items);

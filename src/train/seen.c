@@ -85,53 +85,62 @@ seen_sort(const struct seen_pairs *p, size_t n_groups, struct seen *out)
 	return RS_OK;
 }
 
-static enum rs_status
-add_rows(const struct batch *batch, const struct catalogue *catalogue,
-	const struct groups *groups, struct seen_pairs *p)
-{
-	for (size_t b = 0; b < batch->B; b++) {
-		const uint32_t group = groups_find(groups, batch->group[b]);
+struct reading {
+	const struct seen_source *from;
+	struct groups *groups;
+	int every;
+	struct seen_pairs pairs;
+};
 
-		if (group == GROUPS_NONE)
-			continue;
-		const uint32_t number = catalogue_find(catalogue, batch->item[b]);
-		if (number != CATALOGUE_NONE)
-			RS_TRY(seen_add(p, group, number));
-	}
-	return RS_OK;
+static enum rs_status
+add_row(struct reading *r, uint64_t group_key, uint64_t item_key)
+{
+	uint32_t group = GROUPS_NONE;
+
+	if (r->every)
+		RS_TRY(groups_add(r->groups, group_key, &group));
+	else
+		group = groups_find(r->groups, group_key);
+	if (group == GROUPS_NONE)
+		return RS_OK;
+	const uint32_t number = catalogue_find(r->from->catalogue, item_key);
+	return number != CATALOGUE_NONE ? seen_add(&r->pairs, group, number) : RS_OK;
 }
 
 static enum rs_status
-read_pairs(struct loader *loader, const struct catalogue *catalogue, const struct groups *groups,
-	struct seen_pairs *p)
+read_pairs(struct reading *r, struct loader *loader)
 {
 	const struct batch *batch;
 
 	RS_TRY(loader_next(loader, &batch, NULL));
 	while (batch != NULL) {
-		RS_TRY(add_rows(batch, catalogue, groups, p));
+		if (batch->B > 0 && (batch->group == NULL || batch->item == NULL))
+			return rs_fail(RS_ESPEC, "rows have no %s, so no items can be masked",
+				batch->group == NULL ? "group" : "item");
+		for (size_t b = 0; b < batch->B; b++)
+			RS_TRY(add_row(r, batch->group[b], batch->item[b]));
 		RS_TRY(loader_next(loader, &batch, NULL));
 	}
 	return RS_OK;
 }
 
 enum rs_status
-seen_read(const struct schema *schema, const struct text_list *files,
-	const struct catalogue *catalogue, const struct groups *groups, struct seen *out)
+seen_read(const struct seen_source *from, struct groups *groups, int every, struct seen *out)
 {
 	const struct loader_options options = {
-		.schema = schema, .files = files, .purpose = PARSE_TRAIN, .batch_size = SEEN_BATCH,
-		.epochs = 1, .n_threads = (size_t)schema->settings->data.threads,
+		.schema = from->schema, .files = from->files, .purpose = PARSE_TRAIN,
+		.batch_size = SEEN_BATCH, .epochs = 1,
+		.n_threads = (size_t)from->schema->settings->data.threads,
 	};
-	struct seen_pairs pairs = { 0 };
+	struct reading reading = { .from = from, .groups = groups, .every = every };
 	struct loader *loader;
 
 	memset(out, 0, sizeof *out);
 	RS_TRY(loader_open(&options, &loader));
-	enum rs_status status = read_pairs(loader, catalogue, groups, &pairs);
+	enum rs_status status = read_pairs(&reading, loader);
 	if (status == RS_OK)
-		status = seen_sort(&pairs, groups->n, out);
+		status = seen_sort(&reading.pairs, groups->n, out);
 	loader_close(loader);
-	free(pairs.item);
+	free(reading.pairs.item);
 	return status;
 }

@@ -21,9 +21,15 @@ struct seen {
 	size_t    n_groups;
 };
 
-/* One pass over the files. */
-enum rs_status seen_read(const struct schema *schema, const struct text_list *files,
-	const struct catalogue *catalogue, const struct groups *groups, struct seen *out);
+struct seen_source {
+	const struct schema *schema;
+	const struct text_list *files;
+	const struct catalogue *catalogue;
+};
+
+/* One pass over the files.  every: groups that are not there yet are added. */
+enum rs_status seen_read(const struct seen_source *from, struct groups *groups, int every,
+	struct seen *out);
 void seen_free(struct seen *s);
 
 /* A growing list of (group, value), which seen_sort() makes such lists of. */

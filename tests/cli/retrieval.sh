@@ -96,6 +96,52 @@ expect 0 "$T" eval m valid.tsv --json --seen moved.tsv
 [ "$(figure 'recall@20')" = "$recall" ] || exit 1
 mv moved.tsv train.tsv
 
+# Vectors and best items: one line a row, equal for any number of threads.
+expect 0 "$T" predict m valid.tsv --tower user --id 2
+awk -F'\t' 'NF != 9 { exit 1 } END { exit NR != 300 }' out || { head -n 3 out >&2; exit 1; }
+expect 0 "$T" predict m --tower item
+mv out items
+awk -F'\t' 'NF != 9 || !/^i[0-9]+\t/ { exit 1 } END { exit NR != 60 }' items || { cat items >&2; exit 1; }
+expect 0 "$T" predict m valid.tsv --tower user --id 2 -j 3
+mv out users
+# The 5 best by hand, for every row.
+awk -F'\t' 'NR == FNR { name[NR] = $1; for (d = 2; d < 10; d++) v[NR, d] = $d; next }
+{
+	line = $1
+	for (k = 0; k < 5; k++) {
+		best = 0
+		for (i = 1; i <= 60; i++) {
+			if ((FNR, i) in used) continue
+			s = 0
+			for (d = 2; d < 10; d++) s += $d * v[i, d]
+			if (best == 0 || s > top) { best = i; top = s }
+		}
+		used[FNR, best] = 1
+		line = line "\t" name[best]
+	}
+	print line
+}' items users >want
+for threads in 1 3; do
+	expect 0 "$T" predict m valid.tsv --top 5 --id 2 -j $threads
+	same want out '--top 5'
+done
+expect 0 "$T" predict m valid.tsv --top 3 --json
+prints '{"row":1,"items":[{"item":"i'
+[ "$(wc -l <out)" -eq 300 ] || exit 1
+# What was seen is not given again.
+expect 0 "$T" predict m valid.tsv --top 60 --id 2 --seen train.tsv
+cut -f2,3 train.tsv | sort -u >pairs
+awk -F'\t' '{ for (k = 2; k <= NF; k++) print $1 "\t" $k }' out | sort -u >given
+[ -s given ] && [ -z "$(comm -12 pairs given)" ] || { echo 'seen items are given' >&2; exit 1; }
+{ head -n 1 valid.tsv; echo broken; } >bad.tsv
+expect 3 "$T" predict m bad.tsv --top 3 --on-bad-row na
+prints "2	NA"
+expect 64 "$T" predict m valid.tsv --tower user --format prob
+expect 64 "$T" predict m valid.tsv --tower both
+expect 64 "$T" predict m valid.tsv --tower user --top 3
+expect 64 "$T" predict m valid.tsv --seen train.tsv
+expect 64 "$T" predict m --tower user
+
 # Rows as candidates, conditions, what cannot be.
 expect 0 "$T" eval m valid.tsv --candidates rows --metrics 'hr@1,auc'
 expect 0 "$T" eval m valid.tsv --require 'ndcg@20>=0.001'
