@@ -13,4 +13,5 @@ dist_configs_DATA = \
 	configs/lastfm-din.ini \
 	configs/ml100k-fm.ini \
 	configs/ml1m-dlrm.ini \
-	configs/taobao-din.ini
+	configs/taobao-din.ini \
+	configs/frappe-dcn.ini configs/frappe-wide_deep.ini
