@@ -136,21 +136,54 @@ target_of(const struct schema *schema, const struct batch *batch, size_t field)
 	return NULL;
 }
 
+/* Does place i of the row's history hold the target, in every field that has one? */
+static int
+place_is_target(const struct schema *schema, const struct batch *batch, size_t field, size_t b,
+	size_t i)
+{
+	for (size_t k = 0; k < schema->n_fields; k++) {
+		const struct schema_field *const f = &schema->field[k];
+		const struct batch_column *const target = target_of(schema, batch, k);
+		const struct batch_column *const c = &batch->column[f->index];
+
+		if (target != NULL &&
+		    strcmp(f->settings->history, schema->field[field].settings->history) == 0 &&
+		    (c->ids[c->offset[b] + i] != target->ids[b] ||
+		     target->ids[b] == schema->table[f->table].buckets))
+			return 0;
+	}
+	return 1;
+}
+
+/* Is the field the first of its history that has a target? */
+static int
+speaks_for_history(const struct schema *schema, const struct batch *batch, size_t field)
+{
+	const char *const history = schema->field[field].settings->history;
+
+	if (target_of(schema, batch, field) == NULL)
+		return 0;
+	for (size_t i = 0; i < field; i++)
+		if (target_of(schema, batch, i) != NULL &&
+		    strcmp(schema->field[i].settings->history, history) == 0)
+			return 0;
+	return 1;
+}
+
 /* A row that names its target in its own history teaches to find it there. */
 static void
 add_targets(const struct schema *schema, const struct batch *batch, size_t field,
 	struct field_report *f)
 {
-	const struct batch_column *const target = target_of(schema, batch, field);
 	const struct batch_column *const c = &batch->column[schema->field[field].index];
 
-	for (size_t b = 0; target != NULL && b < batch->B; b++) {
-		size_t i = c->offset[b];
+	for (size_t b = 0; b < batch->B && speaks_for_history(schema, batch, field); b++) {
+		const size_t n = c->offset[b + 1] - c->offset[b];
+		size_t i = 0;
 
-		while (i < c->offset[b + 1] && c->ids[i] != target->ids[b])
+		while (i < n && !place_is_target(schema, batch, field, b, i))
 			i++;
-		f->with_target += i < c->offset[b + 1] &&
-			target->ids[b] != schema->table[schema->field[field].table].buckets;
+		f->with_target += i < n;
 	}
 }
 

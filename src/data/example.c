@@ -314,7 +314,8 @@ column_use(struct parser *p, const struct example_column *c, struct batch *batch
 	if (n == 1 && feature != NULL && value_number(feature, c->value, &number))
 		return feature_number(feature, number, batch);
 	if (n == 0 && c->column.role == ROLE_LABEL && p->purpose != PARSE_PREDICT)
-		return cell_error_set(error, c->name, "feature '%s', the label, is missing", c->name);
+		return cell_error_set(
+			error, c->name, "feature '%s', the label, is missing", c->name);
 	if (n == 1)
 		cell = value_cell(c->value, 0, text);
 	if (c->column.role == ROLE_ID) {
@@ -387,7 +388,8 @@ record_parse(struct parser *p, const struct place *at, const struct tfrecord *r,
 	crosses_begin_row(&p->crosses);
 	if (r->n > p->max_line)
 		status = cell_error_set(&error, r->data,
-			"the record has %" PRIu64 " bytes, data.max_line is %zu", r->n, p->max_line);
+			"the record has %" PRIu64 " bytes, data.max_line is %zu", r->n,
+			p->max_line);
 	else if (!tfrecord_data_is_sound(r, &stored, &computed))
 		status = cell_error_set(&error, r->data,
 			"the CRC of the data is %08x, computed %08x", stored, computed);

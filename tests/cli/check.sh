@@ -166,6 +166,14 @@ INI
 expect 0 "$T" check history.ini --data
 [ "$(grep -c 'in 2 of 4 rows' err)" -eq 1 ] || { cat err; exit 1; }
 grep -q "field 'past': in 2 of 4 rows the 'item' of the row is in its own history" err || exit 1
+# Of an item and its category it is the place that counts, once for both.
+printf '1\tx\tA\tx|y\tB|A\n0\tx\tA\tz|x\tA|A\n' >aligned.tsv
+sed 's/history.tsv/aligned.tsv/; s/^column = 3/column = 4\nhistory = h/' history.ini >aligned.ini
+printf '[field cat]\ncolumn = 3\n[field cats]\ncolumn = 5\ntype = sequence\nshare = cat\n' \
+	>>aligned.ini
+echo 'history = h' >>aligned.ini
+expect 0 "$T" check aligned.ini --data
+[ "$(grep -c 'own history' err)" -eq 1 ] && grep -q 'in 1 of 2 rows' err || { cat err; exit 1; }
 expect 0 "$T" check history.ini --data --json
 grep -q '"rows_with_target":2' out || exit 1
 exit 0
