@@ -226,6 +226,29 @@ check_negatives(struct spec *spec)
 	return RS_OK;
 }
 
+/* A drawn item takes the place of the row's with its fields; a cross of them has to
+ * come along, and one with other fields cannot. */
+static enum rs_status
+check_crosses(struct spec *spec)
+{
+	const struct settings *s = &spec->settings;
+
+	for (size_t i = 0; s->items.negatives > 0 && i < s->n_fields; i++) {
+		const struct field_settings *f = &s->field[i];
+		size_t of_item = 0;
+
+		for (size_t k = 0; f->type == FIELD_CROSS && k < f->fields.n; k++)
+			of_item += (size_t)names_field(&s->items.fields, f->fields.item[k]);
+		if (of_item == 0 || (of_item == f->fields.n &&
+			names_field(&s->items.fields, f->name)))
+			continue;
+		RS_TRY(field_problem(spec, i, "fields", of_item < f->fields.n ?
+			"crosses the item with other fields, which drawn negatives cannot have" :
+			"crosses fields of the item, so items.fields must name it"));
+	}
+	return RS_OK;
+}
+
 static int
 reads_a_stream(const struct data_settings *d)
 {
@@ -254,5 +277,6 @@ spec_check_items(struct spec *spec)
 	RS_TRY(check_item_fields(spec));
 	RS_TRY(check_within(spec));
 	RS_TRY(check_negatives(spec));
+	RS_TRY(check_crosses(spec));
 	return check_catalogue_input(spec);
 }

@@ -70,6 +70,8 @@ good() { # SPEC N: good rows
 		fm) printf '1 0:1 2:0.5\n' ;;
 		ffm) printf '1 0:u1:1 1:i1:1 1:i2:2 2:x:0.5\n' ;;
 		lists) printf '1\t1\ta:1|b:2\tp|q\n' ;;
+		pairs) printf 'u1 i1 i2\n' ;;
+		pskip) printf 'u1 1 2\n' ;;
 		soft) printf '0.25\ta\n' ;;
 		real) printf -- '-3.5\ta\n' ;;
 		esac
@@ -105,6 +107,10 @@ make_specs() {
 	printf '[field %s]\ncolumn = %d\n%s\n' a 0 'buckets = 50' b 1 'type = multi' x 2 'type = numeric' >>ffm.ini
 	printf "${head}train = lists\nlabel = 1\nweight = 2\n[field m]\ncolumn = 3\ntype = multi\nbuckets = 50\n" >lists.ini
 	printf 'weight_separator = ":"\nmax_length = 3\n[field s]\ncolumn = 4\ntype = sequence\nbuckets = 50\n' >>lists.ini
+	printf "${head}train = pairs\nformat = lists\n[field user]\nbuckets = 50\n" >pairs.ini
+	printf '[field item]\nid_type = text\nbuckets = 50\n[field history]\ntype = sequence\n' >>pairs.ini
+	printf 'buckets = 50\n[items]\nkey = item\n' >>pairs.ini
+	sed 's/^train = pairs/train = pskip\non_bad_row = skip\nmax_bad_rows = 1/; s/^id_type = text/id_type = int/' pairs.ini >pskip.ini
 	printf "${head}train = soft\nlabel = 1\nlabel_type = probability\n[field c]\ncolumn = 2\n" >soft.ini
 	printf "[model]\ntype = fm\nloss = mse\n$small[data]\ntrain = real\nlabel = 1\nlabel_type = real\n" >real.ini
 	printf '[field c]\ncolumn = 2\n' >>real.ini
@@ -112,7 +118,7 @@ make_specs() {
 
 case=start
 make_specs
-for spec in tsv skip csv svm fm ffm lists soft real; do
+for spec in tsv skip csv svm fm ffm lists pairs pskip soft real; do
 	{ [ $spec = csv ] && echo label,user,item,x,k; good $spec 6; } >$spec
 	run 0 '' "$T" train $spec.ini -f model.$spec
 	[ -e model.$spec/CURRENT ] || exit 1
@@ -279,6 +285,29 @@ item weight word|lists|cte|65|@:4:7: error: field 'm': weight of item|1\t1\ta:x\
 item weight nan|lists|te|65|@:4:7: error: field 'm': weight of item|1\t1\ta:nan\tp\n
 item weight empty|lists|te|65|@:4:7: error: field 'm': weight of item|1\t1\ta:\tp\n
 items many|lists|tep|0||1\t1\ta:1|b:1|c:1|d:1|e:1\tp||q|\n
+lists NUL in an item|pairs|ctepxzEPZ|65|@:4:5: error: a NUL byte|u2 a\000 b\n
+lists NUL in a user|pairs|ctepxzEPZ|65|@:4:2: error: a NUL byte|u\0002 a b\n
+lists NUL for a line|pairs|ctep|65|@:4:1: error: a NUL byte|\000\n
+lists NUL at the end|pairs|ctep|65|@:4:5: error: a NUL byte|u2 a\000\n
+lists CRLF|pairs|ctepxzEPZ|0||u2 a b\r\nu3\r\n\r\nu4 a \r\n
+lists blanks and tabs everywhere|pairs|ctepxzEPZ|0||  u2 \t a\t\tb  \n \t \n
+lists no final newline|pairs|ctepxzEPZ|0||=u2 a b
+lists no final newline behind a user|pairs|tp|0||=u2 a\nu3
+lists duplicates|pairs|ctepxz|0||u2 a a a a\nu2 a a\n
+lists user and item of one name|pairs|ctep|0||a a\n
+lists line of a user|pairs|ctepxzEPZ|0||u2\nu3 \n
+lists lines of users only|pairs|ctxz|65|no rows in|=u2\nu3 \n\tu4\r\n
+lists lines of users only of predict|pairs|pP|0||=u2\nu3 \n
+lists lines of users only of eval|pairs|eE|65|.|=u2\nu3 \n
+lists empty|pairs|ct|65|no rows in '@'|=
+lists blank lines only|pairs|ct|65|no rows in '@'|=\n\r\n \t\n
+lists odd bytes|pairs|ctep|0||\377\376\001 \302\205 \033[m "a" b,c\n
+lists byte order mark|pairs|ctep|0||=\357\273\277u2 a b\n
+lists byte order mark only|pairs|ct|65|no rows in '@'|=\357\273\277
+lists UTF-16|pairs|ctep|65|@:1:1: error: the file is UTF-16|=\377\376u\000 \000
+lists 20 digits and negative ids|pairs|ctep|0||u2 99999999999999999999 -1 007\n
+lists item no number|pskip|c|0|@:4:4: row skipped: field 'item': 'a' is not a 64-bit|u2 a 1 2\n
+lists items no numbers above the limit|pskip|t|65|bad rows so far, data.max_bad_rows is 1|u2 a b c\n
 bad rows above the limit|skip|t|65|2 bad rows so far, data.max_bad_rows is 1|x\tu1\ti1\t0.5\t7\n1\tu1\n
 bad rows above the limit of eval|skip|e|65|2 bad rows so far, data.max_bad_rows is 1|x\tu1\ti1\t0.5\t7\n1\tu1\n
 bad row skipped|skip|te|3|@:4:1: row skipped: label 'x'|x\tu1\ti1\t0.5\t7\n
@@ -330,6 +359,21 @@ case='a row longer than data.max_line'
 { good tsv 2; printf '1\t%02000d\ti1\t0.5\t7\n' 1; } >wide
 sed 's/^label = 1/&\nmax_line = 1024/' tsv.ini >short.ini
 run 65 'wide:3:1: error: the row has' "$T" train short.ini -f new -d wide
+
+case='lists: a line of 100 MB'
+{ good pairs 2; printf u; yes ' i1 i2 i3 i4 i5 i6 i7' | head -c $long | tr -d '\n'; printf '\n'; good pairs 1; } >wide
+try pairs cte 65 '@:3:1: error: the row has' wide
+try pairs p 65 'wide:3:1: error: the row has' wide
+case='lists: a user of 100 MB'
+{ good pairs 2; head -c $long /dev/zero | tr '\0' x; printf ' i1\n'; } >wide
+try pairs tp 65 '@:3:1: error: the row has' wide
+case='lists: a line longer than data.max_line'
+{ good pairs 2; printf 'u2'; yes ' i1' | head -400 | tr -d '\n'; printf '\n'; } >wide
+sed 's/^format = lists/&\nmax_line = 1024/' pairs.ini >short.ini
+run 65 'wide:3:1: error: the row has' "$T" train short.ini -f new -d wide
+sed 's/^format = lists/&\nmax_line = 1024\non_bad_row = skip/' pairs.ini >short.ini
+run 3 'wide:3:1: row skipped: the row has' "$T" train short.ini -f new -d wide
+rm wide
 
 # --- gzip ---
 good tsv 20000 >rows
