@@ -136,14 +136,16 @@ it_is_the_same_however_the_files_are_cut(void **state)
 static void
 items_of_lists_and_libffm_have_their_names(void **state)
 {
-	static const char lists[] = "u1 a b\nu2 b a c\n", ffm[] = "1 0:u:1 3:i9:1\n0 3:i7:1 0:u:1\n";
+	static const char lists[] = "u1 a b\nu2 b a c\n";
+	static const char ffm[] = "1 0:u:1 3:i9:1\n0 3:i7:1 0:u:1\n";
 	struct catalogue *c;
 	struct bed bed;
 
 	(void)state;
 	bed_write_text("l", lists, sizeof lists - 1);
 	make(&bed, "[model]\ntype = fm\n[data]\ntrain = l\nformat = lists\n[field user]\n"
-		"[field item]\n[field history]\ntype = sequence\nshare = item\n[items]\nkey = item\n",
+		"[field item]\n[field history]\ntype = sequence\nshare = item\n"
+		"[items]\nkey = item\n",
 		&c);
 	assert_int_equal(c->n, 3);
 	assert_name(c, 2, "c");
@@ -313,7 +315,7 @@ items_of_other_fields_are_refused(void **state)
 }
 
 static void
-it_is_needed_by_drawn_negatives_and_two_tower_but_never_for_a_stream(void **state)
+drawn_negatives_and_two_tower_need_it_but_a_stream_gives_none(void **state)
 {
 	static const struct { const char *spec; int needed; } test[] = {
 		{ SPEC, 0 }, { SPEC "[items]\nkey = item\n", 0 }, { SPEC ITEMS, 1 },
@@ -344,7 +346,7 @@ main(void)
 		cmocka_unit_test(a_saved_catalogue_comes_back_the_same),
 		cmocka_unit_test(a_file_cut_short_or_changed_is_never_taken),
 		cmocka_unit_test(items_of_other_fields_are_refused),
-		cmocka_unit_test(it_is_needed_by_drawn_negatives_and_two_tower_but_never_for_a_stream),
+		cmocka_unit_test(drawn_negatives_and_two_tower_need_it_but_a_stream_gives_none),
 	};
 
 	return cmocka_run_group_tests(test, bed_setup, bed_teardown);

@@ -302,6 +302,9 @@ keys_that_lists_cannot_have_are_refused(void **state)
 			"[items] key: column 1 of lists is the user" },
 		{ HEAD FIELDS "[items]\nkey = itm\n", "[items] key: there is no field 'itm'" },
 		{ HEAD FIELDS "[items]\nnegatives = 3\n", "[items] key: needed to draw negatives" },
+		{ HEAD FIELDS "[field x]\ntype = cross\nfields = user,item\n"
+			"[items]\nkey = item\nnegatives = 2\n", "[field x] fields: crosses the "
+			"item with other fields, which drawn negatives cannot have" },
 		{ HEAD FIELDS "[items]\nkey = item\nfields = user\n",
 			"[items] fields: 'item', the key, is not among them" },
 		{ HEAD FIELDS "[items]\nkey = item\nwithin = item\n",

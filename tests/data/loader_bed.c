@@ -179,8 +179,9 @@ candidates_digest(const struct batch *b)
 static uint64_t
 batch_digest(const struct batch *b)
 {
-	uint64_t h = hash_cat(hash_cat(b->B, b->first_row), hash_cat(b->drawn, candidates_digest(b)));
+	uint64_t h = hash_cat(b->B, b->first_row);
 
+	h = hash_cat(h, hash_cat(b->drawn, candidates_digest(b)));
 	h = hash_cat(hash_cat(h, b->epoch), (uint64_t)b->last);
 	h = mix(h, b->label, b->B * sizeof *b->label);
 	h = mix(h, b->weight, b->B * sizeof *b->weight);

@@ -32,8 +32,8 @@ write_log(unsigned n)
 
 		for (; left > item; item++)
 			left -= item + 1;
-		at += (size_t)snprintf(text + at, sizeof text - at, "%d\tu%u\ti%u\tk%u\n", i % 3 != 0,
-			i % 11, item, item == N_ITEMS - 1 ? 9 : item / 4);
+		at += (size_t)snprintf(text + at, sizeof text - at, "%d\tu%u\ti%u\tk%u\n",
+			i % 3 != 0, i % 11, item, item == N_ITEMS - 1 ? 9 : item / 4);
 	}
 	bed_write_text("log", text, at);
 }
@@ -359,7 +359,7 @@ one_item_cannot_be_compared(void **state)
 /* --- rows of drawn items ------------------------------------------------------------ */
 
 static void
-positive_rows_are_followed_by_copies_of_label_zero_with_other_items(void **state)
+positive_rows_are_followed_by_copies_with_other_items(void **state)
 {
 	struct batch out;
 	struct kit k;
@@ -515,7 +515,7 @@ main(void)
 		cmocka_unit_test(candidates_are_each_there_once_with_their_features),
 		cmocka_unit_test(log_q_is_how_often_a_batch_has_the_item_among_its_draws),
 		cmocka_unit_test(one_item_cannot_be_compared),
-		cmocka_unit_test(positive_rows_are_followed_by_copies_of_label_zero_with_other_items),
+		cmocka_unit_test(positive_rows_are_followed_by_copies_with_other_items),
 		cmocka_unit_test(draws_follow_the_row_and_the_epoch_not_the_batch),
 		cmocka_unit_test(batches_are_the_same_whatever_the_threads),
 		cmocka_unit_test(resumed_batches_have_the_same_draws),
