@@ -6,24 +6,14 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "spec/spec.h"
 
 #define SLOTS_FIRST ((size_t)1024)
-
-static int
-reads_a_stream(const struct data_settings *data)
-{
-	if (data->command != NULL && *data->command != '\0')
-		return 1;
-	for (size_t i = 0; i < data->train.n; i++)
-		if (strcmp(data->train.item[i], "-") == 0)
-			return 1;
-	return 0;
-}
 
 int
 catalogue_needed(const struct settings *s)
 {
-	if (*s->items.key == '\0' || reads_a_stream(&s->data))
+	if (*s->items.key == '\0' || spec_reads_a_stream(&s->data))
 		return 0;
 	return s->items.negatives > 0 || s->model.loss == LOSS_FULL_SOFTMAX ||
 		s->eval.candidates == EVAL_CATALOGUE || strcmp(s->model.type, "two_tower") == 0;

@@ -55,6 +55,9 @@ enum rs_status spec_set(struct spec *spec, const char *section, const char *key,
 /* Appends the resolved spec.  with_origin: the listing of check --show-origin. */
 enum rs_status spec_print(const struct spec *spec, int with_origin, struct buffer *out);
 
+/* 1 when training rows come from a command or standard input, so only once. */
+int spec_reads_a_stream(const struct data_settings *data);
+
 /* The nearest of n names by edit distance, NULL if none is near. */
 const char *spec_nearest(const char *name, const char *const *names, size_t n);
 

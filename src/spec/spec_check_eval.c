@@ -47,6 +47,18 @@ check_figure(struct spec *spec, const char *section, const char *key, const char
 	return RS_OK;
 }
 
+static int
+wants_ranks(const struct settings *s)
+{
+	struct figure_list list;
+	int wanted = 0;
+
+	figure_list_of(s, &list);
+	for (size_t i = 0; i < list.n; i++)
+		wanted |= figure_is_rank(&list.item[i]);
+	return wanted;
+}
+
 static enum rs_status
 check_catalogue(struct spec *spec)
 {
@@ -60,6 +72,10 @@ check_catalogue(struct spec *spec)
 	if (!has_groups(&s->data))
 		return eval_problem(spec, "data", "group", "set it to the column of the user",
 			"needed to rank the catalogue for each user");
+	if (s->data.valid.n > 0 && wants_ranks(s) && spec_reads_a_stream(&s->data))
+		return eval_problem(spec, "eval", "candidates",
+			"set candidates = rows, or train on files",
+			"rows of a stream are read only once, so there is no catalogue to rank");
 	return RS_OK;
 }
 

@@ -249,12 +249,6 @@ check_crosses(struct spec *spec)
 	return RS_OK;
 }
 
-static int
-reads_a_stream(const struct data_settings *d)
-{
-	return *d->command != '\0' || names_field(&d->train, "-");
-}
-
 /* The catalogue of items is made by a pass over the rows before training. */
 static enum rs_status
 check_catalogue_input(struct spec *spec)
@@ -262,7 +256,7 @@ check_catalogue_input(struct spec *spec)
 	const struct settings *s = &spec->settings;
 	const int full = s->model.loss == LOSS_FULL_SOFTMAX;
 
-	if (!reads_a_stream(&s->data) || (s->items.negatives == 0 && !full))
+	if (!spec_reads_a_stream(&s->data) || (s->items.negatives == 0 && !full))
 		return RS_OK;
 	return problem(spec, "data", *s->data.command != '\0' ? "command" : "train",
 		"give files", "%s needs all items beforehand, but a stream is read only once",

@@ -91,10 +91,10 @@ resolve_share(struct spec *spec, size_t field)
 		f->scheduled = spec->settings.field[owner].scheduled;
 }
 
-static int
-reads_a_stream(const struct data_settings *data)
+int
+spec_reads_a_stream(const struct data_settings *data)
 {
-	if (*data->command != '\0')
+	if (data->command != NULL && *data->command != '\0')
 		return 1;
 	for (size_t i = 0; i < data->train.n; i++)
 		if (strcmp(data->train.item[i], "-") == 0)
@@ -149,6 +149,6 @@ spec_resolve(struct spec *spec)
 	resolve_monitor(spec);
 	s->embedding.optimizer.scheduled = 1;
 	s->linear.optimizer.scheduled = 1;
-	if (reads_a_stream(&s->data) && !spec_given(spec, "data", "shuffle", SPEC_NO_FIELD))
+	if (spec_reads_a_stream(&s->data) && !spec_given(spec, "data", "shuffle", SPEC_NO_FIELD))
 		s->data.shuffle = 0;
 }

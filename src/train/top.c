@@ -11,8 +11,8 @@
 
 #include "base/memory.h"
 
-#define USER_BLOCK   128
-#define ITEM_BLOCK   2048
+#define USER_BLOCK   512
+#define ITEM_BLOCK   512
 #define LIST_MIN     512
 #define LISTS_BYTES  ((size_t)256 << 20)   /* of one thread, when K is large       */
 #define SCAN         32                    /* scores looked at together            */

@@ -155,4 +155,7 @@ expect 78 "$T" check s.ini -o eval.metrics=ndgc@20
 says "did you mean 'ndcg@20'"
 expect 78 "$T" check s.ini -o train.monitor=recall
 says "'recall@10'"
+expect 78 "$T" check s.ini -o data.train=- -o train.epochs=1
+says 'there is no catalogue to rank'
+expect 0 "$T" check s.ini -o data.train=- -o train.epochs=1 -o eval.candidates=rows
 exit 0
