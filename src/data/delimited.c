@@ -65,9 +65,9 @@ parser_cell(struct parser *p, const struct layout_column *column, struct cell ce
 	case ROLE_FIELD:
 		return feature_cell(&p->feature[column->field], cell, batch, &p->scratch, error);
 	case ROLE_LABEL:
-		if (p->purpose == PARSE_PREDICT || label_read(p, cell, &row->label))
+		if (p->purpose == PARSE_PREDICT || label_read(&p->label, cell, &row->label))
 			return RS_OK;
-		return label_error(p, cell, error);
+		return label_error(&p->label, cell, error);
 	case ROLE_WEIGHT:
 		return weight_read(cell, &row->weight, error);
 	case ROLE_ID:

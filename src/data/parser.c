@@ -14,19 +14,6 @@
 #include "data/parser_private.h"
 #include "data/tfrecord.h"
 
-static void
-label_values_init(struct parser *p)
-{
-	const struct text_list *const words = &p->schema->settings->data.label_values;
-
-	for (int i = 0; i < 2; i++) {
-		const char *const word = words->n == 2 ? words->item[i] : i == 0 ? "0" : "1";
-
-		if (!number_double(word, strlen(word), &p->label_value[i]))
-			p->label_value[i] = NAN;
-	}
-}
-
 /* libffm: the fields' columns are field numbers. */
 static enum rs_status
 number_field_init(struct parser *p)
@@ -83,7 +70,7 @@ parser_prepare(struct parser *p)
 			schema->n_fields, d->format == FORMAT_LIBSVM ? "libsvm" : "libfm");
 		return rs_hint("all features of a row go to that field, weighted by their values");
 	}
-	label_values_init(p);
+	label_init(&p->label, &p->schema->settings->data);
 	RS_TRY(memory_alloc(FEATURE_LOG1P, sizeof *p->log1p, &p->log1p));
 	feature_log1p_table(p->log1p);
 	RS_TRY(memory_alloc(schema->n_fields + 1, sizeof *p->feature, &p->feature));
@@ -168,61 +155,6 @@ parser_split(const struct schema *schema, const char *text, size_t n, int at_end
 		return n;
 	return text_last_row_end(
 		text, n, data_is_delimited(d) && data_is_quoted(d), data_separator(d));
-}
-
-int
-label_read(const struct parser *p, struct cell cell, float *label)
-{
-	const struct data_settings *const d = &p->schema->settings->data;
-	double value;
-
-	if (d->label_type == LABEL_BINARY && d->label_values.n != 2 && cell.n == 1 &&
-	    (cell.text[0] == '0' || cell.text[0] == '1')) {
-		*label = (float)(cell.text[0] - '0');
-		return 1;
-	}
-	if (d->label_type == LABEL_BINARY && d->label_values.n == 2)
-		for (int i = 0; i < 2; i++)
-			if (strlen(d->label_values.item[i]) == cell.n &&
-			    memcmp(d->label_values.item[i], cell.text, cell.n) == 0) {
-				*label = (float)i;
-				return 1;
-			}
-	if (cell.n > 1 && cell.text[0] == '+') {
-		cell.text++;
-		cell.n--;
-	}
-	if (!number_double(cell.text, cell.n, &value))
-		return 0;
-	if (d->label_type == LABEL_BINARY) {
-		*label = value == p->label_value[1];
-		return value == p->label_value[0] || value == p->label_value[1];
-	}
-	*label = (float)value;
-	return d->label_type == LABEL_REAL ? isfinite(*label) : value >= 0 && value <= 1;
-}
-
-enum rs_status
-label_error(const struct parser *p, struct cell cell, struct cell_error *error)
-{
-	const struct data_settings *const d = &p->schema->settings->data;
-	const int two = d->label_values.n == 2;
-	char shown[72];
-
-	rs_escape(shown, cell.text, cell.n);
-	if (d->label_type == LABEL_REAL)
-		cell_error_set(error, cell.text, "label '%s' is not a number", shown);
-	else if (d->label_type == LABEL_PROBABILITY)
-		cell_error_set(error, cell.text, "label '%s' is not a number from 0 to 1", shown);
-	else
-		cell_error_set(error, cell.text, "label '%s', wanted '%s' or '%s'", shown,
-			two ? d->label_values.item[0] : "0", two ? d->label_values.item[1] : "1");
-	snprintf(error->hint, sizeof error->hint,
-		d->label_type == LABEL_BINARY ?
-			"data.label_values names the two labels, "
-			"data.label_type = probability takes numbers" :
-			"data.label names the column");
-	return RS_EDATA;
 }
 
 /* --- bad rows --- */

@@ -206,18 +206,11 @@ scan_references(const struct layout_maker *m, size_t *highest, const char **a_na
 static int
 cell_is_label(const struct schema *schema, struct cell cell)
 {
-	struct parser p = { .schema = schema };
+	struct label_rule rule;
 	float label;
-	double *const v = p.label_value;
 
-	for (int i = 0; i < 2; i++) {
-		const struct text_list *const words = &schema->settings->data.label_values;
-		const char *const word = words->n == 2 ? words->item[i] : i == 0 ? "0" : "1";
-
-		if (!number_double(word, strlen(word), &v[i]))
-			v[i] = NAN;
-	}
-	return label_read(&p, cell, &label);
+	label_init(&rule, &schema->settings->data);
+	return label_read(&rule, cell, &label);
 }
 
 /* Is any cell of a numeric field a number?  Then row 1 is data. */

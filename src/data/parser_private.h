@@ -9,6 +9,7 @@
 #include "data/cross.h"
 #include "data/feature.h"
 #include "data/history.h"
+#include "data/label.h"
 #include "data/parser.h"
 
 #define LAYOUT_NONE ((size_t)-1)
@@ -52,7 +53,7 @@ struct parser {
 	struct histories histories;
 	const char *limit;         /* end of the span being parsed                   */
 	float  *log1p;             /* [FEATURE_LOG1P]                                */
-	double label_value[2];     /* as numbers, NaN when they are words            */
+	struct label_rule label;
 	struct span_index index;
 	struct buffer scratch, cell;   /* normalised ids; unquoted cells             */
 	size_t *id_begin, *id_end; /* [n_ids] of the rows of the last parse          */
@@ -116,10 +117,6 @@ enum rs_status span_index_make(
 size_t parser_n_references(const struct schema *schema);
 const char *parser_reference(const struct schema *schema, enum parser_purpose purpose, size_t i,
 	struct layout_column *out);
-
-/* A label cell by the spec's convention: 1 and *label, or 0. */
-int label_read(const struct parser *p, struct cell cell, float *label);
-enum rs_status label_error(const struct parser *p, struct cell cell, struct cell_error *error);
 
 /* What concerns a row as text: its length and its bytes. */
 enum rs_status parser_row_check(

@@ -169,10 +169,10 @@ sparse_label(struct parser *p, const struct parser_layout *layout, const struct 
 	double value;
 
 	RS_TRY(sparse_weight(t, layout, row, error));
-	if (label_read(p, cell, &row->label))
+	if (label_read(&p->label, cell, &row->label))
 		return RS_OK;
 	if (p->purpose != PARSE_PREDICT)
-		return label_error(p, cell, error);
+		return label_error(&p->label, cell, error);
 	/* Predict has no use for the label, but a row begins with a number. */
 	row->label = 0;
 	if (number_double(cell.text + sign, cell.n - sign, &value))

@@ -18,3 +18,4 @@ tests_data_example_fuzz_test_SOURCES = tests/data/example_fuzz_test.c tests/data
 check_PROGRAMS += tests/data/catalogue_test tests/data/sampler_test
 tests_data_catalogue_test_SOURCES = tests/data/catalogue_test.c tests/data/loader_bed.c tests/data/loader_bed.h
 tests_data_sampler_test_SOURCES = tests/data/sampler_test.c tests/data/loader_bed.c tests/data/loader_bed.h
+check_PROGRAMS += tests/data/label_test
