@@ -98,8 +98,8 @@ fill_feed(struct fixture *f)
 	};
 }
 
-void
-fixture_open(struct fixture *f, build *model, size_t B, int combiner, int mse)
+static void
+fixture_build(struct fixture *f, build *model, size_t B, int combiner, int mse)
 {
 	struct graph_field field[N_FIELDS];
 
@@ -119,6 +119,21 @@ fixture_open(struct fixture *f, build *model, size_t B, int combiner, int mse)
 	for (size_t i = 0; i < f->P; i++)
 		f->param[i] += 0.1 * next(f);
 	assert_int_equal(exec_create(f->g, MAX_B, &f->e), RS_OK);
+}
+
+void
+fixture_open(struct fixture *f, build *model, size_t B, int combiner, int mse)
+{
+	memset(f, 0, sizeof(*f));
+	fixture_build(f, model, B, combiner, mse);
+}
+
+static void
+fixture_open_without_ids(struct fixture *f, build *model, size_t B)
+{
+	memset(f, 0, sizeof(*f));
+	f->no_ids = 1;
+	fixture_build(f, model, B, KERNEL_SUM, 0);
 }
 
 void
@@ -202,7 +217,7 @@ check_model(build *model, int mse, int last_combiner)
 
 	for (size_t i = 0; i < 3; i++)
 		for (int combiner = KERNEL_SUM; combiner <= last_combiner; combiner++) {
-			struct fixture f = { .no_ids = 0 };
+			struct fixture f;
 			fixture_open(&f, model, size_table[i], combiner, mse);
 			check_gradients(&f);
 			fixture_close(&f);
@@ -214,8 +229,8 @@ check_histories(build *model)
 {
 	check_model(model, 0, KERNEL_SUM);
 	for (size_t B = 1; B < 4; B += 2) {
-		struct fixture f = { .no_ids = 1 };
-		fixture_open(&f, model, B, KERNEL_SUM, 0);
+		struct fixture f;
+		fixture_open_without_ids(&f, model, B);
 		check_gradients(&f);
 		fixture_close(&f);
 	}
