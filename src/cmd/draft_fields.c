@@ -233,15 +233,26 @@ draft_fields(struct draft *d)
 	return is_model(d, "two_tower") ? find_sides(d) : RS_OK;
 }
 
+/* Records have lists of their own. */
+static enum rs_status
+print_separator(struct draft *d, const struct draft_field *f)
+{
+	char byte[2];
+
+	if (d->sample->is_records && f->guess.multi_separator == '|')
+		return RS_OK;
+	return draft_key(d, "multi_separator", draft_separator(f->guess.multi_separator, byte),
+		"%s", "");
+}
+
 static enum rs_status
 print_sequence(struct draft *d, const struct draft_field *f)
 {
 	const struct draft_field *target = &d->field[f->share];
-	char byte[2], name[32];
+	char name[32];
 
 	RS_TRY(draft_key(d, "type", "sequence", "oldest item first"));
-	RS_TRY(draft_key(d, "multi_separator", draft_separator(f->guess.multi_separator, byte),
-		"%s", ""));
+	RS_TRY(print_separator(d, f));
 	RS_TRY(draft_key(d, "share", target->name, f->likeness * 10 < GUESS_RELATION_WEAK ?
 		"a guess: which field's ids are these?" : "whose ids these are"));
 	snprintf(name, sizeof(name), f->group > 0 ? "history%zu" : "history", f->group + 1);
@@ -255,11 +266,8 @@ print_sequence(struct draft *d, const struct draft_field *f)
 static enum rs_status
 print_bag(struct draft *d, const struct draft_field *f)
 {
-	char byte[2];
-
 	RS_TRY(draft_key(d, "type", "multi", "categorical numeric multi sequence"));
-	RS_TRY(draft_key(d, "multi_separator", draft_separator(f->guess.multi_separator, byte),
-		"%s", ""));
+	RS_TRY(print_separator(d, f));
 	if (f->asked != DRAFT_NONE)
 		RS_TRY(buffer_printf(&d->text, "# a history of another field's ids?  Then "
 			"type = sequence and\n#share = %s\n", d->field[f->asked].name));

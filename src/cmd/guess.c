@@ -14,7 +14,7 @@ enum { BUCKETS_MIN = 16, ROW_ID_ROWS = 1000 };
 static const char *const label_name[] = {
 	"label", "click", "clicked", "is_click", "isclick", "target", "y", "is_attributed",
 	"conversion",
-	"class", "rating",
+	"class", "income", "rating",
 };
 
 static const char *const time_name[] = { "time", "timestamp", "ts", "unixtime", "datetime" };

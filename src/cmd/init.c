@@ -77,14 +77,15 @@ static enum rs_status
 add_data(struct draft *d)
 {
 	const struct sample *s = d->sample;
-	const char *format = s->separator == '\t' ? "tsv" : "csv";
+	const char *format = s->is_records ? "tfrecord" : s->separator == '\t' ? "tsv" : "csv";
 	char byte[2];
 
 	RS_TRY(add_train(d));
 	RS_TRY(draft_key(d, "format", format, "tsv csv libsvm libffm libfm tfrecord lists"));
 	if (s->separator != '\t' && s->separator != ',')
 		RS_TRY(draft_key(d, "separator", draft_separator(s->separator, byte), "%s", ""));
-	RS_TRY(draft_key(d, "header", s->has_header ? "yes" : "no", "%s", ""));
+	if (!s->is_records)
+		RS_TRY(draft_key(d, "header", s->has_header ? "yes" : "no", "%s", ""));
 	RS_TRY(add_label(d));
 	RS_TRY(draft_data_keys(d));
 	RS_TRY(draft_key(d, "missing", "", "cells that mean no value"));
@@ -124,9 +125,13 @@ tell(const struct draft *d)
 	const struct sample *s = d->sample;
 	char described[200], byte[2];
 
-	log_info("%s: %llu rows read: %s, %s header, %zu columns", d->data,
-		(unsigned long long)s->rows,
-		draft_separator(s->separator, byte), s->has_header ? "a" : "no", s->n_columns);
+	if (s->is_records)
+		log_info("%s: %llu records read: %zu features", d->data,
+			(unsigned long long)s->rows, s->n_columns);
+	else
+		log_info("%s: %llu rows read: %s, %s header, %zu columns", d->data,
+			(unsigned long long)s->rows, draft_separator(s->separator, byte),
+			s->has_header ? "a" : "no", s->n_columns);
 	describe_label(d, described);
 	log_info("column %zu looks like the label (%s)", d->label + 1, described);
 }
@@ -160,11 +165,10 @@ data_path(const struct arguments *a, const char *data, char **out)
 }
 
 static enum rs_status
-draft_columns(struct draft *d, struct sample *sample, const char *data, uint64_t rows)
+draft_columns(struct draft *d, struct sample *sample, const char *data, uint64_t rows,
+	enum sample_form form)
 {
-	const char separator = d->format == NULL ? 0 : d->format[0] == 't' ? '\t' : ',';
-
-	RS_TRY(sample_read(data, rows, separator, sample));
+	RS_TRY(sample_read(data, rows, form, sample));
 	d->label = guess_label(sample);
 	if (d->label == GUESS_NO_LABEL) {
 		rs_fail(RS_EDATA, "'%s': no column looks like a label", data);
@@ -198,18 +202,17 @@ unknown_format(const char *format)
 {
 	char escaped[72];
 
-	rs_fail(RS_EUSAGE, "--format '%s': init reads tsv, csv, libsvm, libffm, libfm and lists",
-		rs_escape(escaped, format, strlen(format)));
-	if (strcmp(format, "tfrecord") == 0)
-		return rs_hint("records name their features: write [field NAME] for those that "
-			"count; 'recsys-train check --data' shows what is in them");
+	rs_fail(RS_EUSAGE, "--format '%s': init reads tsv, csv, tfrecord, libsvm, libffm, libfm "
+		"and lists", rs_escape(escaped, format, strlen(format)));
 	return rs_hint("'recsys-train help --spec' prints a spec to begin with");
 }
 
 static enum rs_status
 draft_from(const struct arguments *a, struct draft *d, struct sample *sample, const char *data)
 {
-	static const char *const of_columns[] = { "tsv", "csv" };
+	static const struct { const char *format; enum sample_form form; } of_columns[] = {
+		{ "tsv", SAMPLE_TSV }, { "csv", SAMPLE_CSV }, { "tfrecord", SAMPLE_RECORDS },
+	};
 	static const char *const of_features[] = { "libsvm", "libffm", "libfm", "lists" };
 	int64_t rows = SAMPLE_ROWS;
 
@@ -217,10 +220,10 @@ draft_from(const struct arguments *a, struct draft *d, struct sample *sample, co
 	RS_TRY(command_model_check(d->model));
 	d->format = argument(a, "--format");
 	if (d->format == NULL)
-		return draft_columns(d, sample, data, (uint64_t)rows);
+		return draft_columns(d, sample, data, (uint64_t)rows, SAMPLE_GUESSED);
 	for (size_t i = 0; i < sizeof(of_columns) / sizeof(of_columns[0]); i++)
-		if (strcmp(d->format, of_columns[i]) == 0)
-			return draft_columns(d, sample, data, (uint64_t)rows);
+		if (strcmp(d->format, of_columns[i].format) == 0)
+			return draft_columns(d, sample, data, (uint64_t)rows, of_columns[i].form);
 	for (size_t i = 0; i < sizeof(of_features) / sizeof(of_features[0]); i++)
 		if (strcmp(d->format, of_features[i]) == 0)
 			return draft_rows(d, data, (uint64_t)rows);
@@ -263,8 +266,8 @@ static const struct command_option init_option[] = {
 	{ .name = "--from", .argument = "DATA", .text = "The file to look at; - is standard "
 	  "input." },
 	{ .name = "--rows", .argument = "N", .dflt = "100000", .text = "Look at this many rows." },
-	{ .name = "--format", .argument = "F", .text = "What the rows are, if not columns: libsvm, "
-	  "libffm, libfm, lists; tsv or csv: do not guess the separator." },
+	{ .name = "--format", .argument = "F", .text = "What the rows are, if not columns: "
+	  "tfrecord, libsvm, libffm, libfm, lists; tsv or csv: do not guess the separator." },
 	{ .name = "--output", .letter = 'O', .argument = "FILE",
 	  .text = "Write to FILE, which must not exist, instead of standard output." },
 	{ .name = "--force", .text = "Replace FILE." },

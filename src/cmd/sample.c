@@ -221,6 +221,8 @@ looks_like_header(const struct sample *s, const struct cell *cell, size_t rest_a
 {
 	size_t n, at = rest_at, numbers = 0;
 
+	if (s->is_records)
+		return 1;
 	for (size_t i = 0; i < s->n_columns; i++) {
 		if (cell[i].n == 0 || is_number(&cell[i]))
 			return 0;
@@ -273,21 +275,23 @@ read_rows(struct sample *s, uint64_t rows, struct cell *cell, struct cell *scrat
 }
 
 enum rs_status
-sample_read(const char *path, uint64_t rows, char separator, struct sample *out)
+sample_read(const char *path, uint64_t rows, enum sample_form form, struct sample *out)
 {
+	static const char separator[] = { 0, '\t', ',', '\t' };
 	struct cell  *cell = NULL, *scratch = NULL;
 	struct buffer text;
 	enum rs_status status;
 
-	*out = (struct sample){ 0 };
+	*out = (struct sample){ .is_records = form == SAMPLE_RECORDS };
 	buffer_init(&text, SAMPLE_BYTES_MAX);
-	status = sample_text(path, rows, &text);
+	status = out->is_records ? sample_records(path, rows, &text) :
+		sample_text(path, rows, &text);
 	out->text = text.data;
 	out->n = text.n;
 	if (status == RS_OK && out->n == 0)
 		status = rs_fail(RS_EDATA, "'%s' is empty", path);
 	if (status == RS_OK)
-		status = find_separator(out, separator);
+		status = find_separator(out, separator[form]);
 	if (status == RS_OK)
 		status = memory_alloc(out->n_columns, sizeof(*out->column), &out->column);
 	if (status == RS_OK)

@@ -35,6 +35,7 @@ struct sample_column {
 struct sample {
 	char     separator;
 	int      has_header, quoted;   /* quoted: cells may be in double quotes       */
+	int      is_records;           /* columns are features of tf.Example          */
 	size_t   n_columns;
 	struct sample_column *column;  /* [n_columns]                                 */
 	uint64_t rows;
@@ -42,11 +43,16 @@ struct sample {
 	size_t   n;
 };
 
-/* separator 0: found out. */
-enum rs_status sample_read(const char *path, uint64_t rows, char separator, struct sample *out);
+/* What a file is; SAMPLE_GUESSED: columns whose separator is found out. */
+enum sample_form { SAMPLE_GUESSED, SAMPLE_TSV, SAMPLE_CSV, SAMPLE_RECORDS };
+
+enum rs_status sample_read(const char *path, uint64_t rows, enum sample_form form,
+	struct sample *out);
 void sample_free(struct sample *s);
 size_t sample_examples(const struct sample *s);        /* how many a column has   */
 /* Appends whole lines of the file, about so many. */
 enum rs_status sample_text(const char *path, uint64_t rows, struct buffer *out);
+/* Appends records of tf.Example as tsv with a header, lists joined by |. */
+enum rs_status sample_records(const char *path, uint64_t rows, struct buffer *out);
 
 #endif

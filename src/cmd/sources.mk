@@ -6,7 +6,7 @@ librs_a_SOURCES += src/cmd/command.h src/cmd/command_list.h \
 	src/cmd/completion.c src/cmd/environment.c \
 	src/cmd/draft.c src/cmd/draft.h src/cmd/draft_fields.c src/cmd/draft_model.c src/cmd/draft_sparse.c \
 	src/cmd/guess.c src/cmd/guess.h src/cmd/guess_relation.c src/cmd/guess_relation.h \
-	src/cmd/init.c src/cmd/sample.c src/cmd/sample.h \
+	src/cmd/init.c src/cmd/sample.c src/cmd/sample.h src/cmd/sample_records.c \
 	src/cmd/help.c src/cmd/help.h src/cmd/help_mdoc.c src/cmd/help_sample.c \
 	src/cmd/output.c src/cmd/process.c src/cmd/process.h
 librs_a_SOURCES += \

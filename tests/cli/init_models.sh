@@ -86,6 +86,15 @@ goes lists --from a.txt --format lists --model two_tower
 goes lists-din --from a.txt --format lists --model din
 has lists-din 'negatives = 4'
 expect 64 "$T" init --from a.svm --format libsvm --model two_tower
-expect 64 "$T" init --from a.svm --format tfrecord
+expect 64 "$T" init --from a.svm --format parquet
+expect 65 "$T" init --from a.svm --format tfrecord
 expect 65 "$T" init --from log.csv --format libsvm
+
+# Records name their features.
+R=$RECSYS_DATA/tfrecord
+for set in adult_train.tfrecord.gz fuxictr_taobaoad_train.tfrecord; do
+	[ -f "$R/$set" ] || { echo "no $R/$set"; continue; }
+	goes "$set" --from "$R/$set" --format tfrecord --rows 2000
+	has "$set" 'format = tfrecord'
+done
 exit 0
