@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "data/source.h"
+#include "data/tfrecord.h"
 
 enum { LOOK_LINES = 200, COLUMNS_MAX = 20000, READ_BYTES = 1 << 18 };
 
@@ -274,6 +275,15 @@ read_rows(struct sample *s, uint64_t rows, struct cell *cell, struct cell *scrat
 	return s->rows > 0 ? RS_OK : rs_fail(RS_EDATA, "there are no rows");
 }
 
+static int
+is_tfrecord(const struct sample *s)
+{
+	struct tfrecord record;
+
+	tfrecord_read(s->text, s->n, &record);
+	return s->n >= TFRECORD_HEAD && record.state != TFRECORD_BAD_LENGTH;
+}
+
 enum rs_status
 sample_read(const char *path, uint64_t rows, enum sample_form form, struct sample *out)
 {
@@ -290,6 +300,10 @@ sample_read(const char *path, uint64_t rows, enum sample_form form, struct sampl
 	out->n = text.n;
 	if (status == RS_OK && out->n == 0)
 		status = rs_fail(RS_EDATA, "'%s' is empty", path);
+	if (status == RS_OK && is_tfrecord(out)) {
+		rs_fail(RS_EDATA, "'%s' is a TFRecord file, wanted a table of text", path);
+		status = rs_hint("write the spec by hand: data.format = tfrecord, a field for each feature");
+	}
 	if (status == RS_OK)
 		status = find_separator(out, separator[form]);
 	if (status == RS_OK)

@@ -96,7 +96,7 @@ const struct option_row option_table[] = {
 	{ "data", "missing", OPTION_TEXT_LIST, "\"\"", IN(data.missing),
 	  .text = "cells that mean no value", .example = "\"\",NULL,\\N" },
 	{ "data", "trim", OPTION_BOOL, "no", IN(data.trim),
-	  .text = "blanks around a cell do not belong to it" },
+	  .text = "csv, tsv: blanks around a cell or a name do not belong to it" },
 	{ "data", "on_bad_row", OPTION_CHOICE, "fail", IN(data.on_bad_row), .choices = "fail skip",
 	  .text = "what a row that cannot be read does" },
 	{ "data", "max_bad_rows", OPTION_SIZE, "1000", IN(data.max_bad_rows), RANGE(0, WHOLE_MAX),
@@ -121,7 +121,7 @@ const struct option_row option_table[] = {
 
 	{ "field", "column", OPTION_TEXT, NULL, FIELD(column),
 	  .text = "column by name or by number from 1; A..B in a range; by default the field's "
-	  "name",
+	  "name; of tfrecord the feature",
 	  .example = "15..40" },
 	{ "field", "type", OPTION_CHOICE, "categorical", FIELD(type),
 	  .choices = "categorical numeric multi sequence cross",
@@ -138,7 +138,8 @@ const struct option_row option_table[] = {
 	{ "field", "dim", OPTION_INT, NULL, FIELD(dim), .inherits = "embedding.dim", RANGE(1, 4096),
 	  .text = "width of the vector" },
 	{ "field", "share", OPTION_TEXT, NULL, FIELD(share), IDS,
-	  .text = "use the table of this field", .example = "C2" },
+	  .text = "use the table of this field: one text has one id and one vector in both",
+	  .example = "C2" },
 	{ "field", "missing", OPTION_TEXT_LIST, NULL, FIELD(missing),
 	  .text = "cells that mean no value, instead of data.missing", .example = "\"\",0" },
 	{ "field", "missing_value", OPTION_NUMBER, "0", FIELD(missing_value), NUMERIC,
@@ -159,8 +160,9 @@ const struct option_row option_table[] = {
 	{ "field", "last_k", OPTION_SIZE, "1", FIELD(last_k), ITEMS, RANGE(1, 0x1p20),
 	  .unit = "items", .text = "combiner last: how many items" },
 	{ "field", "history", OPTION_TEXT, "history", FIELD(history), SEQUENCE,
-	  .text = "din: sequences of one name have one length in a row, item by item, and are "
-	  "attended to together", .example = "clicks" },
+	  .text = "sequences of one name have one length in a row, item by item, and din attends "
+	  "to them together; a model other than din takes a sequence without it alone",
+	  .example = "clicks" },
 	{ "field", "fields", OPTION_TEXT_LIST, NULL, FIELD(fields), CROSS,
 	  .text = "cross: the fields taken together, ids or bucketized numbers",
 	  .example = "city,hour" },
@@ -168,7 +170,7 @@ const struct option_row option_table[] = {
 	  .text = "whether the field has a first-order weight (wide), a vector (deep), or both; "
 	  "a cross is wide unless told otherwise; for the models that use [linear]" },
 	{ "field", "unique", OPTION_BOOL, "no", FIELD(unique), ITEMS,
-	  .text = "multi: drop repeated items" },
+	  .text = "multi, sequence: of repeated items only the last counts" },
 	{ "field", "fold_case", OPTION_BOOL, "no", FIELD(fold_case), IDS,
 	  .text = "A and a are the same (ASCII letters)" },
 	{ "field", "id_type", OPTION_CHOICE, "text", FIELD(id_type), IDS, .choices = "text int",

@@ -46,6 +46,9 @@ expect 0 "$T" predict m a.rec b.rec --id c1 --format tsv
 [ "$(wc -l <out)" -eq 9 ] && [ "$(grep -c '^abc' out)" -eq 9 ] || { cat out; exit 1; }
 expect 0 "$T" inspect m --dump text
 
+expect 65 "$T" init --from a.rec
+says "is a TFRecord file"
+
 # the same rows as text: the same model
 printf 'c1,ids,label\n' >rows.csv
 for i in 1 2 3 4 5 6 7 8 9; do echo 'abc,3|-1,1.0'; done >>rows.csv
