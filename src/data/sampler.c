@@ -295,10 +295,13 @@ draw_for_rows(struct sampler *s, const struct batch *batch)
 	c->n = (size_t)s->items->negatives;
 	RS_TRY(size_mul(batch->B, c->n, &n));
 	RS_TRY(grow(&c->negative, &c->negative_capacity, n, sizeof *c->negative));
-	for (size_t b = 0; b < batch->B; b++)
+	for (size_t b = 0; b < batch->B; b++) {
+		const uint64_t key = row_key(s, batch, b);
+
 		for (size_t i = 0; i < c->n; i++)
-			c->negative[b * c->n + i] = candidate(
-				s, c, draw_for_row(s, s->own[b], row_key(s, batch, b), i));
+			c->negative[b * c->n + i] =
+				candidate(s, c, draw_for_row(s, s->own[b], key, i));
+	}
 	return RS_OK;
 }
 
@@ -388,13 +391,14 @@ sampler_expand(struct sampler *s, const struct batch *rows, struct batch *out)
 	RS_TRY(find_own(s, rows));
 	for (size_t b = 0; b < rows->B; b++) {
 		const struct batch_place own = { rows, (uint32_t)b };
+		const uint64_t key = row_key(s, rows, b);
 
 		s->rest[at] = s->item[at] = own;
 		at++;
 		for (size_t i = 0; rows->label[b] > 0 && i < n; i++, at++) {
 			s->rest[at] = own;
 			s->item[at] = (struct batch_place){ &s->catalogue->items,
-				draw_for_row(s, s->own[b], row_key(s, rows, b), i) };
+				draw_for_row(s, s->own[b], key, i) };
 		}
 	}
 	RS_TRY(batch_join(out, s->schema, s->rest, s->item, at));
