@@ -16,8 +16,6 @@
 #include "models/models.h"
 #include "models/nn.h"
 
-enum { NAME_BYTES = 128 };
-
 struct din_group {
 	const char *name;                   /* of the history                         */
 	struct graph_field *key, *query;    /* [n] its fields, and what they share    */
@@ -41,15 +39,14 @@ first_of_history(const struct schema *schema, size_t i)
 	return i;
 }
 
-/* The field that a sequence shares its table with; the spec was checked for it. */
+/* The field that sequence i shares its table with; itself when it has its own. */
 static size_t
 target_of(const struct schema *schema, size_t i)
 {
-	size_t k = 0;
-
-	while (strcmp(schema->field[k].name, schema->field[i].settings->share) != 0)
-		k++;
-	return k;
+	for (size_t k = 0; k < schema->n_fields; k++)
+		if (strcmp(schema->field[k].name, schema->field[i].settings->share) == 0)
+			return k;
+	return i;
 }
 
 static void
@@ -69,7 +66,7 @@ static struct node *
 attention_layer(struct graph *g, struct node *q, struct node *x, size_t H, int act,
 	const struct settings *s, const char *name)
 {
-	char dice[NAME_BYTES + 8];
+	char dice[136];
 	const int in_place = act != ACT_PRELU && act != ACT_DICE && act != ACT_GELU;
 	const struct graph_linear_options o = {
 		.name = name, .H = H, .act = in_place ? act : KERNEL_ACT_NONE,
@@ -79,9 +76,8 @@ attention_layer(struct graph *g, struct node *q, struct node *x, size_t H, int a
 	x = q != NULL ? graph_attention_first(g, q, x, &o) : graph_linear(g, x, &o);
 	snprintf(dice, sizeof(dice), "%s.dice", name);
 	if (act == ACT_DICE)
-		return graph_dice(g, x, &(struct graph_norm_options){ .name = dice,
-			.momentum = (float)s->dnn.batch_norm_momentum,
-			.epsilon = (float)s->dnn.batch_norm_epsilon });
+		return graph_dice(g, x, &(struct graph_norm_options){ dice,
+			(float)s->dnn.batch_norm_momentum, (float)s->dnn.batch_norm_epsilon });
 	return in_place ? x : graph_activation(g, x, name, act);
 }
 
@@ -92,13 +88,13 @@ attention_unit(struct graph *g, struct node *q, struct node *k, const struct set
 {
 	const size_t n = s->din.attention.n;
 	struct node *x = k;
-	char name[NAME_BYTES];
+	char name[128];
 
 	for (size_t i = 0; i <= n; i++) {
 		const size_t H = i < n ? (size_t)s->din.attention.item[i] : 1;
+		const int act = i < n ? (int)s->din.activation : ACT_NONE;
 		snprintf(name, sizeof(name), "%s.attention.%zu", history, i);
-		x = attention_layer(g, i == 0 ? q : NULL, x, H,
-			i < n ? (int)s->din.activation : ACT_NONE, s, name);
+		x = attention_layer(g, i == 0 ? q : NULL, x, H, act, s, name);
 	}
 	return s->din.softmax ? graph_segment_softmax(g, x) : x;
 }

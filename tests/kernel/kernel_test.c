@@ -168,7 +168,7 @@ COMPARE(bag_scale)
 	struct bags bags;
 
 	bags_make(t, &bags, 1);
-	for (int combiner = KERNEL_SUM; combiner <= KERNEL_MAX; combiner++) {
+	for (int combiner = KERNEL_SUM; combiner <= KERNEL_LAST; combiner++) {
 		const size_t out = agree_pair(t, bags.N + 1, 0, 1);
 		BOTH(k->bag_scale(bags.B, bags.single ? NULL : bags.offset,
 			combiner % 2 ? BUF(bags.scale) : NULL, combiner, BUF(out)));

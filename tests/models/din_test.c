@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "models/models.h"
 #include "train/model.h"
 #include "train/step.h"
 
@@ -233,6 +234,22 @@ mean_and_sum_take_the_place_of_attention(void **state)
 	check_formula("pooling", "sum", SUM);
 }
 
+static void
+plain_pooling_needs_no_table_of_the_target(void **state)
+{
+	struct model *m = model_open("din", "pooling", "mean");
+	struct settings own = *spec_settings(m->spec);
+	struct graph *g;
+
+	(void)state;
+	own.field[PAST_ITEM].share = own.field[PAST_CATE].share = (char[]){ "" };
+	assert_int_equal(graph_create(m->kernel, &g), RS_OK);
+	graph_set_dense(g, 0);
+	assert_int_equal(graph_finish(g, din_build(g, &m->schema, &own), 0), RS_OK);
+	graph_destroy(g);
+	model_free(m);
+}
+
 /* B095: padding is no item, whatever the other rows hold. */
 static void
 B095_a_history_ends_where_it_ends(void **state)
@@ -342,6 +359,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(logits_are_those_of_the_formula),
 		cmocka_unit_test(mean_and_sum_take_the_place_of_attention),
+		cmocka_unit_test(plain_pooling_needs_no_table_of_the_target),
 		cmocka_unit_test(B095_a_history_ends_where_it_ends),
 		cmocka_unit_test(B095_id_0_is_an_item_and_no_row_is_padding),
 		cmocka_unit_test(batches_without_items_train),
