@@ -156,12 +156,19 @@ count_window(struct workers *w, const struct batch batch[2], int disturb, struct
 	return 0;
 }
 
-/* Runs in a process of its own, as a filter cannot be taken off; disturb: allocate
- * and call the system in every step, to see that both are noticed. */
+struct quiet_case {
+	size_t n_threads;
+	int    disturb;             /* allocate and call the system in every step, to
+	                               see that both are noticed                      */
+	const char *set[4];         /* over the spec, all or none                     */
+};
+
+/* Runs in a process of its own, as a filter cannot be taken off. */
 static int
-count_steps(size_t n_threads, int disturb, struct counts *out)
+count_steps(const struct quiet_case *c, struct counts *out)
 {
-	struct model *m = step_case_model(NULL, 0, n_threads, 1);
+	const size_t n_threads = c->n_threads, n_sets = c->set[0] != NULL ? 4 : 0;
+	struct model *m = step_case_model(c->set, n_sets, n_threads, 1);
 	struct step_result r;
 	struct workers *w;
 	struct batch batch[2];
@@ -179,7 +186,7 @@ count_steps(size_t n_threads, int disturb, struct counts *out)
 	/* The library makes a buffer when two products first meet; a window without
 	 * that must come. */
 	for (size_t i = 0; i < WINDOWS; i++) {
-		if (count_window(w, batch, disturb, out) != 0)
+		if (count_window(w, batch, c->disturb, out) != 0)
 			return 1;
 		if (out->allocations + out->calls == 0)
 			break;
@@ -188,7 +195,7 @@ count_steps(size_t n_threads, int disturb, struct counts *out)
 }
 
 static int
-count_in_child(size_t n_threads, int disturb, struct counts *out)
+count_in_child(const struct quiet_case *c, struct counts *out)
 {
 	int ends[2], status;
 	pid_t child;
@@ -198,7 +205,7 @@ count_in_child(size_t n_threads, int disturb, struct counts *out)
 	assert_true(child >= 0);
 	if (child == 0) {
 		struct counts counts;
-		const int code = count_steps(n_threads, disturb, &counts);
+		const int code = count_steps(c, &counts);
 
 		if (code == 0 && write(ends[1], &counts, sizeof(counts)) != sizeof(counts))
 			_exit(1);
@@ -217,15 +224,15 @@ count_in_child(size_t n_threads, int disturb, struct counts *out)
 }
 
 static void
-a_steady_step_neither_allocates_nor_calls_the_system(void **state)
+check_steady(struct quiet_case quiet)
 {
 	const char *why;
 	const size_t n_cores = thread_auto_count(&why);
 	struct counts c;
 
-	(void)state;
 	for (size_t n = 1; n <= 2 && n <= n_cores; n++) {
-		if (!CAN_COUNT || count_in_child(n, 0, &c) == FLAG_SKIP)
+		quiet.n_threads = n;
+		if (!CAN_COUNT || count_in_child(&quiet, &c) == FLAG_SKIP)
 			SKIP_BECAUSE("calls cannot be counted in this build or on this machine");
 		assert_int_equal(c.allocations, 0);
 		assert_int_equal(c.calls, 0);
@@ -235,12 +242,31 @@ a_steady_step_neither_allocates_nor_calls_the_system(void **state)
 }
 
 static void
+a_steady_step_neither_allocates_nor_calls_the_system(void **state)
+{
+	(void)state;
+	check_steady((struct quiet_case){ .disturb = 0 });
+}
+
+/* Slots of different numbers of positions take turns. */
+static void
+a_steady_step_over_histories_is_as_quiet(void **state)
+{
+	(void)state;
+	check_steady((struct quiet_case){
+		.set = { "field m.type=sequence", "field m.buckets=50", "field m.share=a",
+			"model.type=din" },
+	});
+}
+
+static void
 the_count_notices_an_allocation_and_a_call(void **state)
 {
+	const struct quiet_case disturbed = { .n_threads = 1, .disturb = 1 };
 	struct counts c;
 
 	(void)state;
-	if (!CAN_COUNT || count_in_child(1, 1, &c) == FLAG_SKIP)
+	if (!CAN_COUNT || count_in_child(&disturbed, &c) == FLAG_SKIP)
 		SKIP_BECAUSE("calls cannot be counted in this build or on this machine");
 	assert_int_equal(c.allocations, STEPS);
 	assert_int_equal(c.calls, STEPS);
@@ -256,6 +282,7 @@ main(int argc, char **argv)
 		execv("/proc/self/exe", argv);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_steady_step_neither_allocates_nor_calls_the_system),
+		cmocka_unit_test(a_steady_step_over_histories_is_as_quiet),
 		cmocka_unit_test(the_count_notices_an_allocation_and_a_call),
 	};
 
