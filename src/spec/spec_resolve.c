@@ -119,6 +119,34 @@ resolve_monitor(struct spec *spec)
 		s->train.monitor = name;
 }
 
+/* A row of lists has as much history as its field keeps, though its text is one item:
+ * the window holds at most WINDOW_HISTORY bytes of ids, with LIST_ITEM bytes of text
+ * an item. */
+#define WINDOW_HISTORY ((int64_t)512 << 20)
+#define LIST_ITEM      4
+
+static void
+resolve_window(struct spec *spec)
+{
+	struct data_settings *data = &spec->settings.data;
+	int64_t n = 0, most;
+
+	for (size_t i = 0; i < spec->settings.n_fields; i++) {
+		const struct field_settings *f = &spec->settings.field[i];
+
+		if (f->type == FIELD_SEQUENCE || f->type == FIELD_MULTI)
+			n += f->max_length;
+	}
+	if (data->format != FORMAT_LISTS || n == 0 ||
+	    spec_given(spec, "data", "shuffle_window", SPEC_NO_FIELD))
+		return;
+	most = WINDOW_HISTORY / ((int64_t)sizeof(uint64_t) * n) * LIST_ITEM;
+	if (most < data->row_group)
+		most = data->row_group;
+	if (data->shuffle_window > most)
+		data->shuffle_window = most;
+}
+
 void
 spec_resolve(struct spec *spec)
 {
@@ -142,6 +170,7 @@ spec_resolve(struct spec *spec)
 	for (size_t i = 0; i < s->n_fields; i++)
 		resolve_share(spec, i);
 	resolve_items(s);
+	resolve_window(spec);
 	resolve_group(spec);
 	if (!spec_given(spec, "eval", "candidates", SPEC_NO_FIELD))
 		s->eval.candidates = strcmp(s->model.type, "two_tower") == 0 ? EVAL_CATALOGUE

@@ -322,6 +322,27 @@ keys_that_lists_cannot_have_are_refused(void **state)
 	}
 }
 
+static void
+long_histories_make_the_window_smaller_unless_it_is_given(void **state)
+{
+	static const struct { const char *spec; int64_t window; } test[] = {
+		{ PLAIN, 16 << 20 }, { HISTORY, 16 << 20 },
+		{ HEAD FIELDS "[field history]\ntype = sequence\nmax_length = 64\n", 4 << 20 },
+		{ HEAD FIELDS "[field history]\ntype = sequence\nmax_length = 1M\n", 256 << 10 },
+		{ HEAD "shuffle_window = 32M\n" FIELDS
+			"[field history]\ntype = sequence\nmax_length = 64\n", 32 << 20 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(test); i++) {
+		struct spec *spec;
+
+		assert_int_equal(spec_load_text(test[i].spec, "t.ini", &spec), RS_OK);
+		assert_int_equal(spec_settings(spec)->data.shuffle_window, test[i].window);
+		spec_free(spec);
+	}
+}
+
 int
 main(void)
 {
@@ -338,6 +359,7 @@ main(void)
 		cmocka_unit_test(a_line_that_cannot_be_read_is_as_many_bad_rows_as_it_has_items),
 		cmocka_unit_test(an_item_that_means_no_value_is_a_bad_row_where_items_matter),
 		cmocka_unit_test(keys_that_lists_cannot_have_are_refused),
+		cmocka_unit_test(long_histories_make_the_window_smaller_unless_it_is_given),
 	};
 
 	return cmocka_run_group_tests(test, NULL, NULL);
