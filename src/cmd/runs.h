@@ -20,6 +20,9 @@ enum rs_status runs_list(const struct runs_call *call);
 enum rs_status runs_show(const struct runs_call *call);
 enum rs_status runs_compare(const struct runs_call *call);
 
+/* "ndcg@20" of the key "valid.ndcg@20"; NULL when it is no figure that can be better
+ * or worse. */
+const char *runs_figure_name(const char *key);
 /* 1.96 standard errors of the difference of two AUC values (Hanley & McNeil 1982),
  * taken as independent; NaN when the counts do not allow it. */
 double runs_auc_range(const struct store_run *a, const struct store_run *b);

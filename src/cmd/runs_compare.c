@@ -10,10 +10,14 @@
 #include "base/number.h"
 #include "cmd/layout.h"
 #include "cmd/require.h"
+#include "spec/figure.h"
 
-#define COMPARE_RUNS 8                 /* runs_table allows no more               */
+#define COMPARE_RUNS    8              /* runs_table allows no more               */
+#define COMPARE_METRICS 64
 
 struct compare {
+	const char *metric[COMPARE_METRICS];   /* keys in the order of the table      */
+	size_t n_metrics;
 	size_t n;                          /* runs                                    */
 	struct store_run run[COMPARE_RUNS];
 	struct store_table params[COMPARE_RUNS], metrics[COMPARE_RUNS];
@@ -175,10 +179,48 @@ add_metric(struct layout *l, const struct compare *c, const char *key)
 	return layout_cell(l, "%+.4f", after - before);
 }
 
-/* Figures in the order of this list, then done: counts are in the brackets. */
-static const char *const metric_list[] = { "valid.auc", "valid.logloss", "valid.mse",
-	"train.loss" };
-#define N_METRICS (sizeof metric_list / sizeof metric_list[0])
+#define VALID "valid."
+
+const char *
+runs_figure_name(const char *key)
+{
+	const char *const name = key + strlen(VALID);
+	struct figure f;
+
+	if (strncmp(key, VALID, strlen(VALID)) != 0)
+		return NULL;
+	return figure_parse(name, strlen(name), RS_EUSAGE, &f) == RS_OK && figure_better(&f) != 0
+		? name : NULL;
+}
+
+static void
+list_metric(struct compare *c, const char *key)
+{
+	size_t i = 0;
+
+	while (i < c->n_metrics && strcmp(c->metric[i], key) != 0)
+		i++;
+	if (i == c->n_metrics && i < COMPARE_METRICS - 1)
+		c->metric[c->n_metrics++] = key;
+}
+
+/* The usual figures, then what else has a better and a worse; counts are in the
+ * brackets. */
+static void
+list_metrics(struct compare *c)
+{
+	list_metric(c, VALID "auc");
+	list_metric(c, VALID "logloss");
+	list_metric(c, VALID "mse");
+	for (size_t k = 0; k < c->n; k++) {
+		const struct store_table *const t = &c->metrics[k];
+
+		for (size_t i = 0; i < t->n_rows; i++)
+			if (runs_figure_name(t->cell[i * t->n_columns]) != NULL)
+				list_metric(c, t->cell[i * t->n_columns]);
+	}
+	c->metric[c->n_metrics++] = "train.loss";
+}
 
 static int
 any_has(const struct compare *c, const char *key)
@@ -199,9 +241,9 @@ fill_table(struct layout *l, const struct compare *c)
 	RS_TRY(add_status(l, c));
 	RS_TRY(add_params(l, c));
 	RS_TRY(add_rows(l, c));
-	for (size_t i = 0; i < N_METRICS; i++)
-		if (any_has(c, metric_list[i]))
-			RS_TRY(add_metric(l, c, metric_list[i]));
+	for (size_t i = 0; i < c->n_metrics; i++)
+		if (any_has(c, c->metric[i]))
+			RS_TRY(add_metric(l, c, c->metric[i]));
 	return RS_OK;
 }
 
@@ -227,8 +269,8 @@ json_run(struct json *j, const struct compare *c, size_t k)
 	json_string(j, "run", run->name);
 	json_string(j, "status", run->status);
 	json_double(j, "rows", run->rows < 0 ? NAN : (double)run->rows);
-	for (size_t i = 0; i < N_METRICS; i++)
-		json_double(j, metric_list[i], find_metric(&c->metrics[k], metric_list[i]));
+	for (size_t i = 0; i < c->n_metrics; i++)
+		json_double(j, c->metric[i], find_metric(&c->metrics[k], c->metric[i]));
 	json_open(j, "params", '{');
 	for (size_t i = 0; i < c->params[k].n_rows; i++)
 		json_string(j, c->params[k].cell[i * 2], c->params[k].cell[i * 2 + 1]);
@@ -262,15 +304,19 @@ static enum rs_status
 check_requirements(const struct runs_call *call, const struct compare *c)
 {
 	const struct store_table *last = &c->metrics[c->n - 1];
-	const struct require_figure figure[] = {
-		{ "auc", find_metric(last, "valid.auc") },
-			{ "logloss", find_metric(last, "valid.logloss") },
-		{ "mse", find_metric(last, "valid.mse") },
-	};
+	struct require_figure figure[COMPARE_METRICS];
+	size_t n = 0;
 	const char *text;
 
+	for (size_t i = 0; i < c->n_metrics; i++) {
+		const char *const name = runs_figure_name(c->metric[i]);
+
+		if (name != NULL)
+			figure[n++] = (struct require_figure){ name,
+				find_metric(last, c->metric[i]) };
+	}
 	for (size_t i = 0; (text = argument_nth(call->a, "--require", i)) != NULL; i++)
-		RS_TRY(require_check(text, figure, sizeof figure / sizeof figure[0]));
+		RS_TRY(require_check(text, figure, n));
 	return RS_OK;
 }
 
@@ -284,6 +330,7 @@ read_all(const struct runs_call *call, struct compare *c)
 		RS_TRY(store_part(call->store, c->run[k].run, STORE_PARAMS, &c->params[k]));
 		RS_TRY(store_part(call->store, c->run[k].run, STORE_METRICS, &c->metrics[k]));
 	}
+	list_metrics(c);
 	return RS_OK;
 }
 

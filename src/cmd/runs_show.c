@@ -51,20 +51,46 @@ print_line(const char *name, const char *text)
 	return text[0] == '\0' ? RS_OK : output_printf("%-10s %s\n", name, text);
 }
 
+/* The other figures of the kept weights. */
 static enum rs_status
-print_figures(const struct store_run *run)
+print_named(const struct store_run *run, const struct store_table *t)
+{
+	enum { KEY, EPOCH, STEP, ROWS, VALUE };
+	double value;
+	char text[32];
+
+	for (size_t i = 0; i < t->n_rows; i++) {
+		char **row = t->cell + i * t->n_columns;
+		const char *const name = runs_figure_name(row[KEY]);
+
+		if (name == NULL || strcmp(row[EPOCH], "0") != 0 || strcmp(name, "auc") == 0
+		    || strcmp(name, "logloss") == 0
+		    || (strcmp(name, "mse") == 0 && !isnan(run->logloss)))
+			continue;
+		if (row[VALUE] != NULL && number_double(row[VALUE], strlen(row[VALUE]), &value))
+			RS_TRY(output_printf("   %s %s", name, layout_figure(text, value, 6)));
+	}
+	return output_printf("\n");
+}
+
+static enum rs_status
+print_figures(const struct runs_call *call, const struct store_run *run)
 {
 	char rows[32], skipped[32], auc[32], logloss[32];
+	struct store_table metrics;
 
 	if (run->rows >= 0)
 		RS_TRY(output_printf("%-10s %s trained, %s skipped\n", "rows",
 			layout_count(rows, run->rows), layout_count(skipped, run->skipped)));
 	if (isnan(run->valid_rows))
 		return RS_OK;
-	return output_printf("%-10s %s rows   logloss %s   auc %s\n", "valid",
-		layout_count(rows, (int64_t)run->valid_rows), layout_figure(logloss, run->logloss,
-		6),
-		layout_figure(auc, run->auc, 6));
+	RS_TRY(output_printf("%-10s %s rows   logloss %s   auc %s", "valid",
+		layout_count(rows, (int64_t)run->valid_rows),
+		layout_figure(logloss, run->logloss, 6), layout_figure(auc, run->auc, 6)));
+	RS_TRY(store_part(call->store, run->run, STORE_METRICS, &metrics));
+	const enum rs_status status = print_named(run, &metrics);
+	store_table_free(&metrics);
+	return status;
 }
 
 static enum rs_status
@@ -81,7 +107,7 @@ print_summary(const struct runs_call *call, const struct store_run *run)
 	RS_TRY(output_printf("%-10s version %s   seed %lld   threads %lld   pid %lld\n", "program",
 		run->version,
 		(long long)run->seed, (long long)run->threads, (long long)run->pid));
-	RS_TRY(print_figures(run));
+	RS_TRY(print_figures(call, run));
 	RS_TRY(print_line("tag", run->tag));
 	RS_TRY(print_line("note", run->note));
 	RS_TRY(print_line("message", run->message));

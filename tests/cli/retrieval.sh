@@ -79,6 +79,13 @@ expect 0 "$T" inspect n
 prints 'mrr@5'
 expect 0 "$T" runs show last --metrics
 prints 'valid.mrr@5'
+expect 0 "$T" runs show last
+prints 'mrr@5 0.'
+expect 0 "$T" runs compare 1 2
+prints 'valid.recall@20'
+prints 'valid.hr@1'
+expect 0 "$T" runs compare 1 2 --require 'mrr@5>=0.001'
+expect 1 "$T" runs compare 1 2 --require 'hr@1>=0.999'
 
 # Masks: the model's own training rows, others, none.
 expect 0 "$T" eval m valid.tsv --json --seen train.tsv
