@@ -84,6 +84,8 @@ add_data(struct draft *d)
 	RS_TRY(draft_key(d, "format", format, "tsv csv libsvm libffm libfm tfrecord lists"));
 	if (s->separator != '\t' && s->separator != ',')
 		RS_TRY(draft_key(d, "separator", draft_separator(s->separator, byte), "%s", ""));
+	if (s->trim)
+		RS_TRY(draft_key(d, "trim", "yes", "blanks around a cell do not count"));
 	if (!s->is_records)
 		RS_TRY(draft_key(d, "header", s->has_header ? "yes" : "no", "%s", ""));
 	RS_TRY(add_label(d));

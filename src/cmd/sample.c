@@ -140,6 +140,33 @@ find_separator(struct sample *s, char wanted)
 	return rs_hint("tried tab, comma, semicolon, pipe, ^ and space");
 }
 
+/* ", " parts the columns of the first rows. */
+static int
+has_blanks_behind(const struct sample *s)
+{
+	size_t separators = 0, blanks = 0, lines = 0;
+
+	for (size_t i = 0; i + 1 < s->n && lines < LOOK_LINES; i++) {
+		lines += s->text[i] == '\n';
+		separators += s->text[i] == s->separator;
+		blanks += s->text[i] == s->separator && s->text[i + 1] == ' ';
+	}
+	return s->separator != ' ' && separators > 0 && blanks == separators;
+}
+
+static void
+trim_cells(struct cell *cell, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		while (cell[i].n > 0 && cell[i].text[0] == ' ') {
+			cell[i].text++;
+			cell[i].n--;
+		}
+		while (cell[i].n > 0 && cell[i].text[cell[i].n - 1] == ' ')
+			cell[i].n--;
+	}
+}
+
 static int
 is_hexadecimal(const struct cell *cell)
 {
@@ -258,6 +285,8 @@ read_rows(struct sample *s, uint64_t rows, struct cell *cell, struct cell *scrat
 
 	for (int first = 1; at < s->n && s->rows < rows;) {
 		at += cut_row(s->text + at, s->n - at, s->separator, s->quoted, cell, &n);
+		if (s->trim)
+			trim_cells(cell, n < s->n_columns ? n : s->n_columns);
 		if (n == 1 && cell[0].n == 0)
 			continue;
 		if (first && n == s->n_columns && looks_like_header(s, cell, at, scratch)) {
@@ -306,8 +335,10 @@ sample_read(const char *path, uint64_t rows, enum sample_form form, struct sampl
 	}
 	if (status == RS_OK)
 		status = find_separator(out, separator[form]);
-	if (status == RS_OK)
+	if (status == RS_OK) {
+		out->trim = has_blanks_behind(out);
 		status = memory_alloc(out->n_columns, sizeof(*out->column), &out->column);
+	}
 	if (status == RS_OK)
 		status = memory_alloc(COLUMNS_MAX, sizeof(*cell), &cell);
 	if (status == RS_OK)

@@ -35,6 +35,7 @@ struct sample_column {
 struct sample {
 	char     separator;
 	int      has_header, quoted;   /* quoted: cells may be in double quotes       */
+	int      trim;                 /* a blank follows every separator             */
 	int      is_records;           /* columns are features of tf.Example          */
 	size_t   n_columns;
 	struct sample_column *column;  /* [n_columns]                                 */

@@ -28,6 +28,13 @@ awk -F'\t' '{ print ($1 == 1 ? "yes" : "no") ";" $2 ";x|" $3 ";" $4 }' plain.tsv
 goes words words.csv
 grep -q '^label_values = no,yes' words.ini || { cat words.ini; exit 1; }
 
+# A blank behind every comma, as in the census data.
+sed 's/;/, /g' words.csv >blanks.csv
+goes blanks blanks.csv
+for line in 'trim = yes' 'label_values = no,yes'; do
+	grep -qF "$line" blanks.ini || { echo "no $line"; cat blanks.ini; exit 1; }
+done
+
 for data in criteo_8k_raw/dev.tsv avazu_9k_raw/dev.csv adult/adult.data.gz; do
 	[ -f "$RECSYS_DATA/$data" ] || continue
 	goes "$(echo "$data" | tr /. --)" "$RECSYS_DATA/$data"
