@@ -19,3 +19,5 @@ check_PROGRAMS += tests/data/catalogue_test tests/data/sampler_test
 tests_data_catalogue_test_SOURCES = tests/data/catalogue_test.c tests/data/loader_bed.c tests/data/loader_bed.h
 tests_data_sampler_test_SOURCES = tests/data/sampler_test.c tests/data/loader_bed.c tests/data/loader_bed.h
 check_PROGRAMS += tests/data/label_test
+check_PROGRAMS += tests/data/keys_test
+tests_data_keys_test_SOURCES = tests/data/keys_test.c tests/data/row_bed.h
