@@ -178,6 +178,34 @@ check_item_fields(struct spec *spec)
 	return RS_OK;
 }
 
+static int
+is_two_tower(const struct settings *s)
+{
+	return strcmp(s->model.type, "two_tower") == 0;
+}
+
+/* An item's vector is made of the fields of its tower, all of them and no others. */
+static enum rs_status
+check_tower_items(struct spec *spec)
+{
+	const struct settings *s = &spec->settings;
+	const struct text_list *tower = &s->tower[TOWER_ITEM].fields, *fields = &s->items.fields;
+
+	if (!is_two_tower(s) || *s->items.key == '\0')
+		return RS_OK;
+	for (size_t i = 0; i < fields->n; i++)
+		if (!names_field(tower, fields->item[i]))
+			return problem(spec, "items", "fields",
+				"by default they are those of [tower item]",
+				"'%s' is not a field of [tower item]", fields->item[i]);
+	for (size_t i = 0; i < tower->n; i++)
+		if (!names_field(fields, tower->item[i]))
+			return problem(spec, "items", "fields",
+				"by default they are those of [tower item]",
+				"'%s' of [tower item] is not among them", tower->item[i]);
+	return RS_OK;
+}
+
 static enum rs_status
 check_within(struct spec *spec)
 {
@@ -197,12 +225,6 @@ check_within(struct spec *spec)
 		return problem(spec, "items", "within", NULL,
 			"sampled_softmax draws for the batch, not for a row");
 	return RS_OK;
-}
-
-static int
-is_two_tower(const struct settings *s)
-{
-	return strcmp(s->model.type, "two_tower") == 0;
 }
 
 /* Items are drawn for the losses that want them, and for logloss and mse on request. */
@@ -269,6 +291,7 @@ spec_check_items(struct spec *spec)
 	RS_TRY(check_lists(spec));
 	RS_TRY(check_group(spec));
 	RS_TRY(check_item_fields(spec));
+	RS_TRY(check_tower_items(spec));
 	RS_TRY(check_within(spec));
 	RS_TRY(check_negatives(spec));
 	RS_TRY(check_crosses(spec));

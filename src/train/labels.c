@@ -30,7 +30,7 @@ labels_check(const struct schema *schema, const struct monitor *monitor)
 	if (s->data.valid.n == 0)
 		return RS_OK;
 	RS_TRY(evaluate_classes(schema, &s->data.valid, &n_negative, &n_positive));
-	if (s->model.loss != LOSS_LOGLOSS || (n_negative > 0 && n_positive > 0))
+	if (s->model.loss == LOSS_MSE || (n_negative > 0 && n_positive > 0))
 		return RS_OK;
 	if (can_stop_early(&s->train) && monitor->needs_classes) {
 		rs_fail(RS_EDATA,
@@ -39,7 +39,7 @@ labels_check(const struct schema *schema, const struct monitor *monitor)
 			n_negative, n_positive);
 		return rs_hint("set train.monitor = logloss or train.early_stop = 0");
 	}
-	if (wants_classes(s))
+	if (s->model.loss == LOSS_LOGLOSS && wants_classes(s))
 		log_warn("auc is not available: the validation rows have one class "
 			"(%" PRIu64 " negative, %" PRIu64 " positive)", n_negative, n_positive);
 	return RS_OK;

@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "data/sampler.h"
 #include "train/checkpoint.h"
+#include "train/contrast.h"
 #include "train/evaluate.h"
 #include "train/labels.h"
 #include "train/monitor.h"
@@ -214,6 +215,17 @@ check_rows(const struct training *t)
 		tally.read, wanted);
 }
 
+/* An epoch in which no row counted: with losses over items, those with a label of 0. */
+static enum rs_status
+check_positives(const struct training *t, const struct train_epoch *e)
+{
+	if (!isnan(e->loss) || e->rows == 0 || !contrast_needed(t->settings) ||
+	    t->progress.skipped_in_a_row > 0)
+		return RS_OK;
+	(void)rs_fail(RS_EDATA, "no row of epoch %" PRIu64 " has a label above 0", e->epoch);
+	return rs_hint("losses over items learn from such rows only");
+}
+
 static enum rs_status
 end_epoch(struct training *t, uint64_t epoch, enum ending *ending)
 {
@@ -234,6 +246,7 @@ end_epoch(struct training *t, uint64_t epoch, enum ending *ending)
 		}
 	}
 	tell_epoch(t, &e);
+	RS_TRY(check_positives(t, &e));
 	labels_warn(t->settings, &e);
 	t->summary->epochs_done++;
 	t->epoch_rows = t->epoch_dropped = 0;

@@ -77,6 +77,18 @@ losses_need_what_they_compare_with(void **state)
 		"[model] loss: 'bpr' is for model type two_tower");
 }
 
+static void
+items_are_what_their_tower_is_made_of(void **state)
+{
+	(void)state;
+	assert_error(HEAD MODEL("softmax") TOWERS "[items]\nfields = i,u\n",
+		"[items] fields: 'u' is not a field of [tower item]");
+	assert_error(HEAD "[field c]\ncolumn = 4\n" MODEL("softmax") "[tower user]\nfields = u\n"
+		"[tower item]\nfields = i,c\n[items]\nfields = i\n",
+		"'c' of [tower item] is not among them");
+	assert_error(HEAD MODEL("softmax") TOWERS "[items]\nfields = i\n", "");
+}
+
 int
 main(void)
 {
@@ -84,6 +96,7 @@ main(void)
 		cmocka_unit_test(every_field_is_in_exactly_one_tower),
 		cmocka_unit_test(vectors_are_equally_wide),
 		cmocka_unit_test(losses_need_what_they_compare_with),
+		cmocka_unit_test(items_are_what_their_tower_is_made_of),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
