@@ -331,7 +331,7 @@ sample_read(const char *path, uint64_t rows, enum sample_form form, struct sampl
 		status = rs_fail(RS_EDATA, "'%s' is empty", path);
 	if (status == RS_OK && is_tfrecord(out)) {
 		rs_fail(RS_EDATA, "'%s' is a TFRecord file, wanted a table of text", path);
-		status = rs_hint("write the spec by hand: data.format = tfrecord, a field for each feature");
+		status = rs_hint("--format tfrecord reads it");
 	}
 	if (status == RS_OK)
 		status = find_separator(out, separator[form]);

@@ -96,5 +96,7 @@ for set in adult_train.tfrecord.gz fuxictr_taobaoad_train.tfrecord; do
 	[ -f "$R/$set" ] || { echo "no $R/$set"; continue; }
 	goes "$set" --from "$R/$set" --format tfrecord --rows 2000
 	has "$set" 'format = tfrecord'
+	expect 65 "$T" init --from "$R/$set"
+	says 'hint: --format tfrecord'
 done
 exit 0
