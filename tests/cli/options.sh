@@ -133,7 +133,7 @@ says 'command line: error: [train] epoch: unknown key'
 says "hint: did you mean 'epochs'?"
 same err text.log 'the log file is not what was printed'
 expect 78 "$T" check s.ini -o train.epoch=2 --log-file json.log --log-format json
-grep -q '^{"message_type":"log","time":"....-..-..T..:..:..Z","level":"error","text":".*epoch: unknown key"}$' json.log || { cat json.log; exit 1; }
+grep -q '^{"message_type":"log","time":"....-..-..T..:..:..Z","level":"error","text":".*epoch: unknown key","file":"command line"}$' json.log || { cat json.log; exit 1; }
 expect 73 "$T" check s.ini --log-file none/log
 says "cannot open the log file 'none/log'"
 expect 0 "$T" train s.ini -f m -v
