@@ -151,6 +151,7 @@ train_batch(struct training *t, const struct batch *batch)
 		return RS_OK;
 	t->epoch_rows += batch->B - batch->drawn;
 	t->summary->rows_trained += batch->B - batch->drawn;
+	result.rows -= (double)batch->drawn;           /* the table counts those of the log */
 	report_step(&t->report, &result, batch->epoch + 1, t->m->step, t->rate);
 	return RS_OK;
 }

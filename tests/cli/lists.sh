@@ -95,6 +95,10 @@ cmp -s s.1 n.1 && { echo 'negatives change nothing' >&2; exit 1; }
 # negatives_count_as_no_rows
 expect 0 "$T" train n.ini -f drawn --json
 grep -q "\"rows\":$((2 * rows))," out || { echo 'drawn rows were counted' >&2; cat out >&2; exit 1; }
+expect 0 "$T" train n.ini -f told --json -P 100
+grep '"message_type":"progress"' out | awk -F '"row":' -v most=$((2 * rows)) '
+	{ n++; if ($2 + 0 > most) exit 1 } END { exit n < 10 }' ||
+	{ echo 'the progress table counts drawn rows' >&2; cat out >&2; exit 1; }
 expect 0 "$T" inspect drawn
 prints "$(awk '{ for (i = 2; i <= NF; i++) print $i }' train.txt | sort -u | wc -l) items"
 
