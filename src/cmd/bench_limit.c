@@ -7,12 +7,12 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "base/thread.h"
+#include "train/contrast.h"
 
 #define MEMORY_BYTES ((size_t)256 << 20)
 #define RANDOM_ROWS  ((size_t)1 << 20)
 #define AHEAD        16
 #define PASSES       3
-#define LOSS_GEMMS   3
 
 /* Floats that a row-major matrix of op(X) = rows x columns takes. */
 static size_t
@@ -48,37 +48,6 @@ slot_ids(const struct bench_batches *batches, size_t column, size_t n_slots)
 	return n / (batches->n * n_slots);
 }
 
-/* Vectors that every row of a batch is compared with; 0: with its own item only. */
-static size_t
-compared_items(const struct settings *s, const struct batch *batch)
-{
-	switch (s->model.loss) {
-	case LOSS_SOFTMAX:         return batch->B;
-	case LOSS_SAMPLED_SOFTMAX:
-	case LOSS_FULL_SOFTMAX:    return batch->candidates != NULL ? batch->candidates->M : 0;
-	default:                   return 0;
-	}
-}
-
-/* Logits = U V', dU = dlogits V, dV = dlogits' U of the B rows of a slot. */
-static size_t
-loss_gemms(const struct settings *s, const struct batch *batch, size_t B, struct gemm_args *out)
-{
-	const struct number_list *hidden = &s->tower[TOWER_USER].dnn.hidden;
-	const size_t M = compared_items(s, batch);
-	const size_t D = hidden->n > 0 ? (size_t)hidden->item[hidden->n - 1] : 0;
-
-	if (M == 0 || D == 0)
-		return 0;
-	out[0] = (struct gemm_args){ .transpose_b = 1, .m = B, .n = M, .k = D,
-		.lda = D, .ldb = D, .ldc = M, .alpha = 1 };
-	out[1] = (struct gemm_args){ .m = B, .n = D, .k = M,
-		.lda = M, .ldb = D, .ldc = D, .alpha = 1 };
-	out[2] = (struct gemm_args){ .transpose_a = 1, .m = M, .n = D, .k = B,
-		.lda = M, .ldb = D, .ldc = D, .alpha = 1 };
-	return LOSS_GEMMS;
-}
-
 static enum rs_status
 list_products(struct bench_gemm *g, const struct model *m, const struct bench_batches *batches)
 {
@@ -91,10 +60,10 @@ list_products(struct bench_gemm *g, const struct model *m, const struct bench_ba
 		N[i] = slot_ids(batches, graph_input(m->graph, i)->column, g->n_slots);
 	g->n = graph_gemms(m->graph, B, N, NULL, 0);
 	const enum rs_status status =
-		memory_alloc(g->n + LOSS_GEMMS, sizeof(*g->product), &g->product);
+		memory_alloc(g->n + CONTRAST_GEMMS, sizeof(*g->product), &g->product);
 	if (status == RS_OK) {
 		graph_gemms(m->graph, B, N, g->product, g->n);
-		g->n += loss_gemms(s, &batches->batch[0], B, g->product + g->n);
+		g->n += contrast_gemms(m, &batches->batch[0], B, g->product + g->n);
 	}
 	free(N);
 	return status;

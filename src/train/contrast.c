@@ -348,9 +348,10 @@ enum rs_status
 contrast_backward(struct contrast *c, size_t slot, struct slot_sum *sum)
 {
 	struct contrast_slot *s = &c->slot[slot];
-	const struct range r = range_of(c, slot, TOWER_USER);
+	const struct range r = range_of(c, slot, TOWER_USER), items = range_of(c, slot, TOWER_ITEM);
 
-	memset(sum->grad, 0, c->model->P * sizeof(float));
+	if (r.begin == r.end || items.begin == items.end)     /* else both towers write theirs */
+		memset(sum->grad, 0, c->model->P * sizeof(float));
 	if (c->temperature != NULL)
 		sum->grad[c->temperature->offset] = (float)s->dlog_temperature;
 	sum->loss = s->loss;

@@ -29,9 +29,10 @@ enum rs_status contrast_forward(struct contrast *c, size_t worker, size_t slot);
 enum rs_status contrast_compare(struct contrast *c, size_t worker, size_t slot);
 enum rs_status contrast_backward(struct contrast *c, size_t slot, struct slot_sum *sum);
 
-/* The matrix products of comparing `rows` users with `items` items, pointers NULL, as
- * graph_gemms(); those of the towers are the graph's. */
-size_t contrast_gemms(const struct model *m, size_t rows, size_t items, struct gemm_args *out,
-	size_t n_max);
+/* The matrix products, pointers NULL, of comparing `rows` rows of a batch with its items,
+ * none for losses that do without; those of the towers are the graph's.  How many. */
+enum { CONTRAST_GEMMS = 3 };
+size_t contrast_gemms(const struct model *m, const struct batch *batch, size_t rows,
+	struct gemm_args out[CONTRAST_GEMMS]);
 
 #endif

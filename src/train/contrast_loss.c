@@ -53,26 +53,25 @@ product_dv(size_t R, size_t M, size_t d)
 {
 	return (struct gemm_args){
 		.transpose_a = 1, .m = M, .n = d, .k = R, .lda = M, .ldb = d, .ldc = d, .alpha = 1,
-		.beta = 1,
 	};
 }
 
 size_t
-contrast_gemms(const struct model *m, size_t rows, size_t items, struct gemm_args *out,
-	size_t n_max)
+contrast_gemms(const struct model *m, const struct batch *batch, size_t rows,
+	struct gemm_args out[CONTRAST_GEMMS])
 {
 	const enum loss_kind loss = spec_settings(m->spec)->model.loss;
 	const size_t d = model_vector_dim(m);
-	const struct gemm_args product[] = {
-		product_s(rows, items, d), product_du(rows, items, d), product_dv(rows, items, d),
-	};
-	const size_t n = sizeof(product) / sizeof(product[0]);
+	const size_t M = loss == LOSS_SOFTMAX ? batch->B :
+	    batch->candidates != NULL ? batch->candidates->items->B : 0;
 
-	if (loss != LOSS_SOFTMAX && loss != LOSS_SAMPLED_SOFTMAX && loss != LOSS_FULL_SOFTMAX)
+	if (M == 0 || (loss != LOSS_SOFTMAX && loss != LOSS_SAMPLED_SOFTMAX
+	    && loss != LOSS_FULL_SOFTMAX))
 		return 0;
-	for (size_t i = 0; i < n && i < n_max; i++)
-		out[i] = product[i];
-	return n;
+	out[0] = product_s(rows, M, d);
+	out[1] = product_du(rows, M, d);
+	out[2] = product_dv(rows, M, d);
+	return CONTRAST_GEMMS;
 }
 
 static size_t
@@ -123,7 +122,8 @@ softmax_of_row(struct contrast *c, struct contrast_slot *slot, size_t b, float *
 }
 
 static void
-softmax_block(struct contrast *c, struct contrast_worker *w, size_t slot, size_t begin, size_t end)
+softmax_block(struct contrast *c, struct contrast_worker *w, size_t slot, size_t begin, size_t end,
+	int is_first)
 {
 	const size_t d = c->d, R = end - begin;
 	const struct kernel_set *kernel = c->model->kernel;
@@ -140,6 +140,7 @@ softmax_block(struct contrast *c, struct contrast_worker *w, size_t slot, size_t
 	du.c = c->du.x + begin * d;
 	dv.b = scaled;
 	dv.c = contrast_dv(c, slot);
+	dv.beta = is_first ? 0 : 1;
 	memcpy(scaled, u, R * d * sizeof(*u));
 	kernel->gemm(&s);
 	for (size_t r = 0; r < R; r++)
@@ -163,7 +164,7 @@ softmax_loss(struct contrast *c, struct contrast_worker *w, size_t slot, size_t 
 	RS_TRY(contrast_array_reserve(&w->users, rows, c->d));
 	RS_TRY(contrast_array_reserve(&w->factor, rows, 1));
 	for (size_t b = begin; b < end; b += rows)
-		softmax_block(c, w, slot, b, b + rows < end ? b + rows : end);
+		softmax_block(c, w, slot, b, b + rows < end ? b + rows : end, b == begin);
 	return RS_OK;
 }
 
@@ -239,6 +240,7 @@ pairs_loss(struct contrast *c, struct contrast_worker *w, size_t slot, size_t be
 {
 	struct pairs p = { .n = c->batch->candidates->n };
 
+	memset(contrast_dv(c, slot), 0, c->M * c->d * sizeof(float));
 	RS_TRY(contrast_array_reserve(&w->block, 2, p.n));
 	p.drawn = w->block.x;
 	p.ddrawn = w->block.x + p.n;
@@ -263,7 +265,10 @@ contrast_loss(struct contrast *c, struct contrast_worker *w, size_t slot, size_t
 {
 	const enum loss_kind loss = spec_settings(c->model->spec)->model.loss;
 
-	memset(contrast_dv(c, slot), 0, c->M * c->d * sizeof(float));
+	if (begin == end) {
+		memset(contrast_dv(c, slot), 0, c->M * c->d * sizeof(float));
+		return RS_OK;
+	}
 	if (loss == LOSS_BPR || loss == LOSS_CCL)
 		RS_TRY(pairs_loss(c, w, slot, begin, end));
 	else
