@@ -152,6 +152,15 @@ add_name(struct figure_list *list, const char *name)
 		figure_add(list, &f);
 }
 
+/* Logged rows of both classes; not those that are all positive, with the negatives
+ * drawn in training. */
+static int
+judges_rows(const struct settings *s)
+{
+	return s->model.loss == LOSS_LOGLOSS && s->data.format != FORMAT_LISTS
+		&& (s->items.negatives == 0 || s->eval.candidates == EVAL_ROWS);
+}
+
 /* The figures of a loss when eval.metrics names none. */
 static void
 add_defaults(const struct settings *s, struct figure_list *list)
@@ -164,7 +173,7 @@ add_defaults(const struct settings *s, struct figure_list *list)
 
 	if (s->model.loss == LOSS_MSE)
 		name = by_square;
-	else if (s->model.loss == LOSS_LOGLOSS)
+	else if (judges_rows(s))
 		name = by_class;
 	for (; *name != NULL; name++)
 		add_name(list, *name);

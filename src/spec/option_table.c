@@ -333,8 +333,9 @@ const struct option_row option_table[] = {
 	  .example = "category" },
 
 	{ "eval", "metrics", OPTION_TEXT_LIST, NULL, IN(eval.metrics),
-	  .text = "auc logloss mse gauc hr@K ndcg@K mrr@K recall@K; by default those of the loss: "
-	  "auc,logloss; mse; recall@20,ndcg@20 of the catalogue; hr@10,ndcg@10 of rows",
+	  .text = "auc logloss mse gauc hr@K ndcg@K mrr@K recall@K; by default auc,logloss or "
+	  "mse; with rows of positives only recall@20,ndcg@20 of the catalogue or hr@10,ndcg@10 "
+	  "of rows",
 	  .example = "auc,gauc,ndcg@10" },
 	{ "eval", "candidates", OPTION_CHOICE, "rows", IN(eval.candidates),
 	  .choices = "rows catalogue",

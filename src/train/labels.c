@@ -45,9 +45,26 @@ labels_check(const struct schema *schema, const struct monitor *monitor)
 	return RS_OK;
 }
 
+/* A figure of ranks that no group defines cannot tell the best epoch. */
+static void
+warn_groups(const struct settings *s, const struct metric_result *valid)
+{
+	struct figure monitor;
+
+	figure_monitor(s, &monitor);
+	if (figure_needs_groups(&monitor) && valid->groups_left_out == valid->groups)
+		log_warn("%s is not available: %s", monitor.name, valid->groups == 0
+			? "the validation rows have no groups"
+			: s->eval.candidates == EVAL_CATALOGUE
+			? "no group of the validation rows has a positive one"
+			: "each group of the validation rows has one class");
+}
+
 void
 labels_warn(const struct settings *s, const struct train_epoch *e)
 {
+	if (e->epoch == 1 && e->has_valid)
+		warn_groups(s, &e->valid);
 	if (s->model.loss != LOSS_LOGLOSS || e->epoch != 1)
 		return;
 	if (e->label_mean <= 0 || e->label_mean >= 1)

@@ -149,6 +149,13 @@ expect 64 "$T" predict m valid.tsv --tower user --top 3
 expect 64 "$T" predict m valid.tsv --seen train.tsv
 expect 64 "$T" predict m --tower user
 
+# Nobody to judge by: said at the first epoch, and early stop has nothing to look at.
+sed 's/^1/0/' valid.tsv >zero.tsv
+expect 0 "$T" train s.ini -f z --valid zero.tsv --epochs 1
+says 'recall@20 is not available'
+expect 0 "$T" eval m zero.tsv --json
+[ "$(figure 'recall@20') $(figure groups_left_out)" = 'null 40' ] || { cat out >&2; exit 1; }
+
 # Rows as candidates, conditions, what cannot be.
 expect 0 "$T" eval m valid.tsv --candidates rows --metrics 'hr@1,auc'
 expect 0 "$T" eval m valid.tsv --require 'ndcg@20>=0.001'

@@ -99,16 +99,22 @@ static void
 what_nobody_asked_for_follows_from_the_loss(void **state)
 {
 	static const struct { enum loss_kind loss; enum eval_candidates candidates;
-		const char *first; } want[] = {
-		{ LOSS_LOGLOSS, EVAL_ROWS, "auc" }, { LOSS_LOGLOSS, EVAL_CATALOGUE, "auc" },
-		{ LOSS_MSE, EVAL_ROWS, "mse" }, { LOSS_BPR, EVAL_CATALOGUE, "recall@20" },
-		{ LOSS_SOFTMAX, EVAL_ROWS, "hr@10" },
+		const char *first; enum data_format format; int64_t negatives; } want[] = {
+		{ LOSS_LOGLOSS, EVAL_ROWS, "auc", FORMAT_TSV, 0 },
+		{ LOSS_LOGLOSS, EVAL_CATALOGUE, "auc", FORMAT_TSV, 0 },
+		{ LOSS_MSE, EVAL_ROWS, "mse", FORMAT_TSV, 0 },
+		{ LOSS_BPR, EVAL_CATALOGUE, "recall@20", FORMAT_TSV, 0 },
+		{ LOSS_SOFTMAX, EVAL_ROWS, "hr@10", FORMAT_TSV, 0 },
+		{ LOSS_LOGLOSS, EVAL_CATALOGUE, "recall@20", FORMAT_LISTS, 4 },
+		{ LOSS_LOGLOSS, EVAL_CATALOGUE, "recall@20", FORMAT_TSV, 4 },
+		{ LOSS_LOGLOSS, EVAL_ROWS, "auc", FORMAT_TSV, 4 },
 	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
 		const struct settings s = { .model.loss = want[i].loss,
-			.eval.candidates = want[i].candidates };
+			.eval.candidates = want[i].candidates,
+			.data.format = want[i].format, .items.negatives = want[i].negatives };
 		struct figure_list list;
 
 		figure_list_of(&s, &list);
