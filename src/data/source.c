@@ -168,33 +168,37 @@ source_fill(struct source *s)
 	return source_read_fd(s, s->in, SOURCE_BUFFER, &s->in_n);
 }
 
-/* 1f 8b are also the first bytes of a TFRecord whose first record is 35615 bytes
- * long, or so modulo 65536; then the CRC of that length follows it. */
-static int
-begins_like_gzip(const struct source *s)
-{
-	struct tfrecord record;
-
-	if (s->in_n < 2 || s->in[0] != 0x1f || s->in[1] != 0x8b)
-		return 0;
-	tfrecord_read((const char *)s->in, s->in_n, &record);
-	return s->in_n < TFRECORD_HEAD || record.state == TFRECORD_BAD_LENGTH;
-}
-
-/* Looks at the first bytes: gzip is known by its content, not its name. */
+/* Has at least n bytes in the buffer, or all there are. */
 static enum rs_status
-source_begin(struct source *s)
+source_peek(struct source *s, size_t n)
 {
-	if (s->begun)
-		return RS_OK;
-	while (s->in_n < TFRECORD_HEAD && !s->at_end) {
+	while (s->in_n < n && !s->at_end) {
 		size_t got;
 
 		RS_TRY(source_read_fd(s, s->in + s->in_n, SOURCE_BUFFER - s->in_n, &got));
 		s->in_n += got;
 	}
+	return RS_OK;
+}
+
+/* Looks at the first bytes: gzip is known by its content, not its name.  1f 8b are
+ * also the first bytes of a TFRecord whose first record is 35615 bytes long, or so
+ * modulo 65536; then the CRC of that length follows it. */
+static enum rs_status
+source_begin(struct source *s)
+{
+	struct tfrecord record;
+
+	if (s->begun)
+		return RS_OK;
+	RS_TRY(source_peek(s, 2));
+	s->gzip = s->in_n >= 2 && s->in[0] == 0x1f && s->in[1] == 0x8b;
+	if (s->gzip) {
+		RS_TRY(source_peek(s, TFRECORD_HEAD));
+		tfrecord_read((const char *)s->in, s->in_n, &record);
+		s->gzip = s->in_n < TFRECORD_HEAD || record.state == TFRECORD_BAD_LENGTH;
+	}
 	s->begun = 1;
-	s->gzip = begins_like_gzip(s);
 	return s->gzip ? source_gzip_begin(s) : RS_OK;
 }
 
