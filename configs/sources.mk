@@ -7,11 +7,13 @@ dist_configs_DATA = \
 	configs/amazon-din.ini \
 	configs/criteo-deepfm.ini \
 	configs/criteo-dlrm.ini \
+	configs/frappe-dcn.ini \
 	configs/frappe-deepfm.ini \
+	configs/frappe-wide_deep.ini \
 	configs/fuxictr-din.ini \
 	configs/kgcn_lastfm-deepfm.ini \
 	configs/lastfm-din.ini \
 	configs/ml100k-fm.ini \
 	configs/ml1m-dlrm.ini \
 	configs/taobao-din.ini \
-	configs/frappe-dcn.ini configs/frappe-wide_deep.ini
+	configs/taobaoad-dlrm.ini

@@ -12,7 +12,7 @@ enum { BUCKETS_MIN = 16, ROW_ID_ROWS = 1000 };
 #define BUCKETS_MAX ((uint64_t)1 << 20)
 
 static const char *const label_name[] = {
-	"label", "click", "clicked", "is_click", "isclick", "target", "y", "is_attributed",
+	"label", "click", "clk", "clicked", "is_click", "isclick", "target", "y", "is_attributed",
 	"conversion",
 	"class", "income", "rating",
 };
@@ -71,10 +71,13 @@ holds_labels(const struct sample_column *c)
 	if (c->missing > 0 || c->more_values || c->n_values < 1 || c->n_values > 2 ||
 		c->numbers != c->rows)
 		return 0;
-	for (size_t i = 0; i < c->n_values; i++)
-		if (strcmp(c->value[i].text, "0") != 0 && strcmp(c->value[i].text, "1") != 0 &&
-		    strcmp(c->value[i].text, "-1") != 0 && strcmp(c->value[i].text, "2") != 0)
+	for (size_t i = 0; i < c->n_values; i++) {
+		double value;
+
+		if (!number_double(c->value[i].text, strlen(c->value[i].text), &value) ||
+			(value != 0 && value != 1 && value != -1 && value != 2))
 			return 0;
+	}
 	return 1;
 }
 

@@ -33,6 +33,7 @@ S=$D/alibaba_samples
 trains amazon-din "$S/din_amazon_elec_100.txt"
 trains fuxictr-din "$D/fuxictr_tiny/tiny_csv_train.csv"
 trains aliccp-deepfm "$S/ali_ccp_train_100.csv"
+trains taobaoad-dlrm "$D/tfrecord/fuxictr_taobaoad_train.tfrecord"
 trains aliexpress-dcn "$S/aliexpress_train_100.csv"
 if [ -f "$S/taobao_UserBehavior_head.csv" ]; then
 	sh "$SRCDIR/share/convert/behaviours" -l 20 "$S/taobao_UserBehavior_head.csv" |
