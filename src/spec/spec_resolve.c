@@ -30,6 +30,9 @@ resolve_field(struct spec *spec, size_t field)
 	if (strcmp(spec->settings.model.type, "din") != 0 &&
 	    !spec_given(spec, "field", "history", field))
 		f->history = f->name;
+	/* As linear models of TensorFlow do with the combinations of a row. */
+	if (f->type == FIELD_CROSS)
+		f->combiner = COMBINE_SUM;
 	if (f->type == FIELD_CROSS && !spec_given(spec, "field", "part", field) &&
 	    option_section_concerns("linear", spec->settings.model.type))
 		f->part = PART_WIDE;

@@ -90,6 +90,9 @@ lists_give_every_combination_the_last_part_fastest(void **state)
 	struct row_bed bed;
 
 	(void)state;
+	row_bed_open(&bed, spec);
+	assert_int_equal(bed.schema.field[3].settings->combiner, COMBINE_SUM);
+	row_bed_close(&bed);
 	parse(&bed, spec, "1\tdropped|a|b\tu||v\tc\n0\t\tu\tc\n1\ta\tu\tc\n");
 	x = &bed.batch.column[3];
 	y = &bed.batch.column[4];
