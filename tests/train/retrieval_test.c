@@ -47,7 +47,7 @@ put(FILE *f, int label, size_t user, size_t item)
 }
 
 /* Items from ITEMS on and users from USERS on are in the evaluation only; user 7 has
- * no relevant row; the rows of a user are not next to each other. */
+ * no relevant row and user 3 more than K; the rows of a user are not together. */
 static void
 write_files(struct bed *b)
 {
@@ -64,7 +64,7 @@ write_files(struct bed *b)
 		for (size_t u = 0; u < USERS + 5; u++) {
 			const uint64_t what = rng_below(3, u * 1000 + i, 40);
 
-			if (what == 0 && u != 7) {
+			if ((what == 0 && u != 7) || (u == 3 && i % 4 == 0)) {
 				put(valid, 1, u, i);
 				b->mark[u][i] |= 2;
 				if (i % 3 == 0)
