@@ -8,6 +8,7 @@ dist_configs_DATA = \
 	configs/criteo-deepfm.ini \
 	configs/criteo-dlrm.ini \
 	configs/frappe-dcn.ini \
+	configs/frappe-dcnv2.ini \
 	configs/frappe-deepfm.ini \
 	configs/frappe-wide_deep.ini \
 	configs/fuxictr-din.ini \
