@@ -4,6 +4,7 @@ dist_configs_DATA = \
 	configs/adult-wide_deep.ini \
 	configs/aliccp-deepfm.ini \
 	configs/aliexpress-dcn.ini \
+	configs/amazonelectronics-two_tower.ini \
 	configs/amazon-din.ini \
 	configs/criteo-deepfm.ini \
 	configs/criteo-dlrm.ini \
@@ -15,6 +16,6 @@ dist_configs_DATA = \
 	configs/kgcn_lastfm-deepfm.ini \
 	configs/lastfm-din.ini \
 	configs/ml100k-fm.ini \
-	configs/ml1m-dlrm.ini \
+	configs/ml1m-dlrm.ini configs/ml1m-two_tower.ini \
 	configs/taobao-din.ini \
 	configs/taobaoad-dlrm.ini
