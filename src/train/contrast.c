@@ -101,12 +101,14 @@ contrast_free(struct contrast *c)
 		contrast_array_free(&c->worker[i].block);
 		contrast_array_free(&c->worker[i].users);
 		contrast_array_free(&c->worker[i].factor);
+		contrast_array_free(&c->worker[i].down);
 	}
 	contrast_array_free(&c->u);
 	contrast_array_free(&c->v);
 	contrast_array_free(&c->du);
 	contrast_array_free(&c->dv);
 	contrast_array_free(&c->log_q);
+	free(c->place);
 	free(c->same);
 	free(c->chain);
 	free(c->slot);
@@ -174,17 +176,29 @@ expect_rows(struct contrast *c)
 	return RS_OK;
 }
 
-/* The candidates say it; what was not drawn is no candidate. */
+/* What was drawn comes first, rows are compared with that alone; how often it is to be
+ * expected the candidates say. */
 static enum rs_status
 expect_drawn(struct contrast *c)
 {
 	const struct batch_candidates *from = c->batch->candidates;
 	const int logq = spec_settings(c->model->spec)->two_tower.logq;
+	size_t drawn = 0, others = c->n_compared;
 
-	c->corrects = 1;
-	RS_TRY(contrast_array_reserve(&c->log_q, c->M, 1));
-	for (size_t j = 0; j < c->M; j++)
-		c->log_q.x[j] = !from->drawn[j] ? -INFINITY : logq ? -from->log_q[j] : 0;
+	if (c->M > c->place_capacity) {
+		free(c->place);
+		c->place_capacity = 0;
+		RS_TRY(memory_alloc(c->M + c->M / 8, sizeof(*c->place), &c->place));
+		c->place_capacity = c->M + c->M / 8;
+	}
+	RS_TRY(contrast_array_reserve(&c->log_q, c->n_compared, 1));
+	c->is_placed = 1;
+	c->corrects = logq;
+	for (size_t j = 0; j < c->M; j++) {
+		c->place[j] = (uint32_t)(from->drawn[j] ? drawn++ : others++);
+		if (from->drawn[j])
+			c->log_q.x[c->place[j]] = -from->log_q[j];
+	}
 	return RS_OK;
 }
 
@@ -211,8 +225,9 @@ contrast_begin(struct contrast *c, const struct batch *batch, uint64_t step)
 	c->batch = batch;
 	c->items = loss == LOSS_SOFTMAX ? batch : batch->candidates->items;
 	c->M = c->items->B;
+	c->n_compared = contrast_compared(loss, batch);
 	c->step = step;
-	c->corrects = 0;
+	c->corrects = c->is_placed = 0;
 	set_scales(c);
 	RS_TRY(size_mul(c->n_slots, c->M, &parts));
 	RS_TRY(contrast_array_reserve(&c->u, batch->B, c->d));
@@ -233,7 +248,6 @@ contrast_begin(struct contrast *c, const struct batch *batch, uint64_t step)
 struct range {
 	const struct batch *batch;
 	size_t begin, end;
-	float *vector, *gradient;      /* of row begin; gradient: summed over the tree */
 };
 
 static struct range
@@ -243,8 +257,6 @@ range_of(const struct contrast *c, size_t slot, int tower)
 
 	r.begin = model_slot_begin(r.batch->B, c->n_slots, slot);
 	r.end = model_slot_begin(r.batch->B, c->n_slots, slot + 1);
-	r.vector = (tower == TOWER_USER ? c->u.x : c->v.x) + r.begin * c->d;
-	r.gradient = (tower == TOWER_USER ? c->du.x : c->dv.x) + r.begin * c->d;
 	return r;
 }
 
@@ -286,7 +298,9 @@ tower_forward(struct contrast *c, struct contrast_slot *s, size_t slot, int towe
 	vector = exec_forward(s->exec, c->model->param, &v->feed, 1);
 	if (vector == NULL)
 		return rs_failure()->status;
-	memcpy(r.vector, vector, (r.end - r.begin) * c->d * sizeof(*vector));
+	for (size_t b = r.begin; b < r.end; b++, vector += c->d)
+		memcpy(tower == TOWER_USER ? c->u.x + b * c->d :
+		    c->v.x + contrast_place(c, b) * c->d, vector, c->d * sizeof(*vector));
 	return RS_OK;
 }
 
@@ -311,17 +325,32 @@ contrast_compare(struct contrast *c, size_t worker, size_t slot)
 	return contrast_loss(c, &c->worker[worker], slot, r.begin, r.end);
 }
 
-/* Sums n floats at x of every slot's part over the tree, into that of slot begin. */
+/* Sums row j of every slot's part over the tree, into that of slot begin. */
 static void
-sum_tree(const struct contrast *c, size_t begin, size_t end, size_t x, size_t n)
+sum_tree(const struct contrast *c, size_t begin, size_t end, size_t j)
 {
 	const size_t middle = tree_middle(begin, end);
 
 	if (end - begin < 2)
 		return;
-	sum_tree(c, begin, middle, x, n);
-	sum_tree(c, middle, end, x, n);
-	c->model->kernel->add(n, contrast_dv(c, begin) + x, contrast_dv(c, middle) + x);
+	sum_tree(c, begin, middle, j);
+	sum_tree(c, middle, end, j);
+	c->model->kernel->add(
+		c->d, contrast_dv(c, begin) + j * c->d, contrast_dv(c, middle) + j * c->d);
+}
+
+/* The gradients of the rows of a tower, to where its backward pass begins. */
+static void
+put_gradients(const struct contrast *c, const struct range *r, int tower, float *out)
+{
+	for (size_t b = r->begin; b < r->end; b++, out += c->d) {
+		const size_t j = tower == TOWER_USER ? b : contrast_place(c, b);
+
+		if (tower == TOWER_ITEM)
+			sum_tree(c, 0, c->n_slots, j);
+		memcpy(out, (tower == TOWER_USER ? c->du.x : c->dv.x) + j * c->d,
+			c->d * sizeof(*out));
+	}
 }
 
 static enum rs_status
@@ -329,15 +358,12 @@ tower_backward(struct contrast *c, struct contrast_slot *s, size_t slot, int tow
 	struct slot_sum *sum)
 {
 	const struct range r = range_of(c, slot, tower);
-	const size_t n = (r.end - r.begin) * c->d;
 	struct slot_view *v = &s->view[tower];
 
-	if (n == 0)
+	if (r.begin == r.end)
 		return RS_OK;
-	if (tower == TOWER_ITEM)
-		sum_tree(c, 0, c->n_slots, r.begin * c->d, n);
 	exec_set_output(s->exec, output_of[tower]);
-	memcpy(exec_output_gradient(s->exec), r.gradient, n * sizeof(float));
+	put_gradients(c, &r, tower, exec_output_gradient(s->exec));
 	exec_backward(s->exec, c->model->param, &v->feed,
 		(float)(r.end - r.begin) / (float)r.batch->B, sum->grad);
 	sum->bad |= slot_view_bad_gradient(v, s->exec);

@@ -57,16 +57,30 @@ product_dv(size_t R, size_t M, size_t d)
 }
 
 size_t
+contrast_compared(enum loss_kind loss, const struct batch *batch)
+{
+	const struct batch_candidates *c = batch->candidates;
+	size_t n = 0;
+
+	if (loss == LOSS_SOFTMAX)
+		return batch->B;
+	if (c == NULL || (loss != LOSS_FULL_SOFTMAX && loss != LOSS_SAMPLED_SOFTMAX))
+		return 0;
+	if (loss == LOSS_FULL_SOFTMAX)
+		return c->items->B;
+	for (size_t j = 0; j < c->items->B; j++)
+		n += c->drawn[j] != 0;
+	return n;
+}
+
+size_t
 contrast_gemms(const struct model *m, const struct batch *batch, size_t rows,
 	struct gemm_args out[CONTRAST_GEMMS])
 {
-	const enum loss_kind loss = spec_settings(m->spec)->model.loss;
 	const size_t d = model_vector_dim(m);
-	const size_t M = loss == LOSS_SOFTMAX ? batch->B :
-	    batch->candidates != NULL ? batch->candidates->items->B : 0;
+	const size_t M = contrast_compared(spec_settings(m->spec)->model.loss, batch);
 
-	if (M == 0 || (loss != LOSS_SOFTMAX && loss != LOSS_SAMPLED_SOFTMAX
-	    && loss != LOSS_FULL_SOFTMAX))
+	if (M == 0)
 		return 0;
 	out[0] = product_s(rows, M, d);
 	out[1] = product_du(rows, M, d);
@@ -77,7 +91,7 @@ contrast_gemms(const struct model *m, const struct batch *batch, size_t rows,
 static size_t
 own_item(const struct contrast *c, size_t b)
 {
-	return c->items == c->batch ? b : c->batch->candidates->positive[b];
+	return c->items == c->batch ? b : contrast_place(c, c->batch->candidates->positive[b]);
 }
 
 /* The row's share of the loss. */
@@ -99,70 +113,103 @@ add_to_sums(struct contrast_slot *s, const struct contrast *c, size_t b, double 
 	s->prediction += w > 0 ? w * prediction : 0;
 }
 
-/* One row of S becomes e^(s_j - max), that of the own item minus the sum of the
- * others: the gradient but for the factor that is returned. */
+/* The own item and rows of the same one do not count in a row of S. */
+static float
+take_own(const struct contrast *c, size_t b, float *s)
+{
+	const uint32_t own = (uint32_t)own_item(c, b);
+	float similarity;
+
+	if (own >= c->n_compared) {
+		c->model->kernel->pick_forward(1, c->d, c->u.x + b * c->d, c->v.x, &own,
+			c->inverse_temperature, &similarity);
+		return similarity;
+	}
+	similarity = s[own];
+	s[own] = -INFINITY;
+	for (uint32_t k = c->items == c->batch ? c->same[b] : own; k != own; k = c->same[k])
+		s[k] = -INFINITY;
+	return similarity;
+}
+
+/* One row of S becomes e^(s_j - max), the gradient but for the factor that is returned;
+ * that of the own item is minus the sum of the others, in its column or in *down. */
 static double
-softmax_of_row(struct contrast *c, struct contrast_slot *slot, size_t b, float *s)
+softmax_of_row(struct contrast *c, struct contrast_slot *slot, size_t b, float *s, float *down)
 {
 	const size_t own = own_item(c, b);
-	const float own_similarity = s[own];
-	float max = own_similarity, sum;
+	const float similarity = take_own(c, b, s);
+	float max = similarity, sum;
 	double own_power, total;
 
-	s[own] = -INFINITY;
-	for (uint32_t k = c->items == c->batch ? c->same[b] : (uint32_t)own; k != own;
-	    k = c->same[k])
-		s[k] = -INFINITY;
-	c->model->kernel->softmax_row(c->M, s, c->corrects ? c->log_q.x : NULL, &max, &sum);
-	own_power = exp((double)own_similarity - max);
+	c->model->kernel->softmax_row(c->n_compared, s, c->corrects ? c->log_q.x : NULL, &max,
+		&sum);
+	own_power = exp((double)similarity - max);
 	total = own_power + sum;
-	s[own] = -sum;
-	add_to_sums(slot, c, b, log(total) + max - own_similarity, own_power / total);
+	*down = own < c->n_compared ? 0 : -sum;
+	if (own < c->n_compared)
+		s[own] = -sum;
+	add_to_sums(slot, c, b, log(total) + max - similarity, own_power / total);
 	return row_weight(c, b) * c->loss_scale / total;
+}
+
+/* The gradients of the own items that have no column. */
+static void
+add_own(struct contrast *c, const struct contrast_worker *w, size_t slot, size_t begin, size_t end)
+{
+	for (size_t b = begin; b < end; b++) {
+		const uint32_t own = (uint32_t)own_item(c, b);
+		const float down = w->down.x[b - begin] * w->factor.x[b - begin];
+
+		if (own >= c->n_compared)
+			c->model->kernel->pick_backward(1, c->d, c->u.x + b * c->d, c->v.x, &own,
+				1, &down, c->du.x + b * c->d, contrast_dv(c, slot));
+	}
 }
 
 static void
 softmax_block(struct contrast *c, struct contrast_worker *w, size_t slot, size_t begin, size_t end,
 	int is_first)
 {
-	const size_t d = c->d, R = end - begin;
+	const size_t d = c->d, R = end - begin, M = c->n_compared;
 	const struct kernel_set *kernel = c->model->kernel;
-	struct gemm_args s = product_s(R, c->M, d), du = product_du(R, c->M, d);
-	struct gemm_args dv = product_dv(R, c->M, d);
-	const float *u = c->u.x + begin * d;
-	float *scaled = w->users.x;
+	struct gemm_args s = product_s(R, M, d), du = product_du(R, M, d);
+	struct gemm_args dv = product_dv(R, M, d);
 
-	s.a = u;
+	s.a = c->u.x + begin * d;
 	s.alpha = c->inverse_temperature;
 	s.b = du.b = c->v.x;
 	s.c = w->block.x;
 	du.a = dv.a = w->block.x;
 	du.c = c->du.x + begin * d;
-	dv.b = scaled;
+	dv.b = w->users.x;
 	dv.c = contrast_dv(c, slot);
 	dv.beta = is_first ? 0 : 1;
-	memcpy(scaled, u, R * d * sizeof(*u));
+	memcpy(w->users.x, s.a, R * d * sizeof(*s.a));
 	kernel->gemm(&s);
 	for (size_t r = 0; r < R; r++)
-		w->factor.x[r] = (float)softmax_of_row(
-			c, &c->slot[slot], begin + r, w->block.x + r * c->M)
-		    * c->inverse_temperature;
+		w->factor.x[r] = (float)softmax_of_row(c, &c->slot[slot], begin + r,
+			w->block.x + r * M, &w->down.x[r]) * c->inverse_temperature;
 	kernel->gemm(&du);
 	for (size_t r = 0; r < R; r++) {
 		kernel->scale(d, du.c + r * d, w->factor.x[r]);
-		kernel->scale(d, scaled + r * d, w->factor.x[r]);
+		kernel->scale(d, w->users.x + r * d, w->factor.x[r]);
 	}
 	kernel->gemm(&dv);
+	add_own(c, w, slot, begin, end);
 }
 
 static enum rs_status
 softmax_loss(struct contrast *c, struct contrast_worker *w, size_t slot, size_t begin, size_t end)
 {
-	const size_t rows = block_rows(c->M);
+	const size_t rows = block_rows(c->n_compared);
 
-	RS_TRY(contrast_array_reserve(&w->block, rows, c->M));
+	RS_TRY(contrast_array_reserve(&w->block, rows, c->n_compared));
+	RS_TRY(contrast_array_reserve(&w->down, rows, 1));
 	RS_TRY(contrast_array_reserve(&w->users, rows, c->d));
 	RS_TRY(contrast_array_reserve(&w->factor, rows, 1));
+	memset(contrast_dv(c, slot) + c->n_compared * c->d, 0,
+		(c->M - c->n_compared) * c->d * sizeof(float));
 	for (size_t b = begin; b < end; b += rows)
 		softmax_block(c, w, slot, b, b + rows < end ? b + rows : end, b == begin);
 	return RS_OK;
@@ -264,12 +311,14 @@ enum rs_status
 contrast_loss(struct contrast *c, struct contrast_worker *w, size_t slot, size_t begin, size_t end)
 {
 	const enum loss_kind loss = spec_settings(c->model->spec)->model.loss;
+	const int is_pairs = loss == LOSS_BPR || loss == LOSS_CCL;
 
-	if (begin == end) {
+	if (begin == end || (!is_pairs && c->n_compared == 0)) {
 		memset(contrast_dv(c, slot), 0, c->M * c->d * sizeof(float));
+		memset(c->du.x + begin * c->d, 0, (end - begin) * c->d * sizeof(float));
 		return RS_OK;
 	}
-	if (loss == LOSS_BPR || loss == LOSS_CCL)
+	if (is_pairs)
 		RS_TRY(pairs_loss(c, w, slot, begin, end));
 	else
 		RS_TRY(softmax_loss(c, w, slot, begin, end));

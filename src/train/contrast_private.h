@@ -22,9 +22,10 @@ struct contrast_slot {
 };
 
 struct contrast_worker {
-	struct contrast_array block;   /* [rows, M] similarities, or [2, n] of one row */
+	struct contrast_array block;   /* [rows, n_compared] similarities, or [2, n]  */
 	struct contrast_array users;   /* [rows, d] users times the factor of their row */
 	struct contrast_array factor;  /* [rows]                                      */
+	struct contrast_array down;    /* [rows] gradient of an own item not in block */
 };
 
 struct contrast {
@@ -37,12 +38,16 @@ struct contrast {
 	/* The step at hand. */
 	const struct batch *batch, *items;   /* items: the rows that give candidates  */
 	size_t   M;                    /* items                                       */
+	size_t   n_compared;           /* the first of them, with which all rows are  */
+	uint32_t *place;               /* [M] row of v of each; what was drawn comes first */
+	size_t   place_capacity;
 	uint64_t step;
 	float    loss_scale, inverse_temperature;
 	struct contrast_array u, v;    /* [B,d], [M,d] vectors                        */
 	struct contrast_array du, dv;  /* [B,d], [n_slots,M,d] gradients              */
-	struct contrast_array log_q;   /* [M] minus it; what is added to similarities */
+	struct contrast_array log_q;   /* [n_compared] minus it, added to similarities */
 	int      corrects;             /* log_q is used                               */
+	int      is_placed;            /* place is used                               */
 	uint32_t *same;                /* [B] softmax: next row with this row's item, a ring */
 	uint32_t *chain;               /* [n_chains] hash of items to rows            */
 	size_t   same_capacity, n_chains;
@@ -54,6 +59,16 @@ contrast_dv(const struct contrast *c, size_t slot)
 {
 	return c->dv.x + slot * c->M * c->d;
 }
+
+/* The row of v for item j. */
+static inline size_t
+contrast_place(const struct contrast *c, size_t j)
+{
+	return c->is_placed ? c->place[j] : j;
+}
+
+/* How many of the items of a batch every row is compared with; 0: none is. */
+size_t contrast_compared(enum loss_kind loss, const struct batch *batch);
 
 enum rs_status contrast_array_reserve(struct contrast_array *a, size_t rows, size_t columns);
 void contrast_array_free(struct contrast_array *a);
