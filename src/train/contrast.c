@@ -187,6 +187,7 @@ expect_drawn(struct contrast *c)
 
 	if (c->M > c->place_capacity) {
 		free(c->place);
+		c->place = NULL;
 		c->place_capacity = 0;
 		RS_TRY(memory_alloc(c->M + c->M / 8, sizeof(*c->place), &c->place));
 		c->place_capacity = c->M + c->M / 8;
