@@ -365,6 +365,10 @@ train_command(const struct arguments *a)
 	s.threads = spec_settings(spec)->train.threads;
 	if (s.threads == 0)
 		s.threads = (int64_t)thread_auto_count(&s.why_threads);
+	if (model_workers(spec_settings(spec), (size_t)s.threads) < (size_t)s.threads) {
+		s.threads = (int64_t)model_workers(spec_settings(spec), (size_t)s.threads);
+		s.why_threads = "one for each slot of a batch";
+	}
 	pthread_mutexattr_init(&recursive);
 	pthread_mutexattr_settype(&recursive, PTHREAD_MUTEX_RECURSIVE);
 	pthread_mutex_init(&s.lock, &recursive);

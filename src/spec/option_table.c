@@ -393,8 +393,8 @@ const struct option_row option_table[] = {
 	{ "train", "seed", OPTION_INT, "1", IN(train.seed), RANGE(0, WHOLE_MAX),
 	  .text = "of initial weights, shuffling and dropout; equal seeds give equal models" },
 	{ "train", "threads", OPTION_INT, "0", IN(train.threads), RANGE(0, 4096),
-	  .text = "0: as many as the affinity mask and the control group allow; never changes "
-	  "the result" },
+	  .text = "0: as many as the affinity mask and the control group allow; at most one for "
+	  "each slot works; never changes the result" },
 	{ "train", "monitor", OPTION_TEXT, "auc", IN(train.monitor),
 	  .text = "figure of data.valid that tells the best epoch; by default the first of "
 	  "eval.metrics" },

@@ -26,6 +26,14 @@ model_slots(const struct settings *s)
 }
 
 size_t
+model_workers(const struct settings *s, size_t n_threads)
+{
+	const size_t n = model_slots(s);
+
+	return n_threads < n ? n_threads : n;
+}
+
+size_t
 model_slot_begin(size_t B, size_t n_slots, size_t i)
 {
 	return B * i / n_slots;

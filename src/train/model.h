@@ -53,6 +53,8 @@ size_t model_vector_dim(const struct model *m);
 /* Slots of a global batch: train.slots, or the largest power of two up to 8 that
  * leaves slots of at least 512 rows; at least 1. */
 size_t model_slots(const struct settings *s);
+/* Threads that train: one without a slot would only wait, on a core others want. */
+size_t model_workers(const struct settings *s, size_t n_threads);
 /* First row of slot i when B rows are cut into n slots. */
 size_t model_slot_begin(size_t B, size_t n_slots, size_t i);
 

@@ -549,14 +549,16 @@ enum rs_status
 train_run(struct spec *spec, const struct train_options *options, struct train_summary *out)
 {
 	struct training t = { .options = options, .summary = out };
-	const int64_t threads = spec_settings(spec)->train.threads;
+	const struct settings *const settings = spec_settings(spec);
 	const char *why;
+	const size_t threads = settings->train.threads > 0 ? (size_t)settings->train.threads :
+							     thread_auto_count(&why);
 
 	memset(out, 0, sizeof *out);
 	out->loss = NAN;
 	t.model_options = (struct model_options){
 		.kernel = options->kernel, .for_training = 1,
-		.n_threads = threads > 0 ? (size_t)threads : thread_auto_count(&why),
+		.n_threads = model_workers(settings, threads),
 	};
 	/* A version must not tell how many threads made it. */
 	enum rs_status status = spec_set(spec, "train", "threads", "0");
