@@ -121,13 +121,15 @@ add_ids(const struct schema *schema, const struct batch *batch, size_t field,
 	return RS_OK;
 }
 
-/* The field whose table the sequence uses, if that has one id a row: its target. */
+/* The field whose table the sequence uses, if that has one id a row: its target.  Lists
+ * end before it by themselves. */
 static const struct batch_column *
 target_of(const struct schema *schema, const struct batch *batch, size_t field)
 {
 	const struct schema_field *const f = &schema->field[field];
 
-	if (f->settings->type != FIELD_SEQUENCE || *f->settings->share == '\0')
+	if (f->settings->type != FIELD_SEQUENCE || *f->settings->share == '\0' ||
+	    schema->settings->data.format == FORMAT_LISTS)
 		return NULL;
 	for (size_t i = 0; i < schema->n_fields; i++)
 		if (strcmp(schema->field[i].name, f->settings->share) == 0)
@@ -155,13 +157,30 @@ place_is_target(const struct schema *schema, const struct batch *batch, size_t f
 	return 1;
 }
 
+/* Is the history one of items, if the spec says what an item is?  Those of categories
+ * alone hold that of the row for good reasons. */
+static int
+is_of_items(const struct schema *schema, const char *history)
+{
+	if (schema->item_field == schema->n_fields)
+		return 1;
+	for (size_t i = 0; i < schema->n_fields; i++) {
+		const struct field_settings *const f = schema->field[i].settings;
+
+		if (f->type == FIELD_SEQUENCE && strcmp(f->history, history) == 0 &&
+		    strcmp(f->share, schema->field[schema->item_field].name) == 0)
+			return 1;
+	}
+	return 0;
+}
+
 /* Is the field the first of its history that has a target? */
 static int
 speaks_for_history(const struct schema *schema, const struct batch *batch, size_t field)
 {
 	const char *const history = schema->field[field].settings->history;
 
-	if (target_of(schema, batch, field) == NULL)
+	if (target_of(schema, batch, field) == NULL || !is_of_items(schema, history))
 		return 0;
 	for (size_t i = 0; i < field; i++)
 		if (target_of(schema, batch, i) != NULL &&

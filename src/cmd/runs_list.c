@@ -9,9 +9,26 @@
 #include "cmd/layout.h"
 
 static const char *const list_heading[] = {
-	"run", "started (UTC)", "took", "model", "status", "rows", "auc", "logloss", "tag",
+	"run", "started (UTC)", "took", "model", "status", "rows", "auc", "logloss",
 };
-#define N_COLUMNS (sizeof list_heading / sizeof list_heading[0])
+#define N_FIXED (sizeof list_heading / sizeof list_heading[0])
+
+/* The figure of the best epoch has a column when it is no other column's. */
+static int
+monitors_another(const struct store_run *run)
+{
+	return !isnan(run->monitored) && strcmp(run->monitor, "auc") != 0 &&
+		strcmp(run->monitor, "logloss") != 0;
+}
+
+static int
+any_monitors_another(const struct store_run *run, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (monitors_another(&run[i]))
+			return 1;
+	return 0;
+}
 
 static int
 has_ended(const struct store_run *run)
@@ -20,7 +37,7 @@ has_ended(const struct store_run *run)
 }
 
 static enum rs_status
-add_outcome(struct layout *l, const struct store_run *run)
+add_outcome(struct layout *l, const struct store_run *run, int has_monitor)
 {
 	char text[32];
 
@@ -31,6 +48,11 @@ add_outcome(struct layout *l, const struct store_run *run)
 	RS_TRY(layout_cell(l, "%s", run->rows < 0 ? "-" : layout_count(text, run->rows)));
 	RS_TRY(layout_cell(l, "%s", has_ended(run) ? layout_figure(text, run->auc, 4) : "-"));
 	RS_TRY(layout_cell(l, "%s", has_ended(run) ? layout_figure(text, run->logloss, 4) : "-"));
+	if (has_monitor && monitors_another(run))
+		RS_TRY(layout_cell(l, "%s %s", run->monitor,
+			layout_figure(text, run->monitored, 4)));
+	else if (has_monitor)
+		RS_TRY(layout_cell(l, "-"));
 	if (strcmp(run->status, "lost") == 0)
 		return layout_cell(l, "%s%s(pid %lld is gone)", run->tag, run->tag[0] != '\0' ? " "
 			: "",
@@ -39,18 +61,22 @@ add_outcome(struct layout *l, const struct store_run *run)
 }
 
 static enum rs_status
-fill_table(struct layout *l, const struct store_run *run, size_t n)
+fill_table(struct layout *l, const struct store_run *run, size_t n, int has_monitor)
 {
 	char took[32];
 
-	RS_TRY(layout_cells(l, list_heading));
+	for (size_t i = 0; i < N_FIXED; i++)
+		RS_TRY(layout_cell(l, "%s", list_heading[i]));
+	if (has_monitor)
+		RS_TRY(layout_cell(l, "monitored"));
+	RS_TRY(layout_cell(l, "tag"));
 	for (size_t i = 0; i < n; i++, run++) {
 		RS_TRY(layout_cell(l, "%s", run->name));
 		/* 2026-11-29T14:02:08Z without the year */
 		RS_TRY(layout_cell(l, "%.5s %.8s", run->started + 5, run->started + 11));
 		RS_TRY(layout_cell(l, "%s", layout_took(took, run->seconds)));
 		RS_TRY(layout_cell(l, "%s", run->model));
-		RS_TRY(add_outcome(l, run));
+		RS_TRY(add_outcome(l, run, has_monitor));
 	}
 	return RS_OK;
 }
@@ -58,10 +84,11 @@ fill_table(struct layout *l, const struct store_run *run, size_t n)
 static enum rs_status
 print_table(const struct store_run *run, size_t n)
 {
+	const int has_monitor = any_monitors_another(run, n);
 	struct layout l;
 
-	layout_init(&l, N_COLUMNS, 1 << 2);
-	enum rs_status status = fill_table(&l, run, n);
+	layout_init(&l, N_FIXED + (size_t)has_monitor + 1, 1 << 2);
+	enum rs_status status = fill_table(&l, run, n, has_monitor);
 	if (status == RS_OK)
 		status = layout_print(&l);
 	layout_free(&l);
@@ -96,6 +123,8 @@ print_json(const struct store_run *run, size_t n)
 		json_int(&j, "skipped", run->skipped);
 		json_double(&j, "auc", run->auc);
 		json_double(&j, "logloss", run->logloss);
+		json_string(&j, "monitor", run->monitor);
+		json_double(&j, "monitored", run->monitored);
 		json_string(&j, "tag", run->tag);
 		json_close(&j);
 	}
@@ -127,7 +156,8 @@ csv_figure(double value)
 static enum rs_status
 print_csv(const struct store_run *run, size_t n)
 {
-	RS_TRY(output_printf("run,started,seconds,model,status,rows,skipped,auc,logloss,tag\n"));
+	RS_TRY(output_printf("run,started,seconds,model,status,rows,skipped,auc,logloss,tag,"
+		"monitor,monitored\n"));
 	for (size_t i = 0; i < n; i++, run++) {
 		RS_TRY(output_printf("%s,%s", run->name, run->started));
 		RS_TRY(csv_figure(run->seconds));
@@ -138,6 +168,9 @@ print_csv(const struct store_run *run, size_t n)
 		RS_TRY(csv_figure(run->logloss));
 		RS_TRY(output_text(",", 1));
 		RS_TRY(csv_text(run->tag));
+		RS_TRY(output_text(",", 1));
+		RS_TRY(csv_text(run->monitor));
+		RS_TRY(csv_figure(run->monitored));
 		RS_TRY(output_text("\n", 1));
 	}
 	return RS_OK;

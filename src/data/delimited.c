@@ -72,7 +72,7 @@ parser_cell(struct parser *p, const struct layout_column *column, struct cell ce
 		return weight_read(cell, &row->weight, error);
 	case ROLE_ID:
 		row->id = cell;
-		return RS_OK;
+		return p->quoted ? parser_keep_id(p, &row->id) : RS_OK;
 	case ROLE_GROUP:
 		row->group = id_fingerprint(cell.text, cell.n);
 		return RS_OK;
@@ -140,11 +140,7 @@ delimited_row(struct parser *p, const struct parser_layout *layout, const char *
 		if (column->role == ROLE_FIELD && !quoted &&
 		    fast_cell(&p->feature[column->field], cell, p->limit, batch))
 			continue;
-		/* An id stays in the text of the span, where parser_ids() points. */
-		if (quoted && cell.n > 1 && column->role == ROLE_ID)
-			cell = (struct cell){ cell.text + 1,
-				cell.n - 1 - (cell.text[cell.n - 1] == '"') };
-		else if (quoted)
+		if (quoted)
 			RS_TRY(cell_unquote(p, &cell, error));
 		RS_TRY(parser_cell(p, column, cell, batch, row, error));
 	}

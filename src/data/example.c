@@ -378,7 +378,7 @@ static enum rs_status
 record_parse(struct parser *p, const struct place *at, const struct tfrecord *r,
 	struct batch *batch, struct parser_tally *tally)
 {
-	struct row row = { .weight = 1 };
+	struct row row = { .label = p->no_label, .weight = 1 };
 	struct cell_error error = { .at = NULL };
 	uint32_t stored, computed;
 	enum rs_status status;

@@ -71,6 +71,8 @@ parser_prepare(struct parser *p)
 		return rs_hint("all features of a row go to that field, weighted by their values");
 	}
 	label_init(&p->label, &p->schema->settings->data);
+	p->no_label = !p->sparse && p->purpose != PARSE_PREDICT &&
+		(d->label == NULL || d->label[0] == '\0');
 	RS_TRY(memory_alloc(FEATURE_LOG1P, sizeof *p->log1p, &p->log1p));
 	feature_log1p_table(p->log1p);
 	RS_TRY(memory_alloc(schema->n_fields + 1, sizeof *p->feature, &p->feature));
@@ -250,11 +252,11 @@ row_bad(struct parser *p, const struct place *at, const struct cell_error *error
 
 /* --- rows --- */
 
-/* Ids of records are copied, and text is where the copies are now. */
+/* Ids of records and of cells that may be quoted are copied to id_text. */
 static const char *
 ids_text(const struct parser *p, const struct parser_span *span)
 {
-	return p->examples != NULL ? p->id_text.data : span->text;
+	return p->examples != NULL || p->quoted ? p->id_text.data : span->text;
 }
 
 enum rs_status
@@ -377,7 +379,7 @@ static enum rs_status
 row_take(struct parser *p, const struct place *at, size_t first_cell, size_t n_cells,
 	struct batch *batch, struct parser_tally *tally)
 {
-	struct row row = { .label = 0, .weight = 1, .id = { NULL, 0 } };
+	struct row row = { .label = p->no_label, .weight = 1, .id = { NULL, 0 } };
 	struct cell_error error = { .at = NULL };
 
 	if (p->lists != NULL)

@@ -288,7 +288,8 @@ column_missing(const struct layout_maker *m, const char *text, size_t n, size_t 
 		m->row.n, m->row.n == 1 ? "" : "s", wanted);
 	if (separator != NULL)
 		return rs_hint("did you mean data.separator = %s?", separator);
-	if (m->row.n + 1 == wanted && m->purpose == PARSE_EVAL)
+	if (m->row.n + 1 == wanted && m->purpose == PARSE_EVAL &&
+	    reference_given(m->schema->settings->data.label))
 		return rs_hint("label missing? predict takes rows without a label");
 	if (m->row.n + 1 == wanted)
 		return rs_hint("label missing?");

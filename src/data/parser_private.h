@@ -54,6 +54,7 @@ struct parser {
 	const char *limit;         /* end of the span being parsed                   */
 	float  *log1p;             /* [FEATURE_LOG1P]                                */
 	struct label_rule label;
+	float  no_label;           /* label of a row that has none                   */
 	struct span_index index;
 	struct buffer scratch, cell;   /* normalised ids; unquoted cells             */
 	size_t *id_begin, *id_end; /* [n_ids] of the rows of the last parse          */
@@ -63,7 +64,7 @@ struct parser {
 	size_t n_numbers;
 	struct lists *lists;       /* format lists, or NULL                          */
 	struct examples *examples; /* format tfrecord, or NULL                       */
-	struct buffer id_text;     /* tfrecord: ids of the rows of the last parse    */
+	struct buffer id_text;     /* copied ids of the rows of the last parse       */
 	struct parser_warnings warnings;
 };
 

@@ -192,11 +192,15 @@ numeric_default(struct parser *p, struct batch *batch)
 static enum rs_status
 qid_read(const struct token *t, struct row *row, struct cell_error *error)
 {
+	const char *digits = t->begin + 4;
 	uint64_t group;
 
-	if (!number_u64(t->begin + 4, (size_t)(t->end - t->begin) - 4, &group))
+	if (!number_u64(digits, (size_t)(t->end - digits), &group))
 		return token_error(t, error, "a qid is a whole number");
-	row->group = hash_fingerprint64(t->begin + 4, (size_t)(t->end - t->begin) - 4);
+	/* 07 is 7 */
+	while (digits + 1 < t->end && *digits == '0')
+		digits++;
+	row->group = hash_fingerprint64(digits, (size_t)(t->end - digits));
 	row->has_group = 1;
 	return RS_OK;
 }

@@ -75,7 +75,8 @@ const struct option_row option_table[] = {
 	{ "data", "quote", OPTION_CHOICE, "auto", IN(data.quote), .choices = "no yes auto",
 	  .text = "whether cells may be in double quotes as in RFC 4180; auto: in csv" },
 	{ "data", "label", OPTION_TEXT, NULL, IN(data.label),
-	  .text = "column of the label, by name or by number from 1; needed by tsv and csv",
+	  .text = "column of the label, by name or by number from 1; without it every row is a "
+	  "positive one, which is for items.negatives and the losses of two_tower",
 	  .example = "1" },
 	{ "data", "label_values", OPTION_TEXT_LIST, NULL, IN(data.label_values),
 	  .text = "the negative and the positive label; anything else is a bad row; by default 0,1",

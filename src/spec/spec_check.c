@@ -137,20 +137,29 @@ check_named_columns(struct spec *spec)
 	return RS_OK;
 }
 
+/* Losses that compare items, and drawn negatives, make do with rows of positives. */
+static int
+needs_label(const struct settings *s)
+{
+	return s->items.negatives == 0 &&
+		(s->model.loss == LOSS_LOGLOSS || s->model.loss == LOSS_MSE);
+}
+
 static enum rs_status
 check_format(struct spec *spec)
 {
 	const struct data_settings *d = &spec->settings.data;
+	const int lacks_label = *d->label == '\0' && needs_label(&spec->settings);
 
 	if ((d->format == FORMAT_LIBSVM || d->format == FORMAT_LIBFFM) && d->index_base < 0)
 		RS_TRY(error_at(spec, "data", "index_base", "look at the data: is any index 0?",
 			"0 or 1 is needed for libsvm and libffm"));
-	if (d->format == FORMAT_TFRECORD && *d->label == '\0')
+	if (d->format == FORMAT_TFRECORD && lacks_label)
 		RS_TRY(error_at(spec, "data", "label", "the name of a feature",
 			"the feature of the label is needed"));
 	if (!is_delimited(d))
 		return RS_OK;
-	if (*d->label == '\0')
+	if (lacks_label)
 		RS_TRY(error_at(spec, "data", "label", "a number from 1, or a name of the header",
 			"the column of the label is needed"));
 	if (d->quote != TRI_NO && (d->quote == TRI_YES || d->format == FORMAT_CSV) &&

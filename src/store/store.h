@@ -65,6 +65,8 @@ struct store_run {
 	char   *version, *tag, *note, *message, *started;      /* started: UTC, ISO    */
 	double  seconds;                               /* NaN: has not ended          */
 	double  auc, logloss, valid_rows, valid_positives;     /* NaN: not recorded    */
+	char   *monitor;                               /* figure of the best epoch    */
+	double  monitored;                             /* its value                   */
 	int64_t rows, skipped, seed, threads, pid;     /* rows -1: not recorded       */
 };
 

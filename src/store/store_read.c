@@ -15,6 +15,9 @@
 #define FIGURE(key) \
 	"(SELECT m.value FROM metrics m WHERE m.run = r.run AND m.epoch = 0 AND m.key = '" key "')"
 
+#define MONITOR \
+	"(SELECT p.value FROM params p WHERE p.run = r.run AND p.key = 'train.monitor')"
+
 /* Text members in the order of the columns of run_query. */
 static const size_t run_text[] = {
 	offsetof(struct store_run, name), offsetof(struct store_run, status),
@@ -22,17 +25,20 @@ static const size_t run_text[] = {
 	offsetof(struct store_run, spec_path), offsetof(struct store_run, spec_text),
 	offsetof(struct store_run, command_line), offsetof(struct store_run, version),
 	offsetof(struct store_run, tag), offsetof(struct store_run, note),
-	offsetof(struct store_run, message), offsetof(struct store_run, started),
+	offsetof(struct store_run, message), offsetof(struct store_run, monitor),
+	offsetof(struct store_run, started),
 };
 #define N_RUN_TEXT ((int)(sizeof run_text / sizeof run_text[0]))
 
 static const char run_query[] =
 	"SELECT printf('r%04d', r.run), r.status, r.model, r.directory, r.spec_path, r.spec_text,"
 	" r.command_line, r.version, r.tag, r.note, r.message,"
-	" strftime('%Y-%m-%dT%H:%M:%SZ', r.started_ms / 1000, 'unixepoch'),"
+	" " MONITOR ", strftime('%Y-%m-%dT%H:%M:%SZ', r.started_ms / 1000, 'unixepoch'),"
 	" (r.ended_ms - r.started_ms) / 1000.0, " FIGURE("valid.auc") ", "
 	"" FIGURE("valid.logloss") ", "
 	FIGURE("valid.rows") ", " FIGURE("valid.positives") ","
+	" (SELECT m.value FROM metrics m WHERE m.run = r.run AND m.epoch = 0"
+	" AND m.key = 'valid.' || " MONITOR "),"
 	" r.run, ifnull(r.rows, -1), (SELECT ifnull(sum(l.rows_skipped), 0) FROM ledger l WHERE "
 	"l.run = r.run),"
 	" r.seed, r.threads, r.pid, r.host, r.boot, r.process_space, r.process_start"
@@ -76,6 +82,7 @@ read_run(sqlite3_stmt *statement, struct store_run *run)
 	run->logloss = column_figure(statement, i++);
 	run->valid_rows = column_figure(statement, i++);
 	run->valid_positives = column_figure(statement, i++);
+	run->monitored = column_figure(statement, i++);
 	run->run = sqlite3_column_int64(statement, i++);
 	run->rows = sqlite3_column_int64(statement, i++);
 	run->skipped = sqlite3_column_int64(statement, i++);

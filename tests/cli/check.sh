@@ -176,4 +176,14 @@ expect 0 "$T" check aligned.ini --data
 [ "$(grep -c 'own history' err)" -eq 1 ] && grep -q 'in 1 of 2 rows' err || { cat err; exit 1; }
 expect 0 "$T" check history.ini --data --json
 grep -q '"rows_with_target":2' out || exit 1
+# Where the spec names the item, other ids may come again; lists end before the row.
+printf '[field number]\ncolumn = 2\n[items]\nkey = number\nnegatives = 1\n' | cat history.ini - |
+	sed '/^label = 1/d' >other.ini
+expect 0 "$T" check other.ini --data
+grep -q 'own history' err && { cat err; exit 1; }
+printf 'u a b a b a\n' >again.txt
+expect 0 "$T" init --from again.txt --format lists --model two_tower
+cp out again.ini
+expect 0 "$T" check again.ini --data
+grep -q 'own history' err && { cat err; exit 1; }
 exit 0

@@ -135,6 +135,35 @@ list_filters_and_sorts(void **state)
 }
 
 static void
+list_shows_the_monitored_figure_of_other_runs(void **state)
+{
+	const struct store_run_start start = {
+		.model = "two_tower", .directory = "model/tt", .version = "0.1.0",
+		.spec_text = "[train]\nmonitor = ndcg@20\n", .command_line = "",
+	};
+	struct store *s;
+	int64_t run;
+
+	(void)state;
+	assert_int_equal(runs("list"), 0);
+	assert_lacks("monitored");
+	assert_int_equal(store_open(database, 0, 1000, &s), RS_OK);
+	assert_int_equal(store_run_begin(s, &start, &run), RS_OK);
+	metric(s, run, "valid.ndcg@20", 0.12345);
+	assert_int_equal(store_run_end(s, run, "ok", 10, ""), RS_OK);
+	assert_int_equal(runs("list"), 0);
+	assert_has("auc     logloss  monitored       tag\n");
+	assert_has("n.a.    n.a.     ndcg@20 0.1235\n");
+	assert_has("0.7969  0.2031   -               prod\n");
+	assert_int_equal(runs("list --json --last 1"), 0);
+	assert_has("\"monitor\":\"ndcg@20\",\"monitored\":0.12345");
+	assert_int_equal(runs("list --csv --last 1"), 0);
+	assert_has(",ndcg@20,0.12345\n");
+	assert_int_equal(store_run_remove(s, run), RS_OK);
+	store_close(s);
+}
+
+static void
 list_has_json_and_csv(void **state)
 {
 	(void)state;
@@ -142,7 +171,8 @@ list_has_json_and_csv(void **state)
 	assert_has("[{\"run\":\"r0003\",\"started\":\"20");
 	assert_has("\"auc\":null");
 	assert_int_equal(runs("list --csv --last 2"), 0);
-	assert_has("run,started,seconds,model,status,rows,skipped,auc,logloss,tag\n");
+	assert_has("run,started,seconds,model,status,rows,skipped,auc,logloss,tag,"
+		"monitor,monitored\n");
 	assert_has(",deepfm,partial,592233,12,0.7981,");
 }
 
@@ -258,6 +288,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(list_shows_status_figures_and_tag),
 		TEST(list_filters_and_sorts),
+		TEST(list_shows_the_monitored_figure_of_other_runs),
 		TEST(list_has_json_and_csv),
 		TEST(show_prints_everything_or_one_part),
 		TEST(compare_shows_what_differs_and_the_range_of_the_change),

@@ -144,7 +144,7 @@ the_group_of_a_libsvm_row_is_its_qid(void **state)
 	struct row_bed bed;
 
 	(void)state;
-	take(&bed, LIBSVM, PARSE_TRAIN, "1 qid:7 1:1\n0 1:1 qid:12 2:1\n");
+	take(&bed, LIBSVM, PARSE_TRAIN, "1 qid:007 1:1\n0 1:1 qid:12 2:1\n");
 	assert_int_equal(bed.batch.group[0], key("7"));
 	assert_int_equal(bed.batch.group[1], key("12"));
 	row_bed_close(&bed);

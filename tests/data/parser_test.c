@@ -192,9 +192,9 @@ a_weight_of_zero_is_read_but_in_no_batch(void **state)
 }
 
 static void
-ids_of_quoted_cells_lie_in_the_text(void **state)
+ids_of_quoted_cells_are_without_quotes(void **state)
 {
-	static const char text[] = "1,\"r,1\",\"b\"\n0,r2,c\n";
+	static const char text[] = "1,\"r,1\",\"b\"\n0,r2,c\n1,\"\"\"3\"\" r\",\"d\"\"e\"\n";
 	const struct parser_ids *ids;
 	struct bed bed;
 
@@ -203,10 +203,12 @@ ids_of_quoted_cells_lie_in_the_text(void **state)
 		HEAD "format = csv\nlabel = 1\nid = 2\n[field c]\ncolumn = 3\nbuckets = 1000\n");
 	assert_int_equal(bed_parse(&bed, PARSE_TRAIN, text, strlen(text)), RS_OK);
 	ids = parser_ids(bed.parser);
-	assert_int_equal(ids->n, 2);
+	assert_int_equal(ids->n, 3);
 	assert_int_equal(ids->end[0] - ids->begin[0], 3);
 	assert_memory_equal(ids->text + ids->begin[0], "r,1", 3);
 	assert_memory_equal(ids->text + ids->begin[1], "r2", 2);
+	assert_int_equal(ids->end[2] - ids->begin[2], 5);
+	assert_memory_equal(ids->text + ids->begin[2], "\"3\" r", 5);
 	bed_close(&bed);
 }
 
@@ -525,7 +527,7 @@ main(void)
 		cmocka_unit_test(a_list_keeps_the_newest_and_an_empty_one_has_the_missing_id),
 		cmocka_unit_test(an_integer_id_is_its_decimal_text),
 		cmocka_unit_test(a_weight_of_zero_is_read_but_in_no_batch),
-		cmocka_unit_test(ids_of_quoted_cells_lie_in_the_text),
+		cmocka_unit_test(ids_of_quoted_cells_are_without_quotes),
 		cmocka_unit_test(libsvm_takes_spaces_comments_weights_and_groups),
 		cmocka_unit_test(libffm_features_go_to_their_fields),
 		cmocka_unit_test(malformed_rows_are_refused_with_a_place),

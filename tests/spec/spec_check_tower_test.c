@@ -78,6 +78,25 @@ losses_need_what_they_compare_with(void **state)
 }
 
 static void
+a_label_is_wanted_only_where_there_are_no_other_negatives(void **state)
+{
+	static const char data[] = "[data]\ntrain = t\nformat = tsv\n[field u]\ncolumn = 1\n"
+		"[field i]\ncolumn = 2\n";
+	char text[1024];
+
+	(void)state;
+	snprintf(text, sizeof text, "%s" MODEL("softmax") TOWERS, data);
+	assert_error(text, "");
+	snprintf(text, sizeof text, "%s" MODEL("logloss") TOWERS, data);
+	assert_error(text, "the column of the label is needed");
+	snprintf(text, sizeof text, "%s[model]\ntype = deepfm\n", data);
+	assert_error(text, "the column of the label is needed");
+	snprintf(text, sizeof text, "%s[model]\ntype = deepfm\n[items]\nkey = i\n"
+		"negatives = 4\n", data);
+	assert_error(text, "");
+}
+
+static void
 items_are_what_their_tower_is_made_of(void **state)
 {
 	(void)state;
@@ -96,6 +115,7 @@ main(void)
 		cmocka_unit_test(every_field_is_in_exactly_one_tower),
 		cmocka_unit_test(vectors_are_equally_wide),
 		cmocka_unit_test(losses_need_what_they_compare_with),
+		cmocka_unit_test(a_label_is_wanted_only_where_there_are_no_other_negatives),
 		cmocka_unit_test(items_are_what_their_tower_is_made_of),
 	};
 
