@@ -131,14 +131,16 @@ static enum rs_status
 no_field(struct spec *spec, const char *key, const char *name)
 {
 	const char *names[64], *near;
+	char hint[300];
 	size_t n = 0;
-	enum rs_status status;
 
 	for (; n < spec->settings.n_fields && n < 64; n++)
 		names[n] = spec->settings.field[n].name;
 	near = spec_nearest(name, names, n);
-	status = problem(spec, "items", key, near, "there is no field '%s'", name);
-	return status;
+	if (near != NULL)
+		snprintf(hint, sizeof hint, "did you mean '%s'?", near);
+	return problem(spec, "items", key, near != NULL ? hint : NULL,
+		"there is no field '%s'", name);
 }
 
 static int

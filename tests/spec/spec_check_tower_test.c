@@ -54,6 +54,30 @@ every_field_is_in_exactly_one_tower(void **state)
 }
 
 static void
+misspelt_field_of_items_is_suggested(void **state)
+{
+	static const char *const line[] = {
+		"key = itm\n", "fields = item,itm\n", "within = itm\n",
+	};
+	char text[512];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(line) / sizeof(line[0]); i++) {
+		struct spec *spec;
+
+		snprintf(text, sizeof(text), "[model]\ntype = fm\n"
+			"[data]\ntrain = /d/t.tsv\nlabel = 1\n"
+			"[field item]\ncolumn = 2\n[items]\n%s%s",
+			i == 0 ? "" : "key = item\n", line[i]);
+		(void)spec_load_text(text, "t.ini", &spec);
+		assert_true(spec_n_problems(spec) > 0);
+		assert_non_null(strstr(spec_problem(spec, 0)->text, "there is no field 'itm'"));
+		assert_string_equal(spec_problem(spec, 0)->hint, "did you mean 'item'?");
+		spec_free(spec);
+	}
+}
+
+static void
 vectors_are_equally_wide(void **state)
 {
 	(void)state;
@@ -113,6 +137,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_field_is_in_exactly_one_tower),
+		cmocka_unit_test(misspelt_field_of_items_is_suggested),
 		cmocka_unit_test(vectors_are_equally_wide),
 		cmocka_unit_test(losses_need_what_they_compare_with),
 		cmocka_unit_test(a_label_is_wanted_only_where_there_are_no_other_negatives),
