@@ -2,6 +2,7 @@
 #ifndef KERNEL_CPU_CPU_EXP_H
 #define KERNEL_CPU_CPU_EXP_H
 
+#include <stdint.h>
 #include <string.h>
 
 /* e^x for x <= 0 by 2^n times a polynomial of the rest (Cephes expf), 2 ulp;
@@ -9,11 +10,12 @@
 static inline float
 exp_negative(float x)
 {
-	const float clipped = x < -87.0f ? -87.0f : x;
-	const float n = __builtin_floorf(clipped * 1.44269504f + 0.5f);
+	const float clipped = x < -87.0f ? -87.0f : x;     /* NaN stays and comes out   */
+	const float number = x > -87.0f ? x : -87.0f;      /* NaN has no whole part     */
+	const float n = __builtin_floorf(number * 1.44269504f + 0.5f);
 	const float r = clipped - n * 0.693359375f + n * 2.12194440e-4f;
 	float p = 1.9875691500e-4f;
-	const int bits = ((int)n + 127) << 23;
+	const uint32_t bits = (uint32_t)((int)n + 127) << 23;
 	float power;
 
 	p = p * r + 1.3981999507e-3f;
