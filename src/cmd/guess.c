@@ -82,7 +82,7 @@ holds_labels(const struct sample_column *c)
 }
 
 size_t
-guess_label(const struct sample *s)
+guess_label(const struct sample *s, int any_two)
 {
 	for (size_t i = 0; s->has_header && i < s->n_columns; i++)
 		if (is_one_of(s->column[i].name, label_name,
@@ -92,10 +92,10 @@ guess_label(const struct sample *s)
 		return 0;
 	if (holds_labels(&s->column[s->n_columns - 1]))
 		return s->n_columns - 1;
-	for (size_t i = 0; i < s->n_columns; i++)
+	for (size_t i = 0; any_two && i < s->n_columns; i++)
 		if (holds_labels(&s->column[i]) && s->column[i].n_values == 2)
 			return i;
-	for (size_t i = s->n_columns; i-- > 0;)
+	for (size_t i = any_two ? s->n_columns : 0; i-- > 0;)
 		if (s->column[i].missing == 0 && !s->column[i].more_values &&
 			s->column[i].n_values == 2)
 			return i;

@@ -19,8 +19,9 @@ struct guess {
 
 #define GUESS_NO_LABEL ((size_t)-1)
 
-/* Number of the label's column, GUESS_NO_LABEL when no column can be it. */
-size_t guess_label(const struct sample *s);
+/* Number of the label's column, GUESS_NO_LABEL when no column can be it; any_two: or
+ * some column of two values, whatever they are. */
+size_t guess_label(const struct sample *s, int any_two);
 struct guess guess_column(const struct sample *s, size_t column, size_t label);
 
 #endif

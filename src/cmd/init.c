@@ -35,9 +35,13 @@ describe_label(const struct draft *d, char out[200])
 static enum rs_status
 add_label(struct draft *d)
 {
-	const struct sample_column *c = &d->sample->column[d->label];
 	char   described[200], values[2 * SAMPLE_VALUE_BYTES + 2];
 	size_t low = 0;
+
+	if (d->label == GUESS_NO_LABEL)
+		return buffer_printf(&d->text, "#label = click              # no column looks "
+			"like a label: every row is a positive\n");
+	const struct sample_column *c = &d->sample->column[d->label];
 
 	describe_label(d, described);
 	RS_TRY(draft_column(d, "label", d->label, described));
@@ -111,9 +115,11 @@ write_head(struct draft *d)
 static enum rs_status
 write_draft(struct draft *d)
 {
-	const struct sample_column *label = &d->sample->column[d->label];
+	if (d->label != GUESS_NO_LABEL) {
+		const struct sample_column *label = &d->sample->column[d->label];
 
-	d->is_regression = label->more_values || label->n_values > 2;
+		d->is_regression = label->more_values || label->n_values > 2;
+	}
 	RS_TRY(draft_fields(d));
 	RS_TRY(write_head(d));
 	RS_TRY(add_data(d));
@@ -134,6 +140,10 @@ tell(const struct draft *d)
 		log_info("%s: %llu rows read: %s, %s header, %zu columns", d->data,
 			(unsigned long long)s->rows, draft_separator(s->separator, byte),
 			s->has_header ? "a" : "no", s->n_columns);
+	if (d->label == GUESS_NO_LABEL) {
+		log_info("no column looks like a label: every row is taken for a positive");
+		return;
+	}
 	describe_label(d, described);
 	log_info("column %zu looks like the label (%s)", d->label + 1, described);
 }
@@ -171,8 +181,11 @@ draft_columns(struct draft *d, struct sample *sample, const char *data, uint64_t
 	enum sample_form form)
 {
 	RS_TRY(sample_read(data, rows, form, sample));
-	d->label = guess_label(sample);
-	if (d->label == GUESS_NO_LABEL) {
+
+	const int of_positives = strcmp(d->model, "two_tower") == 0;
+
+	d->label = guess_label(sample, !of_positives);
+	if (d->label == GUESS_NO_LABEL && !of_positives) {
 		rs_fail(RS_EDATA, "'%s': no column looks like a label", data);
 		return rs_hint("a column named label or click, or one with the values 0 and 1, "
 			"is wanted");

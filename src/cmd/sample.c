@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "cmd/guess_relation.h"
 #include "data/source.h"
 #include "data/tfrecord.h"
 
@@ -242,12 +243,25 @@ is_number(const struct cell *cell)
 	return number_double(cell->text, cell->n, &number);
 }
 
+/* "user_id", "item", but no "user 17". */
+static int
+names_side(const struct cell *cell, enum guess_side side)
+{
+	char name[64];
+
+	if (cell->n >= sizeof(name))
+		return 0;
+	memcpy(name, cell->text, cell->n);
+	name[cell->n] = '\0';
+	return strcspn(name, "0123456789") == cell->n && guess_relation_side(name) == side;
+}
+
 /* Row 1 names the columns if no cell of it is a number or empty or there twice, and
- * some column of numbers follows. */
+ * some column of numbers follows, or it names a user and an item. */
 static int
 looks_like_header(const struct sample *s, const struct cell *cell, size_t rest_at, struct cell *row)
 {
-	size_t n, at = rest_at, numbers = 0;
+	size_t n, at = rest_at, numbers = 0, users = 0, items = 0;
 
 	if (s->is_records)
 		return 1;
@@ -258,7 +272,11 @@ looks_like_header(const struct sample *s, const struct cell *cell, size_t rest_a
 			if (cell[k].n == cell[i].n && memcmp(cell[k].text, cell[i].text,
 				cell[i].n) == 0)
 				return 0;
+		users += names_side(&cell[i], GUESS_SIDE_USER) != 0;
+		items += names_side(&cell[i], GUESS_SIDE_ITEM) != 0;
 	}
+	if (users > 0 && items > 0)
+		return 1;
 	for (size_t line = 0; line < LOOK_LINES && at < s->n; line++) {
 		at += cut_row(s->text + at, s->n - at, s->separator, 0, row, &n);
 		for (size_t i = 0; i < n && i < s->n_columns; i++)

@@ -90,6 +90,14 @@ expect 64 "$T" init --from a.svm --format parquet
 expect 65 "$T" init --from a.svm --format tfrecord
 expect 65 "$T" init --from log.csv --format libsvm
 
+# A log of positives of words alone: the names of its columns are seen, and no label is.
+awk 'BEGIN { print "user_id,item_id,gender"; for (i = 0; i < 300; i++) printf "u%d,i%d,%s\n", i % 40, i * 7 % 23, i % 2 ? "M" : "F" }' >a.csv
+goes positives --from a.csv --model two_tower
+has positives 'header = yes'
+has positives '#label = click'
+has positives 'fields = user_id,gender'
+expect 65 "$T" init --from a.txt --format csv --model deepfm
+
 # Records name their features.
 R=$RECSYS_DATA/tfrecord
 for set in adult_train.tfrecord.gz fuxictr_taobaoad_train.tfrecord; do
