@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "data/catalogue.h"
 #include "train/groups.h"
@@ -126,6 +127,35 @@ seal_relevant(struct retrieval *r, const struct catalogue *catalogue)
 	return status;
 }
 
+/* Both lists ascend. */
+static size_t
+count_common(const struct seen *a, const struct seen *b, size_t group)
+{
+	size_t n = 0, k = b->begin[group];
+
+	for (size_t i = a->begin[group]; i < a->begin[group + 1]; i++) {
+		while (k < b->begin[group + 1] && b->number[k] < a->number[i])
+			k++;
+		n += k < b->begin[group + 1] && b->number[k] == a->number[i];
+	}
+	return n;
+}
+
+/* Rows that were trained on, scored again, would have figures near 0. */
+static void
+warn_masked(const struct retrieval *r)
+{
+	size_t n = 0, all = 0;
+
+	for (size_t g = 0; g < r->groups.n; g++) {
+		n += count_common(&r->relevant, &r->masked, g);
+		all += r->n_relevant[g];
+	}
+	if (n > all / 10)
+		log_warn("%zu of %zu relevant items are in the user's training rows and count as "
+			"misses; eval.mask_seen = no ranks them", n, all);
+}
+
 static enum rs_status
 make_ready(struct retrieval *r, const struct model *m, const struct text_list *seen)
 {
@@ -135,6 +165,8 @@ make_ready(struct retrieval *r, const struct model *m, const struct text_list *s
 	const struct seen_source from = { &m->schema, seen, m->catalogue };
 	if (seen != NULL)
 		RS_TRY(seen_read(&from, &r->groups, 0, &r->masked));
+	if (seen != NULL)
+		warn_masked(r);
 	free(r->pairs.item);
 	r->pairs = (struct seen_pairs){ 0 };
 	groups_free(&r->items);

@@ -161,6 +161,8 @@ expect 0 "$T" eval m valid.tsv --candidates rows --metrics 'hr@1,auc'
 expect 0 "$T" eval m valid.tsv --require 'ndcg@20>=0.001'
 expect 1 "$T" eval m valid.tsv --require 'ndcg@3>=0.999'
 says "required ndcg@3>=0.999, but ndcg@3 is"
+expect 0 "$T" eval m train.tsv
+says "in the user's training rows and count as misses; eval.mask_seen = no ranks them"
 expect 64 "$T" eval m valid.tsv --by user
 expect 0 "$T" eval m valid.tsv --by user --metrics logloss
 expect 64 "$T" eval m valid.tsv --candidates item
