@@ -42,6 +42,35 @@ spec_add_problem(struct spec *spec, int is_error, const struct spec_place *place
 }
 
 enum rs_status
+spec_key_error(struct spec *spec, const char *section, const char *key, const char *hint,
+	const char *format, ...)
+{
+	const struct spec_place place = spec_place(spec, section, key, SPEC_NO_FIELD);
+	char text[400];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	return spec_add_problem(spec, 1, &place, hint, "[%s] %s: %s", section, key, text);
+}
+
+enum rs_status
+spec_field_problem(struct spec *spec, int is_error, const char *hint, size_t field,
+	const char *key, const char *format, ...)
+{
+	const struct spec_place place = spec_place(spec, "field", key, field);
+	char text[400];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	return spec_add_problem(spec, is_error, &place, hint, "[field %s] %s: %s",
+		spec->settings.field[field].name, key, text);
+}
+
+enum rs_status
 spec_failure_to_problem(struct spec *spec, const struct spec_place *place, const char *prefix)
 {
 	struct rs_failure f;

@@ -1,6 +1,4 @@
 /* Rules over several keys; each is one function that adds problems. */
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
@@ -17,16 +15,6 @@ is_number(const char *text)
 	return number_i64(text, strlen(text), &number);
 }
 
-/* An error at a key of a section other than [field]. */
-static enum rs_status
-error_at(struct spec *spec, const char *section, const char *key, const char *hint,
-	const char *text)
-{
-	const struct spec_place place = spec_place(spec, section, key, NONE);
-
-	return spec_add_problem(spec, 1, &place, hint, "[%s] %s: %s", section, key, text);
-}
-
 static enum rs_status
 check_model_type(struct spec *spec)
 {
@@ -35,7 +23,7 @@ check_model_type(struct spec *spec)
 	size_t n = 0;
 
 	if (*type == '\0')
-		return error_at(spec, "model", "type", "for example type = deepfm",
+		return spec_key_error(spec, "model", "type", "for example type = deepfm",
 			"a model is needed");
 	if (spec->model_type == NULL)
 		return RS_OK;
@@ -84,10 +72,11 @@ check_input(struct spec *spec)
 	const struct settings *s = &spec->settings;
 
 	if (s->data.train.n == 0 && *s->data.command == '\0')
-		RS_TRY(error_at(spec, "data", "train", NULL, "training data is needed, here or "
+		RS_TRY(spec_key_error(spec, "data", "train", NULL,
+			"training data is needed, here or "
 			"as data.command"));
 	if (s->data.train.n > 0 && *s->data.command != '\0')
-		RS_TRY(error_at(spec, "data", "command", NULL,
+		RS_TRY(spec_key_error(spec, "data", "command", NULL,
 			"given beside train; only one of them can be"));
 	if (s->n_fields == 0)
 		RS_TRY(spec_add_problem(spec, 1, &(struct spec_place){ 0 },
@@ -95,13 +84,13 @@ check_input(struct spec *spec)
 			"there is no [field NAME]"));
 	for (size_t i = 0; i < s->data.train.n; i++)
 		if (strcmp(s->data.train.item[i], "-") == 0 && s->train.epochs > 1)
-			RS_TRY(error_at(spec, "train", "epochs", NULL,
+			RS_TRY(spec_key_error(spec, "train", "epochs", NULL,
 				"standard input can be read only once"));
 	if (!s->data.shuffle || !spec_given(spec, "data", "shuffle", NONE))
 		return RS_OK;
 	if (*s->data.command != '\0' || (s->data.train.n == 1 && strcmp(s->data.train.item[0],
 		"-") == 0))
-		return error_at(spec, "data", "shuffle", NULL,
+		return spec_key_error(spec, "data", "shuffle", NULL,
 			"a stream cannot be shuffled, only files");
 	return RS_OK;
 }
@@ -131,7 +120,7 @@ check_named_columns(struct spec *spec)
 
 	for (size_t i = 0; i < sizeof(column) / sizeof(column[0]); i++)
 		if (*column[i].value != '\0' && d->header == TRI_NO && !is_number(column[i].value))
-			RS_TRY(error_at(spec, "data", column[i].key,
+			RS_TRY(spec_key_error(spec, "data", column[i].key,
 				"use the number of the column, from 1",
 				"a column by name, but header = no"));
 	return RS_OK;
@@ -152,22 +141,24 @@ check_format(struct spec *spec)
 	const int lacks_label = *d->label == '\0' && needs_label(&spec->settings);
 
 	if ((d->format == FORMAT_LIBSVM || d->format == FORMAT_LIBFFM) && d->index_base < 0)
-		RS_TRY(error_at(spec, "data", "index_base", "look at the data: is any index 0?",
+		RS_TRY(spec_key_error(spec, "data", "index_base",
+			"look at the data: is any index 0?",
 			"0 or 1 is needed for libsvm and libffm"));
 	if (d->format == FORMAT_TFRECORD && lacks_label)
-		RS_TRY(error_at(spec, "data", "label", "the name of a feature",
+		RS_TRY(spec_key_error(spec, "data", "label", "the name of a feature",
 			"the feature of the label is needed"));
 	if (!is_delimited(d))
 		return RS_OK;
 	if (lacks_label)
-		RS_TRY(error_at(spec, "data", "label", "a number from 1, or a name of the header",
+		RS_TRY(spec_key_error(spec, "data", "label",
+			"a number from 1, or a name of the header",
 			"the column of the label is needed"));
 	if (d->quote != TRI_NO && (d->quote == TRI_YES || d->format == FORMAT_CSV) &&
 		column_separator(d) == '"')
-		RS_TRY(error_at(spec, "data", "separator", "set quote = no",
+		RS_TRY(spec_key_error(spec, "data", "separator", "set quote = no",
 			"the separator is the quote"));
 	if (column_separator(d) == '\n' || column_separator(d) == '\r')
-		RS_TRY(error_at(spec, "data", "separator", NULL, "a line end cannot be it"));
+		RS_TRY(spec_key_error(spec, "data", "separator", NULL, "a line end cannot be it"));
 	return check_named_columns(spec);
 }
 
@@ -178,13 +169,13 @@ check_label(struct spec *spec)
 	const struct text_list *values = &s->data.label_values;
 
 	if (values->n > 0 && (values->n != 2 || strcmp(values->item[0], values->item[1]) == 0))
-		RS_TRY(error_at(spec, "data", "label_values", NULL,
+		RS_TRY(spec_key_error(spec, "data", "label_values", NULL,
 			"two different values are wanted, the negative and the positive"));
 	if (values->n > 0 && s->data.label_type != LABEL_BINARY)
-		RS_TRY(error_at(spec, "data", "label_values", NULL,
+		RS_TRY(spec_key_error(spec, "data", "label_values", NULL,
 			"only for label_type = binary"));
 	if (s->data.label_type == LABEL_REAL && s->model.loss != LOSS_MSE)
-		RS_TRY(error_at(spec, "data", "label_type", "set model.loss = mse",
+		RS_TRY(spec_key_error(spec, "data", "label_type", "set model.loss = mse",
 			"real labels have no logloss"));
 	return RS_OK;
 }
@@ -195,31 +186,17 @@ check_train(struct spec *spec)
 	const struct settings *s = &spec->settings;
 
 	if (s->train.schedule == SCHEDULE_PLATEAU && s->data.valid.n == 0)
-		RS_TRY(error_at(spec, "train", "schedule", NULL, "plateau needs data.valid"));
+		RS_TRY(spec_key_error(spec, "train", "schedule", NULL, "plateau needs data.valid"));
 	if (s->train.schedule == SCHEDULE_WARMUP_LINEAR && s->train.warmup_steps == 0)
-		RS_TRY(error_at(spec, "train", "warmup_steps", NULL,
+		RS_TRY(spec_key_error(spec, "train", "warmup_steps", NULL,
 			"schedule = warmup_linear needs it"));
 	if (s->data.row_group > s->data.shuffle_window)
-		RS_TRY(error_at(spec, "data", "row_group", NULL, "larger than shuffle_window"));
+		RS_TRY(spec_key_error(spec, "data", "row_group", NULL,
+			"larger than shuffle_window"));
 	if (s->train.slots > s->train.batch_size)
-		RS_TRY(error_at(spec, "train", "slots", NULL, "more slots than rows in a batch"));
+		RS_TRY(spec_key_error(spec, "train", "slots", NULL,
+			"more slots than rows in a batch"));
 	return RS_OK;
-}
-
-/* One field. */
-static enum rs_status __attribute__((format(printf, 5, 6)))
-field_problem(struct spec *spec, int is_error, size_t field, const char *key, const char *format,
-	...)
-{
-	const struct spec_place place = spec_place(spec, "field", key, field);
-	char text[400];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	return spec_add_problem(spec, is_error, &place, NULL, "[field %s] %s: %s",
-		spec->settings.field[field].name, key, text);
 }
 
 static enum rs_status
@@ -233,25 +210,28 @@ check_share(struct spec *spec, size_t field)
 	if (*f->share == '\0')
 		return RS_OK;
 	if (target == NONE)
-		return field_problem(spec, 1, field, "share", "there is no field '%s'", f->share);
+		return spec_field_problem(spec, 1, NULL, field, "share", "there is no field '%s'",
+			f->share);
 	owner = &spec->settings.field[target];
 	if (target == field)
-		return field_problem(spec, 1, field, "share", "a field cannot share with itself");
+		return spec_field_problem(spec, 1, NULL, field, "share",
+			"a field cannot share with itself");
 	if (*owner->share != '\0')
-		return field_problem(spec, 1, field, "share",
+		return spec_field_problem(spec, 1, NULL, field, "share",
 			"'%s' itself shares with '%s'; name that one",
 			f->share, owner->share);
 	if (owner->type == FIELD_CROSS)
-		return field_problem(spec, 1, field, "share",
+		return spec_field_problem(spec, 1, NULL, field, "share",
 			"'%s' is a cross; its ids are of another kind", f->share);
 	if (owner->type == FIELD_NUMERIC)
-		return field_problem(spec, 1, field, "share", "'%s' is numeric and has no table",
+		return spec_field_problem(spec, 1, NULL, field, "share",
+			"'%s' is numeric and has no table",
 			f->share);
 	for (size_t i = 0; i < sizeof(equal) / sizeof(equal[0]); i++) {
 		const struct option_row *row = option_find("field", equal[i]);
 
 		if (!option_equal(row, f, row, owner))
-			RS_TRY(field_problem(spec, 1, field, equal[i],
+			RS_TRY(spec_field_problem(spec, 1, NULL, field, equal[i],
 				"differs from that of '%s', whose table is shared",
 				f->share));
 	}
@@ -267,14 +247,15 @@ check_separators(struct spec *spec, size_t field)
 	if (f->type != FIELD_MULTI && f->type != FIELD_SEQUENCE)
 		return RS_OK;
 	if (is_delimited(d) && *f->multi_separator == column_separator(d))
-		RS_TRY(field_problem(spec, 1, field, "multi_separator",
+		RS_TRY(spec_field_problem(spec, 1, NULL, field, "multi_separator",
 			"equals the separator of the columns"));
 	if (*f->weight_separator == '\0')
 		return RS_OK;
 	if (*f->weight_separator == *f->multi_separator)
-		RS_TRY(field_problem(spec, 1, field, "weight_separator", "equals multi_separator"));
+		RS_TRY(spec_field_problem(spec, 1, NULL, field, "weight_separator",
+			"equals multi_separator"));
 	if (is_delimited(d) && *f->weight_separator == column_separator(d))
-		RS_TRY(field_problem(spec, 1, field, "weight_separator",
+		RS_TRY(spec_field_problem(spec, 1, NULL, field, "weight_separator",
 			"equals the separator of the columns"));
 	return RS_OK;
 }
@@ -288,13 +269,13 @@ check_ffm_column(struct spec *spec, size_t field)
 
 	if (!number_i64(s->field[field].column, strlen(s->field[field].column), &number) ||
 	    number < 0 || number > FFM_FIELD_MAX)
-		return field_problem(spec, 1, field, "column",
+		return spec_field_problem(spec, 1, NULL, field, "column",
 			"'%s': libffm fields are numbers from 0 to %d", s->field[field].column,
 			FFM_FIELD_MAX);
 	for (size_t i = 0; i < field; i++)
 		if (number_i64(s->field[i].column, strlen(s->field[i].column), &other) &&
 		    other == number)
-			return field_problem(spec, 1, field, "column",
+			return spec_field_problem(spec, 1, NULL, field, "column",
 				"'%s' is the column of '%s', too", s->field[field].column,
 				s->field[i].name);
 	return RS_OK;
@@ -314,13 +295,15 @@ check_column(struct spec *spec, size_t field)
 	if (!is_delimited(d))
 		return RS_OK;
 	if (number_i64(f->column, strlen(f->column), &number) && number < 1)
-		RS_TRY(field_problem(spec, 1, field, "column", "'%s': columns count from 1",
+		RS_TRY(spec_field_problem(spec, 1, NULL, field, "column",
+			"'%s': columns count from 1",
 			f->column));
 	if (d->header == TRI_NO && !is_number(f->column))
-		RS_TRY(field_problem(spec, 1, field, "column",
+		RS_TRY(spec_field_problem(spec, 1, NULL, field, "column",
 			"'%s': a column by name, but data.header = no", f->column));
 	if (*d->label != '\0' && strcmp(d->label, f->column) == 0)
-		RS_TRY(field_problem(spec, 0, field, "column", "this is the column of the label"));
+		RS_TRY(spec_field_problem(spec, 0, NULL, field, "column",
+			"this is the column of the label"));
 	return RS_OK;
 }
 
@@ -330,11 +313,11 @@ check_boundaries(struct spec *spec, size_t field)
 	const struct field_settings *f = &spec->settings.field[field];
 
 	if (f->boundaries.n > 0 && f->transform != TRANSFORM_BUCKETIZE)
-		RS_TRY(field_problem(spec, 1, field, "boundaries",
+		RS_TRY(spec_field_problem(spec, 1, NULL, field, "boundaries",
 			"only for transform = bucketize"));
 	for (size_t i = 1; i < f->boundaries.n; i++)
 		if (!(f->boundaries.item[i - 1] < f->boundaries.item[i]))
-			return field_problem(spec, 1, field, "boundaries",
+			return spec_field_problem(spec, 1, NULL, field, "boundaries",
 				"not ascending at item %zu", i + 1);
 	return RS_OK;
 }
@@ -350,8 +333,8 @@ check_effects(struct spec *spec, size_t field)
 			row->types >> f->type & 1 ||
 		    !spec_given(spec, "field", row->key, field))
 			continue;
-		RS_TRY(field_problem(spec, strcmp(row->key, "transform") == 0 &&
-			f->transform != TRANSFORM_NONE,
+		RS_TRY(spec_field_problem(spec, strcmp(row->key, "transform") == 0 &&
+			f->transform != TRANSFORM_NONE, NULL,
 			field, row->key, "has no effect on a field of this type"));
 	}
 	return RS_OK;
@@ -366,7 +349,7 @@ check_part(struct spec *spec, size_t field)
 	if (spec->settings.field[field].part != PART_WIDE ||
 	    option_section_concerns("linear", model))
 		return RS_OK;
-	return field_problem(spec, 1, field, "part",
+	return spec_field_problem(spec, 1, NULL, field, "part",
 		"wide, but model %s has no first-order weights", model);
 }
 
@@ -403,11 +386,11 @@ check_dims(struct spec *spec)
 		if (first == NONE)
 			first = i;
 		if (numeric > 0 && vector_dim(s, i) != s->embedding.dim)
-			return field_problem(spec, 1, i, "dim",
+			return spec_field_problem(spec, 1, NULL, i, "dim",
 				"model dlrm needs that of embedding, %lld, for all fields",
 				(long long)s->embedding.dim);
 		if (vector_dim(s, i) != vector_dim(s, first))
-			return field_problem(spec, 1, i, "dim",
+			return spec_field_problem(spec, 1, NULL, i, "dim",
 				"model %s needs one dim, but '%s' has %lld", s->model.type,
 				s->field[first].name, (long long)vector_dim(s, first));
 	}
@@ -423,10 +406,11 @@ check_dcn(struct spec *spec)
 	if (!option_section_concerns("dcn", spec->settings.model.type))
 		return RS_OK;
 	if (d->version == DCN_V1 && d->rank > 0)
-		RS_TRY(error_at(spec, "dcn", "rank", "set version = v2",
+		RS_TRY(spec_key_error(spec, "dcn", "rank", "set version = v2",
 			"a layer of v1 is one vector and has no rank"));
 	if (d->experts > 1 && (d->version == DCN_V1 || d->rank == 0))
-		RS_TRY(error_at(spec, "dcn", "experts", "for example version = v2 and rank = 32",
+		RS_TRY(spec_key_error(spec, "dcn", "experts",
+			"for example version = v2 and rank = 32",
 			"experts are matrices of low rank, but rank is not given"));
 	return RS_OK;
 }

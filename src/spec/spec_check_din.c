@@ -1,22 +1,6 @@
 /* Rules of din: histories, and what their items are compared with. */
-#include <stdarg.h>
-#include <stdio.h>
 
 #include "spec/spec_private.h"
-
-static enum rs_status __attribute__((format(printf, 4, 5)))
-share_error(struct spec *spec, size_t field, const char *hint, const char *format, ...)
-{
-	const struct spec_place place = spec_place(spec, "field", "share", field);
-	char text[400];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	return spec_add_problem(spec, 1, &place, hint, "[field %s] share: %s",
-		spec->settings.field[field].name, text);
-}
 
 /* Attention compares every item with the one id of the field whose table it is in. */
 static enum rs_status
@@ -26,14 +10,15 @@ check_target(struct spec *spec, size_t field)
 	const size_t target = spec_field_find(spec, f->share);
 
 	if (*f->share == '\0')
-		return share_error(spec, field,
+		return spec_field_problem(spec, 1,
 			"for example share = item; din.pooling = mean compares nothing",
+			field, "share",
 			"the field that the items are compared with is needed");
 	if (target == SPEC_NO_FIELD)            /* a problem already                     */
 		return RS_OK;
 	if (spec->settings.field[target].type == FIELD_MULTI
 	    || spec->settings.field[target].type == FIELD_SEQUENCE)
-		return share_error(spec, field, NULL,
+		return spec_field_problem(spec, 1, NULL, field, "share",
 			"'%s' has several ids a row; items are compared with one", f->share);
 	return RS_OK;
 }

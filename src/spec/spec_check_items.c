@@ -1,25 +1,10 @@
 /* Rules of rows by user and item: lists, groups, [items]. */
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "spec/spec_private.h"
 
 #define NONE SPEC_NO_FIELD
-
-static enum rs_status __attribute__((format(printf, 5, 6)))
-problem(struct spec *spec, const char *section, const char *key, const char *hint,
-	const char *format, ...)
-{
-	const struct spec_place place = spec_place(spec, section, key, NONE);
-	char text[400];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof text, format, arguments);
-	va_end(arguments);
-	return spec_add_problem(spec, 1, &place, hint, "[%s] %s: %s", section, key, text);
-}
 
 /* --- data.format = lists --------------------------------------------------- */
 
@@ -46,31 +31,20 @@ check_list_keys(struct spec *spec)
 
 	for (size_t i = 0; i < sizeof(column) / sizeof(column[0]); i++)
 		if (*column[i].value != '\0')
-			RS_TRY(problem(spec, "data", column[i].key, NULL,
+			RS_TRY(spec_key_error(spec, "data", column[i].key, NULL,
 				"lists have no such column; each item is a row of label 1"));
 	if (d->header == TRI_YES)
-		RS_TRY(problem(spec, "data", "header", NULL, "lists have none"));
+		RS_TRY(spec_key_error(spec, "data", "header", NULL, "lists have none"));
 	if (d->quote == TRI_YES)
-		RS_TRY(problem(spec, "data", "quote", NULL, "cells of lists are not quoted"));
+		RS_TRY(spec_key_error(spec, "data", "quote", NULL,
+			"cells of lists are not quoted"));
 	if (*d->group != '\0' && list_column(d->group) != 1 && list_column(d->group) != 2)
-		RS_TRY(problem(spec, "data", "group", NULL, "'%s', wanted user or item", d->group));
+		RS_TRY(spec_key_error(spec, "data", "group", NULL, "'%s', wanted user or item",
+			d->group));
 	if (*d->id != '\0' && list_column(d->id) != 1 && list_column(d->id) != 2)
-		RS_TRY(problem(spec, "data", "id", NULL, "'%s', wanted user or item", d->id));
+		RS_TRY(spec_key_error(spec, "data", "id", NULL, "'%s', wanted user or item",
+			d->id));
 	return RS_OK;
-}
-
-static enum rs_status __attribute__((format(printf, 4, 5)))
-field_problem(struct spec *spec, size_t field, const char *key, const char *format, ...)
-{
-	const struct spec_place place = spec_place(spec, "field", key, field);
-	char text[400];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof text, format, arguments);
-	va_end(arguments);
-	return spec_add_problem(spec, 1, &place, NULL, "[field %s] %s: %s",
-		spec->settings.field[field].name, key, text);
 }
 
 static enum rs_status
@@ -83,14 +57,15 @@ check_list_field(struct spec *spec, size_t i)
 	if (f->type == FIELD_CROSS)
 		return RS_OK;
 	if (column == 0)
-		return field_problem(spec, i, "column",
+		return spec_field_problem(spec, 1, NULL, i, "column",
 			"'%s': lists have the columns user, item and history, or 1, 2 and 3",
 			f->column);
 	if (column == 3 && !is_list)
-		return field_problem(spec, i, "type",
+		return spec_field_problem(spec, 1, NULL, i, "type",
 			"the history of lists is a sequence or multi");
 	if (column == 3 && (f->unique || *f->weight_separator != '\0'))
-		return field_problem(spec, i, f->unique ? "unique" : "weight_separator",
+		return spec_field_problem(spec, 1, NULL, i,
+			f->unique ? "unique" : "weight_separator",
 			"the history of lists has every item, without a weight");
 	return RS_OK;
 }
@@ -121,7 +96,7 @@ check_group(struct spec *spec)
 	const struct data_settings *d = &spec->settings.data;
 
 	if (is_sparse(d) && *d->group != '\0' && strcmp(d->group, "qid") != 0)
-		return problem(spec, "data", "group", NULL,
+		return spec_key_error(spec, "data", "group", NULL,
 			"'%s': the groups of libsvm, libffm and libfm rows are their qid",
 			d->group);
 	return RS_OK;
@@ -139,7 +114,7 @@ no_field(struct spec *spec, const char *key, const char *name)
 	near = spec_nearest(name, names, n);
 	if (near != NULL)
 		snprintf(hint, sizeof hint, "did you mean '%s'?", near);
-	return problem(spec, "items", key, near != NULL ? hint : NULL,
+	return spec_key_error(spec, "items", key, near != NULL ? hint : NULL,
 		"there is no field '%s'", name);
 }
 
@@ -163,19 +138,19 @@ check_item_fields(struct spec *spec)
 	if (key == NONE)
 		return no_field(spec, "key", s->items.key);
 	if (s->field[key].type != FIELD_CATEGORICAL)
-		RS_TRY(problem(spec, "items", "key", NULL,
+		RS_TRY(spec_key_error(spec, "items", "key", NULL,
 			"field '%s' is not categorical: one id a row names the item",
 			s->items.key));
 	if (is_sparse(&s->data) && s->data.format != FORMAT_LIBFFM)
-		RS_TRY(problem(spec, "items", "key", NULL,
+		RS_TRY(spec_key_error(spec, "items", "key", NULL,
 			"the features of a libsvm or libfm row are one field"));
 	if (s->data.format == FORMAT_LISTS && list_column(s->field[key].column) == 1)
-		RS_TRY(problem(spec, "items", "key", NULL, "column 1 of lists is the user"));
+		RS_TRY(spec_key_error(spec, "items", "key", NULL, "column 1 of lists is the user"));
 	for (size_t i = 0; i < s->items.fields.n; i++)
 		if (spec_field_find(spec, s->items.fields.item[i]) == NONE)
 			return no_field(spec, "fields", s->items.fields.item[i]);
 	if (!names_field(&s->items.fields, s->items.key))
-		RS_TRY(problem(spec, "items", "fields", "add it to the list",
+		RS_TRY(spec_key_error(spec, "items", "fields", "add it to the list",
 			"'%s', the key, is not among them", s->items.key));
 	return RS_OK;
 }
@@ -197,12 +172,12 @@ check_tower_items(struct spec *spec)
 		return RS_OK;
 	for (size_t i = 0; i < fields->n; i++)
 		if (!names_field(tower, fields->item[i]))
-			return problem(spec, "items", "fields",
+			return spec_key_error(spec, "items", "fields",
 				"by default they are those of [tower item]",
 				"'%s' is not a field of [tower item]", fields->item[i]);
 	for (size_t i = 0; i < tower->n; i++)
 		if (!names_field(fields, tower->item[i]))
-			return problem(spec, "items", "fields",
+			return spec_key_error(spec, "items", "fields",
 				"by default they are those of [tower item]",
 				"'%s' of [tower item] is not among them", tower->item[i]);
 	return RS_OK;
@@ -220,11 +195,11 @@ check_within(struct spec *spec)
 		return no_field(spec, "within", items->within);
 	if (!names_field(&items->fields, items->within) || strcmp(items->within, items->key) == 0 ||
 	    spec->settings.field[field].type != FIELD_CATEGORICAL)
-		return problem(spec, "items", "within", NULL,
+		return spec_key_error(spec, "items", "within", NULL,
 			"'%s', wanted a categorical field of items.fields besides the key",
 			items->within);
 	if (spec->settings.model.loss == LOSS_SAMPLED_SOFTMAX)
-		return problem(spec, "items", "within", NULL,
+		return spec_key_error(spec, "items", "within", NULL,
 			"sampled_softmax draws for the batch, not for a row");
 	return RS_OK;
 }
@@ -238,13 +213,13 @@ check_negatives(struct spec *spec)
 	const int wants = loss == LOSS_SAMPLED_SOFTMAX || loss == LOSS_BPR || loss == LOSS_CCL;
 
 	if (s->items.negatives > 0 && *s->items.key == '\0')
-		return problem(spec, "items", "key", "key = the field of the item's id",
+		return spec_key_error(spec, "items", "key", "key = the field of the item's id",
 			"needed to draw negatives");
 	if (s->items.negatives == 0 && wants && is_two_tower(s))
-		return problem(spec, "items", "negatives", "for example negatives = 100",
+		return spec_key_error(spec, "items", "negatives", "for example negatives = 100",
 			"model.loss draws negatives, how many?");
 	if (s->items.negatives > 0 && (loss == LOSS_SOFTMAX || loss == LOSS_FULL_SOFTMAX))
-		return problem(spec, "items", "negatives", NULL,
+		return spec_key_error(spec, "items", "negatives", NULL,
 			"model.loss compares with %s; none are drawn",
 			loss == LOSS_SOFTMAX ? "the items of the batch" : "all items");
 	return RS_OK;
@@ -266,7 +241,7 @@ check_crosses(struct spec *spec)
 		if (of_item == 0 || (of_item == f->fields.n &&
 			names_field(&s->items.fields, f->name)))
 			continue;
-		RS_TRY(field_problem(spec, i, "fields", of_item < f->fields.n ?
+		RS_TRY(spec_field_problem(spec, 1, NULL, i, "fields", of_item < f->fields.n ?
 			"crosses the item with other fields, which drawn negatives cannot have" :
 			"crosses fields of the item, so items.fields must name it"));
 	}
@@ -282,7 +257,7 @@ check_catalogue_input(struct spec *spec)
 
 	if (!spec_reads_a_stream(&s->data) || (s->items.negatives == 0 && !full))
 		return RS_OK;
-	return problem(spec, "data", *s->data.command != '\0' ? "command" : "train",
+	return spec_key_error(spec, "data", *s->data.command != '\0' ? "command" : "train",
 		"give files", "%s needs all items beforehand, but a stream is read only once",
 		full ? "model.loss = full_softmax" : "items.negatives");
 }

@@ -1,27 +1,12 @@
 /*
  * Rules on fields of several ids: lists, histories, crosses.
  */
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "spec/spec_private.h"
-
-static enum rs_status __attribute__((format(printf, 4, 5)))
-field_error(struct spec *spec, size_t field, const char *key, const char *format, ...)
-{
-	const struct spec_place place = spec_place(spec, "field", key, field);
-	char text[400];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	return spec_add_problem(spec, 1, &place, NULL, "[field %s] %s: %s",
-		spec->settings.field[field].name, key, text);
-}
 
 /* The first sequence of the history of the field, the field itself if there is none. */
 static size_t
@@ -47,12 +32,12 @@ check_history(struct spec *spec, size_t field)
 	if (first == field)
 		return RS_OK;
 	if (f->max_length != other->max_length)
-		RS_TRY(field_error(spec, field, "max_length",
+		RS_TRY(spec_field_problem(spec, 1, NULL, field, "max_length",
 			"%lld, but %lld for '%s', which is of the same history '%s'",
 			(long long)f->max_length, (long long)other->max_length, other->name,
 			f->history));
 	if (f->unique || other->unique)
-		RS_TRY(field_error(spec, f->unique ? field : first, "unique",
+		RS_TRY(spec_field_problem(spec, 1, NULL, f->unique ? field : first, "unique",
 			"items of '%s' and '%s' belong together, none can be left out of one",
 			other->name, f->name));
 	return RS_OK;
@@ -66,7 +51,7 @@ spec_check_list(struct spec *spec, size_t field)
 	if (f->type != FIELD_SEQUENCE)
 		return RS_OK;
 	if (*f->weight_separator != '\0')
-		RS_TRY(field_error(spec, field, "weight_separator",
+		RS_TRY(spec_field_problem(spec, 1, NULL, field, "weight_separator",
 			"items of a sequence have no weights; wanted type = multi"));
 	return check_history(spec, field);
 }
@@ -101,12 +86,12 @@ check_part(struct spec *spec, size_t field, const char *name)
 	if (i == SPEC_NO_FIELD)
 		return unknown_part(spec, field, name);
 	if (part->type == FIELD_CROSS)
-		return field_error(spec, field, "fields",
+		return spec_field_problem(spec, 1, NULL, field, "fields",
 			i == field ? "'%s' cannot be crossed with itself"
 				   : "'%s' is a cross; name its fields instead",
 			name);
 	if (part->type == FIELD_NUMERIC && part->transform != TRANSFORM_BUCKETIZE)
-		return field_error(spec, field, "fields",
+		return spec_field_problem(spec, 1, NULL, field, "fields",
 			"'%s' is numeric; wanted ids, as from transform = bucketize", name);
 	return RS_OK;
 }
@@ -120,13 +105,13 @@ spec_check_cross(struct spec *spec, size_t field)
 	if (f->type != FIELD_CROSS)
 		return RS_OK;
 	if (parts->n < 2)
-		return field_error(spec, field, "fields",
+		return spec_field_problem(spec, 1, NULL, field, "fields",
 			"%zu field%s named, wanted two or more", parts->n,
 			parts->n == 1 ? " is" : "s are");
 	for (size_t i = 0; i < parts->n; i++) {
 		for (size_t k = 0; k < i; k++)
 			if (strcmp(parts->item[i], parts->item[k]) == 0)
-				return field_error(spec, field, "fields",
+				return spec_field_problem(spec, 1, NULL, field, "fields",
 					"'%s' is named twice", parts->item[i]);
 		RS_TRY(check_part(spec, field, parts->item[i]));
 	}

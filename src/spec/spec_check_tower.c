@@ -1,6 +1,4 @@
 /* Rules of two_tower: whose fields are whose, equal vectors, what losses cannot be. */
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "spec/spec_private.h"
@@ -14,20 +12,6 @@ static const char *const loss_name[] = {
 	[LOSS_SAMPLED_SOFTMAX] = "sampled_softmax", [LOSS_FULL_SOFTMAX] = "full_softmax",
 	[LOSS_BPR] = "bpr", [LOSS_CCL] = "ccl",
 };
-
-static enum rs_status __attribute__((format(printf, 5, 6)))
-key_error(struct spec *spec, const char *section, const char *key, const char *hint,
-	const char *format, ...)
-{
-	const struct spec_place place = spec_place(spec, section, key, SPEC_NO_FIELD);
-	char text[400];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
-	return spec_add_problem(spec, 1, &place, hint, "[%s] %s: %s", section, key, text);
-}
 
 /* How often the towers name a field. */
 static size_t
@@ -48,14 +32,15 @@ check_tower_names(struct spec *spec, int tower)
 	const char *section = tower_section[tower];
 
 	if (fields->n == 0)
-		return key_error(spec, section, "fields", "for example fields = age,city",
+		return spec_key_error(spec, section, "fields", "for example fields = age,city",
 			"the fields of this tower are needed");
 	for (size_t i = 0; i < fields->n; i++) {
 		if (spec_field_find(spec, fields->item[i]) == SPEC_NO_FIELD)
-			RS_TRY(key_error(spec, section, "fields", NULL, "there is no field '%s'",
+			RS_TRY(spec_key_error(spec, section, "fields", NULL,
+				"there is no field '%s'",
 				fields->item[i]));
 		else if (count_named(&spec->settings, fields->item[i]) > 1)
-			RS_TRY(key_error(spec, section, "fields",
+			RS_TRY(spec_key_error(spec, section, "fields",
 				"a second field of the same column can share its table",
 				"field '%s' is named twice", fields->item[i]));
 	}
@@ -104,7 +89,7 @@ check_widths(struct spec *spec)
 
 	if (user == item)
 		return RS_OK;
-	return key_error(spec, tower_section[TOWER_ITEM], "hidden",
+	return spec_key_error(spec, tower_section[TOWER_ITEM], "hidden",
 		"the last layers must have equal units",
 		"a vector of %lld columns, but that of the user has %lld", (long long)item,
 		(long long)user);
@@ -117,10 +102,10 @@ check_tower_loss(struct spec *spec)
 	const enum loss_kind loss = s->model.loss;
 
 	if (loss == LOSS_CCL && s->two_tower.similarity != SIMILARITY_COSINE)
-		RS_TRY(key_error(spec, "two_tower", "similarity", NULL,
+		RS_TRY(spec_key_error(spec, "two_tower", "similarity", NULL,
 			"loss = ccl is of cosines"));
 	if (loss == LOSS_CCL && s->two_tower.learn_temperature)
-		RS_TRY(key_error(spec, "two_tower", "learn_temperature", NULL,
+		RS_TRY(spec_key_error(spec, "two_tower", "learn_temperature", NULL,
 			"loss = ccl has no temperature to learn"));
 	return RS_OK;
 }
@@ -132,7 +117,7 @@ spec_check_towers(struct spec *spec)
 
 	if (strcmp(s->model.type, "two_tower") != 0) {
 		if (s->model.loss != LOSS_LOGLOSS && s->model.loss != LOSS_MSE)
-			return key_error(spec, "model", "loss", "logloss or mse",
+			return spec_key_error(spec, "model", "loss", "logloss or mse",
 				"'%s' is for model type two_tower", loss_name[s->model.loss]);
 		return RS_OK;
 	}

@@ -54,6 +54,12 @@ struct spec_assignment {
 
 enum rs_status spec_add_problem(struct spec *spec, int is_error, const struct spec_place *place,
 	const char *hint, const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* "[SECTION] KEY: ..." at the key, of a section other than [field]: an error. */
+enum rs_status spec_key_error(struct spec *spec, const char *section, const char *key,
+	const char *hint, const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* "[field NAME] KEY: ..." at the key of a field. */
+enum rs_status spec_field_problem(struct spec *spec, int is_error, const char *hint, size_t field,
+	const char *key, const char *format, ...) __attribute__((format(printf, 6, 7)));
 /* The failure just recorded becomes a problem; statuses other than RS_ESPEC pass. */
 enum rs_status spec_failure_to_problem(struct spec *spec, const struct spec_place *place,
 	const char *prefix);

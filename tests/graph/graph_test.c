@@ -83,10 +83,10 @@ name_that_does_not_fit_is_refused(void **state)
 	struct graph *g = new_graph();
 
 	(void)state;
-	memset(name, 'x', sizeof(name) - 1);
+	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	assert_refused(g, layer(g, graph_embedding(g, field_table, N_FIELDS), name, 1), RS_ESPEC,
-		"xxx");
+		"nnnn");
 }
 
 static void
