@@ -479,13 +479,26 @@ synth_report(const struct arguments *a, const struct synth_output *o, const stru
 	return status;
 }
 
+/* Bytes written. */
+static size_t
+make_header(const struct synth_world *w, char out[SYNTH_ROW_MAX])
+{
+	if (w->layout->columns == NULL)
+		return 0;
+	const size_t n = strlen(w->layout->columns);
+	for (size_t i = 0; i < n; i++)
+		out[i] = w->layout->columns[i] == ' ' ? w->separator : w->layout->columns[i];
+	out[n] = '\n';
+	return n + 1;
+}
+
 static enum rs_status
 synth_write(const struct arguments *a, struct synth_job *job, struct synth_output *o,
 	struct synth_score *total)
 {
 	char header[SYNTH_ROW_MAX];
 	const size_t n_header = argument_given(a, "--no-header") ? 0
-		: job->world->layout->header(job->world, header);
+		: make_header(job->world, header);
 	int64_t threads = 0;
 	const char *why;
 

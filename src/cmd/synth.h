@@ -43,7 +43,7 @@ struct synth_row {
 struct synth_layout {
 	const char *name;
 	enum rs_status (*open)(struct synth_world *w);
-	size_t (*header)(const struct synth_world *w, char *out);   /* bytes, 0 = none */
+	const char *columns;                /* names, with blanks between; NULL: no header */
 	void (*row)(const struct synth_world *w, uint64_t row, struct synth_row *out);
 	enum rs_status (*spec)(const struct synth_world *w, const char *file, struct buffer *out);
 };

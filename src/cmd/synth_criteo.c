@@ -51,14 +51,6 @@ criteo_open(struct synth_world *w)
 	return RS_OK;
 }
 
-static size_t
-criteo_header(const struct synth_world *w, char *out)
-{
-	(void)w;
-	(void)out;
-	return 0;
-}
-
 /* A bijection of 32 bits (the finaliser of MurmurHash3): distinct ids stay so. */
 static uint32_t
 criteo_scatter(uint32_t x)
@@ -189,6 +181,6 @@ criteo_spec(const struct synth_world *w, const char *file, struct buffer *out)
 }
 
 const struct synth_layout synth_layout_criteo = {
-	.name = "criteo", .open = criteo_open, .header = criteo_header, .row = criteo_row,
+	.name = "criteo", .open = criteo_open, .row = criteo_row,
 	.spec = criteo_spec,
 };

@@ -51,23 +51,6 @@ log_open(struct synth_world *w)
 	return RS_OK;
 }
 
-static size_t
-log_header(const struct synth_world *w, char *out)
-{
-	static const char *const name[] = {
-		"click", "time", "user", "item", "hour", "device", "position",
-		"price", "age", "history" };
-	size_t n = 0;
-
-	for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
-		memcpy(out + n, name[i], strlen(name[i]));
-		n += strlen(name[i]);
-		out[n++] = w->separator;
-	}
-	out[n - 1] = '\n';
-	return n;
-}
-
 static uint64_t
 log_item_at(const struct synth_world *w, uint64_t rank, uint64_t order)
 {
@@ -244,5 +227,7 @@ log_spec(const struct synth_world *w, const char *file, struct buffer *out)
 }
 
 const struct synth_layout synth_layout_log = {
-	.name = "log", .open = log_open, .header = log_header, .row = log_row, .spec = log_spec,
+	.name = "log", .open = log_open,
+	.columns = "click time user item hour device position price age history",
+	.row = log_row, .spec = log_spec,
 };

@@ -74,22 +74,6 @@ retrieval_open(struct synth_world *w)
 	return RS_OK;
 }
 
-static size_t
-retrieval_header(const struct synth_world *w, char *out)
-{
-	static const char *const name[] = { "taken", "time", "user", "age", "country", "item",
-		"category" };
-	size_t n = 0;
-
-	for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
-		memcpy(out + n, name[i], strlen(name[i]));
-		n += strlen(name[i]);
-		out[n++] = w->separator;
-	}
-	out[n - 1] = '\n';
-	return n;
-}
-
 static double
 retrieval_taste(const float *user, const float *item)
 {
@@ -198,6 +182,7 @@ retrieval_spec(const struct synth_world *w, const char *file, struct buffer *out
 }
 
 const struct synth_layout synth_layout_retrieval = {
-	.name = "retrieval", .open = retrieval_open, .header = retrieval_header,
+	.name = "retrieval", .open = retrieval_open,
+	.columns = "taken time user age country item category",
 	.row = retrieval_row, .spec = retrieval_spec,
 };

@@ -56,22 +56,6 @@ sequence_open(struct synth_world *w)
 	return RS_OK;
 }
 
-static size_t
-sequence_header(const struct synth_world *w, char *out)
-{
-	static const char *const name[] = { "click", "time", "user", "item", "category", "device",
-		"clicked_items", "clicked_categories" };
-	size_t n = 0;
-
-	for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
-		memcpy(out + n, name[i], strlen(name[i]));
-		n += strlen(name[i]);
-		out[n++] = w->separator;
-	}
-	out[n - 1] = '\n';
-	return n;
-}
-
 struct sequence_draw {
 	uint64_t key, row, user, item;
 	size_t   device, n_history;
@@ -208,6 +192,8 @@ sequence_spec(const struct synth_world *w, const char *file, struct buffer *out)
 }
 
 const struct synth_layout synth_layout_sequence = {
-	.name = "sequence", .open = sequence_open, .header = sequence_header, .row = sequence_row,
+	.name = "sequence", .open = sequence_open,
+	.columns = "click time user item category device clicked_items clicked_categories",
+	.row = sequence_row,
 	.spec = sequence_spec,
 };
