@@ -1,6 +1,7 @@
 /*
  * Lists, histories and trimmed cells: what is kept, and what is a bad row.
  */
+#include "tests/data/refused.h"
 #include "tests/data/row_bed.h"
 
 #include "base/hash.h"
@@ -229,9 +230,7 @@ a_tab_that_separates_is_not_trimmed(void **state)
 
 /* ---- specs that are refused ------------------------------------------------ */
 
-static const struct {
-	const char *spec, *wanted;
-} refused[] = {
+static const struct refused_spec refused[] = {
 	{ HEAD SEQUENCE("a", "2") SEQUENCE("b", "3") "max_length = 4\n",
 		"4, but 100 for 'a', which is of the same history 'h'" },
 	{ HEAD SEQUENCE("a", "2") SEQUENCE("b", "3") "unique = yes\n",
@@ -249,17 +248,7 @@ static void
 lists_that_cannot_be_read_together_are_refused(void **state)
 {
 	(void)state;
-	for (size_t i = 0; i < N_ROWS(refused); i++) {
-		struct spec *spec = NULL;
-		int found = 0;
-
-		(void)spec_load_text(refused[i].spec, "t.ini", &spec);
-		found = strstr(rs_failure()->text, refused[i].wanted) != NULL;
-		if (!found)
-			print_error("case %zu: %s\n", i, rs_failure()->text);
-		spec_free(spec);
-		assert_true(found);
-	}
+	assert_specs_refused(refused, N_ROWS(refused));
 }
 
 int
