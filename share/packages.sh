@@ -47,4 +47,4 @@ packages_need() {
 }
 
 packages_build='make autoconf automake pkg-config libopenblas-dev libsqlite3-dev zlib1g-dev
-	libprotobuf-c-dev protobuf-c-compiler'
+	libprotobuf-c-dev protobuf-c-compiler libzmq3-dev'

@@ -9,6 +9,10 @@
  * binary tree of slots, L2 once a row, the row optimizer once a row; so the
  * result does not depend on threads or arrival.  commit with finite == 0 drops
  * the step.
+ *
+ * A lookup whose rows are elsewhere has fetch: before the first pull of a step all
+ * threads call it (a barrier before and after) with every occurrence that this process
+ * will pull until commit; pulls then name parts of those arrays.
  */
 #ifndef EMBED_LOOKUP_H
 #define EMBED_LOOKUP_H
@@ -29,6 +33,24 @@ struct lookup_table {
 	struct row_optimizer_settings optimizer;
 	double   init_stddev;
 	uint64_t seed;              /* row init is a pure function of (seed, name, key, column) */
+	size_t   twins;             /* tables of the same number have the same rows and ids */
+	uint64_t begin, end;        /* rows that are here; end 0: all.  Ids stay those of the
+	                             * whole table everywhere */
+};
+
+/* All occurrences that one input of one batch has in this process. */
+struct lookup_use {
+	size_t table;
+	const uint64_t *ids;        /* [n] borrowed until commit, or the next fetch   */
+	size_t n;
+};
+
+struct lookup_fetch {
+	const struct lookup_use *use;   /* [n_uses]                                   */
+	size_t n_uses;
+	uint64_t step;              /* that will be committed next, from 1; 0: no step */
+	int    training;            /* 0: never marks rows as touched, counts none     */
+	size_t worker, n_workers;
 };
 
 /* n occurrences of one table in one slot. */
@@ -58,10 +80,14 @@ struct lookup_commit {
 struct lookup;
 struct lookup_ops {
 	const char *name;           /* "local"                                        */
+	/* NULL: rows are at hand.  Like commit, work is shared among the threads. */
+	enum rs_status (*fetch)(struct lookup *l, const struct lookup_fetch *f);
 	enum rs_status (*pull)(struct lookup *l, const struct lookup_pull *p);
 	enum rs_status (*push)(struct lookup *l, const struct lookup_push *p);
 	enum rs_status (*commit)(struct lookup *l, const struct lookup_commit *c);
-	/* One table's file, complete and in a fixed order (embed/table_file.h). */
+	/* One table's file, complete and in a fixed order (embed/table_file.h).  save, load
+	 * and reset_state: one thread, no step under way; of a lookup shared by several
+	 * processes one calls, the others wait. */
 	enum rs_status (*save)(struct lookup *l, size_t table, struct file_writer *w);
 	enum rs_status (*load)(
 		struct lookup *l, size_t table, const char *const *path, size_t n_paths);

@@ -1,1 +1,2 @@
 librs_a_SOURCES += src/reduce/reducer.h src/reduce/shm.c
+librs_a_SOURCES += src/reduce/exchange.h

@@ -44,6 +44,10 @@ enum similarity   { SIMILARITY_COSINE, SIMILARITY_DOT };
 enum din_pooling  { DIN_ATTENTION, DIN_MEAN, DIN_SUM };
 enum item_sample  { SAMPLE_UNIFORM, SAMPLE_POPULARITY };
 enum eval_candidates { EVAL_ROWS, EVAL_CATALOGUE };
+enum placement_mode { PLACE_AUTO, PLACE_LOCAL, PLACE_ALLREDUCE, PLACE_PS, PLACE_HYBRID };
+enum consistency  { CONSISTENCY_SYNC, CONSISTENCY_SSP, CONSISTENCY_ASYNC };
+enum compression  { COMPRESS_AUTO, COMPRESS_NONE, COMPRESS_FP16, COMPRESS_INT8 };
+enum dense_plane  { PLANE_AUTO, PLANE_SHM, PLANE_MPI, PLANE_PUSHPULL, PLANE_NCCL };
 
 struct model_settings {
 	char *type;                 /* a row of the model table                     */
@@ -213,7 +217,27 @@ struct train_settings {
 	double clip_norm;                   /* 0 = none                             */
 };
 
-struct placement_settings { char *mode; };
+/* Where tables and arithmetic are; no part of the model. */
+struct placement_settings {
+	enum placement_mode mode;
+	enum consistency consistency;
+	int64_t staleness;                  /* ssp: steps a pulled row may lag      */
+	enum compression compress;          /* of row gradients on the wire         */
+	enum dense_plane dense;
+	int64_t min_shard_bytes;            /* less of a table is not worth a shard */
+};
+
+/* The processes of a run and how they find and watch each other; no part of the model. */
+struct cluster_settings {
+	int64_t workers, ps;                /* processes; 0 = none asked for        */
+	int64_t ps_threads;                 /* of a shard; 0 = auto                 */
+	char   *listen;                     /* tcp://ADDRESS:PORT of this node; "" = local */
+	char   *secret, *keys;              /* key file of this node, list of who may join */
+	char   *trusted_interface;          /* for mpi and nccl between hosts       */
+	double  rendezvous, heartbeat, lease, request_timeout, absence, step_timeout, drain;
+	int64_t restarts;                   /* of one node within ten minutes       */
+};
+
 struct runs_settings { char *db; };
 
 struct settings {
@@ -231,6 +255,7 @@ struct settings {
 	struct eval_settings      eval;
 	struct train_settings     train;
 	struct placement_settings placement;
+	struct cluster_settings   cluster;
 	struct runs_settings      runs;
 	struct field_settings    *field;    /* [n_fields] in spec order             */
 	size_t                    n_fields;

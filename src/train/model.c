@@ -109,6 +109,7 @@ make_table(const struct model *m, const struct settings *s, const struct graph_t
 		return exact_refused(t->name);
 	out->rows = t->buckets + 1;
 	out->dim = g->dim;
+	out->twins = g->schema_table;
 	out->optimizer = g->linear ? s->linear.optimizer :
 				     vector_optimizer(t->settings, &s->embedding);
 	out->init_stddev = g->linear ? s->linear.init_stddev : s->embedding.init_stddev;

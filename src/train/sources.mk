@@ -11,6 +11,7 @@ librs_a_SOURCES += src/train/manifest.c src/train/manifest.h
 librs_a_SOURCES += src/train/metric.c src/train/metric.h
 librs_a_SOURCES += src/train/model.c src/train/model.h
 librs_a_SOURCES += src/train/monitor.c src/train/monitor.h
+librs_a_SOURCES += src/train/place.h
 librs_a_SOURCES += src/train/ranking.c src/train/ranking.h
 librs_a_SOURCES += src/train/report.c src/train/report.h
 librs_a_SOURCES += src/train/retrieval.c src/train/retrieval.h

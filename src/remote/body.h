@@ -1,0 +1,84 @@
+/*
+ * Bodies of the messages between workers and shards, little-endian.
+ *
+ * Row data come in sections, one a table part (and, in a push, a node of the slot tree),
+ * in the order of tables.  Keys of a section are strictly increasing row ids, written as
+ * differences (the first from the part's begin) in base 128, least digit first; a section
+ * with n > 0 and key_bytes 0 has the keys of the section before it, as the first-order twin
+ * of a table does.
+ *
+ *	PULL    struct body_section[]; keys                       flags: TRAINING
+ *	PULL_R  touched, one bit a key of all sections together; floats [n,dim] by section
+ *	PUSH    struct body_push, struct body_section[]; keys; values by section:
+ *	        fp32 [n,dim]; or with FRAME_FP16 half [n,dim]; or with FRAME_INT8 scale
+ *	        [n] (upper half of a float), int8 [n,dim].  Tables of dim 1 are always fp32
+ *	PUSH_R  struct body_clock
+ *	SNAP_GET, SNAP_PUT, SNAP_R  struct body_rows; weights [n,dim] float, slots [n,n_slot]
+ *	        float, touched [n] bytes
+ *
+ * frame.slot is the sender's rank, frame.step the step; frame.chunk counts the messages of
+ * a push, of which all but the last have FRAME_MORE.  Decoding trusts nothing.
+ */
+#ifndef REMOTE_BODY_H
+#define REMOTE_BODY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "comm/frame.h"
+
+struct body_section {
+	uint32_t table, n;          /* table: number among all of the model           */
+	uint32_t key_bytes;
+	uint32_t slot;              /* push: first slot of the node summed            */
+};
+
+struct body_push {
+	double   rate_factor;
+	uint32_t finite;            /* 0: the step is dropped, no sections follow     */
+	uint32_t n_sections;
+};
+
+struct body_clock { uint64_t step; };   /* last step that the shard applied          */
+
+struct body_rows {
+	uint32_t table, n;
+	uint64_t begin;             /* row id of the whole table                      */
+	uint32_t dim, n_slot;
+};
+
+/* INIT_TABLE: body_init, body_table[n_tables], body_part[n_parts]: all tables and all
+ * parts of the model, so that every shard checks the same thing. */
+struct body_init {
+	uint32_t n_tables, n_parts, n_slots, n_ranks, n_shards, consistency;
+	uint64_t staleness;
+	uint64_t first_step;        /* the step that comes next, from 1               */
+};
+
+struct body_table {
+	char     name[128];
+	uint64_t rows, seed;
+	double   init_stddev;
+	uint32_t dim, optimizer;    /* enum row_optimizer_kind                        */
+	double   learning_rate, l1, l2, initial_accumulator, beta1, beta2, epsilon, ftrl_beta;
+	uint32_t scheduled, reserved;
+};
+
+struct body_part { uint32_t table, shard; uint64_t begin, end; };
+
+/* Appends n strictly increasing keys, all >= base. */
+enum rs_status body_put_keys(struct buffer *out, const uint64_t *key, size_t n, uint64_t base);
+/* Reads n keys in [base,end) from exactly `bytes` bytes, minus base; RS_EPROTOCOL else. */
+enum rs_status body_get_keys(const uint8_t *data, size_t bytes, size_t n, uint64_t base,
+	uint64_t end, uint64_t *out);
+
+/* Values of n rows of a gradient, packed as the flags say (enum frame_flag; 0: fp32). */
+size_t body_value_bytes(uint8_t flags, size_t n, size_t dim);
+void body_unpack(uint8_t flags, const void *values, size_t n, size_t dim, float *out);
+/* error [n,dim]: what rounding left out of x is written there (x plus it was wanted by the
+ * caller); NULL: not wanted. */
+void body_pack(uint8_t flags, const float *x, size_t n, size_t dim, void *values, float *error);
+
+#endif

@@ -1,0 +1,38 @@
+/*
+ * The lookup whose rows are on parameter server shards.
+ *
+ * fetch takes the occurrences of a step, makes the ids of every table unique and sorted,
+ * pulls each row once, and remembers where every occurrence finds its row.  commit sums the
+ * gradients of every row over each node of this rank's frontier and pushes them; the next
+ * fetch waits until the shards applied them (sync), or not (ssp, async).
+ */
+#ifndef REMOTE_LOOKUP_H
+#define REMOTE_LOOKUP_H
+
+#include "comm/client.h"
+#include "embed/lookup.h"
+#include "data/schema.h"
+#include "remote/parts.h"
+
+struct remote_lookup_options {
+	struct lookup_local_options base;  /* tables, kernel, slots, inputs, threads  */
+	struct client *client;             /* of the shards, borrowed                 */
+	size_t rank, n_ranks;
+	enum consistency consistency;
+	uint64_t staleness;
+	enum compression compress;         /* resolved: none, fp16 or int8            */
+	uint64_t min_shard_bytes;
+};
+
+struct remote_lookup_counts {
+	uint64_t pulled_rows, pushed_rows;     /* of the wire, all tables             */
+	uint64_t pull_bytes, push_bytes, steps; /* bodies, keys included              */
+	double   waited;                       /* seconds that training stood still   */
+};
+
+/* Every rank opens; rank 0's INIT_TABLE and those of the others must agree. */
+enum rs_status remote_lookup_open(const struct remote_lookup_options *options,
+	struct lookup **out);
+void remote_lookup_counts(const struct lookup *l, struct remote_lookup_counts *out);
+
+#endif

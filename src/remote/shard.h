@@ -1,0 +1,44 @@
+/*
+ * A parameter server shard: tables' parts in this process, served over one socket.
+ *
+ * INIT_TABLE names all parts at once and opens them as a local lookup; PULL gathers rows,
+ * PUSH stages or applies gradients, SUM and GATHER serve the push-pull dense plane, SNAP_*
+ * read and set whole rows.  In sync a pull of step t is answered when step t-1 is applied
+ * (ssp: t-1-staleness; async: at once), and step t is applied when the last push of every
+ * worker for it is there, in slot order.  A push or sum that was had already is acknowledged
+ * and dropped.  Requests of another epoch are refused (RS_EPROTOCOL).  Formats: remote/body.h.
+ */
+#ifndef REMOTE_SHARD_H
+#define REMOTE_SHARD_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "comm/wire.h"
+#include "kernel/kernel_table.h"
+
+struct shard_counts {
+	uint64_t pulls, pulled_rows, pulled_bytes, pushes, pushed_rows, pushed_bytes, repeated;
+	uint64_t misses, waiting, staleness_max, step, malformed, bytes;   /* waiting: pulls
+	                             * now parked; misses: rows never trained that were pulled */
+	double   busy;              /* seconds spent at work                          */
+};
+
+struct shard_options {
+	struct wire *wire;          /* bound, borrowed                                */
+	const struct kernel_set *kernel;
+	size_t   index;             /* which shard, for messages                      */
+	size_t   n_threads;         /* that apply and gather; 0: auto                 */
+	uint64_t job;
+	const atomic_int *stop;     /* set: the round is over; shard_serve() returns RS_OK */
+	atomic_uint_fast64_t *progress;
+	/* Called about once a second by the serving thread; may be NULL. */
+	void (*report)(void *context, const struct shard_counts *counts);
+	void  *context;
+};
+
+/* Serves one round (epoch), from empty tables. */
+enum rs_status shard_serve(const struct shard_options *options, uint32_t epoch);
+
+#endif

@@ -1,0 +1,29 @@
+/*
+ * Where a training run has its parts; NULL instead of it: all in this process.
+ *
+ * A run of n_ranks processes is the same program in each: all read the same rows in the
+ * same order, each works on its slots of every batch, all take the same decisions at the
+ * same step (what depends on a clock or a signal is voted on with the gradients).  Rank 0
+ * writes versions; the others get their start from it.
+ */
+#ifndef TRAIN_PLACE_H
+#define TRAIN_PLACE_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "embed/lookup.h"
+#include "reduce/exchange.h"
+
+struct train_place {
+	size_t rank, n_ranks;
+	struct exchange *exchange;      /* borrowed; NULL when n_ranks == 1           */
+	/* Opens the tables; NULL: in this process (each rank has all of them). */
+	enum rs_status (*open_lookup)(void *context, const struct lookup_local_options *options,
+		struct lookup **out);
+	void *context;
+	atomic_uint_fast64_t *progress; /* counts what was done, for the watch; or NULL */
+};
+
+#endif
