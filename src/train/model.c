@@ -124,6 +124,8 @@ open_tables(struct model *m, const struct settings *s, const struct model_option
 	RS_TRY(memory_alloc(m->n_tables + 1, sizeof(*m->table), &m->table));
 	for (size_t i = 0; i < m->n_tables; i++)
 		RS_TRY(make_table(m, s, graph_table(m->graph, i), &m->table[i]));
+	if (options->shape_only)
+		return RS_OK;
 
 	const struct lookup_local_options lookup = {
 		.kernel = m->kernel, .table = m->table, .n_tables = m->n_tables,

@@ -40,6 +40,7 @@ struct model_options {
 	const char *kernel;            /* NULL = auto                                 */
 	size_t n_threads;
 	int    for_training;           /* 0: no optimizer state                       */
+	int    shape_only;             /* lookup stays NULL: no table takes memory    */
 };
 
 /* Takes the spec (also on failure). */
