@@ -1,2 +1,3 @@
 librs_a_SOURCES += src/comm/frame.h src/comm/wire.h src/comm/keys.h src/comm/client.h
 librs_a_SOURCES += src/comm/fields.h src/comm/job.h src/comm/member.h
+librs_a_SOURCES += src/comm/frame.c

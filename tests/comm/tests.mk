@@ -1,0 +1,1 @@
+check_PROGRAMS += tests/comm/frame_test
