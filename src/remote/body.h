@@ -1,11 +1,11 @@
 /*
  * Bodies of the messages between workers and shards, little-endian.
  *
- * Row data come in sections, one a table part (and, in a push, a node of the slot tree),
- * in the order of tables.  Keys of a section are strictly increasing row ids, written as
- * differences (the first from the part's begin) in base 128, least digit first; a section
- * with n > 0 and key_bytes 0 has the keys of the section before it, as the first-order twin
- * of a table does.
+ * Row data come in sections, one a table part (and, in a push, a node of the slot tree).
+ * Sections may come in any order of tables: twins, which are not neighbours by number, follow
+ * each other.  Keys of a section are strictly increasing row ids, written as differences (the
+ * first from the part's begin) in base 128, least digit first; a section with n > 0 and
+ * key_bytes 0 has the keys of the section before it, as the first-order twin of a table does.
  *
  *	PULL    struct body_section[]; keys                       flags: TRAINING
  *	PULL_R  touched, one bit a key of all sections together; floats [n,dim] by section
@@ -62,7 +62,8 @@ struct body_table {
 	uint64_t rows, seed;
 	double   init_stddev;
 	uint32_t dim, optimizer;    /* enum row_optimizer_kind                        */
-	double   learning_rate, l1, l2, initial_accumulator, beta1, beta2, epsilon, ftrl_beta;
+	double   learning_rate, l1, l2, initial_accumulator, beta1, beta2, epsilon;
+	double   ftrl_beta, ftrl_l1, ftrl_l2, ftrl_power;
 	uint32_t scheduled, reserved;
 };
 
