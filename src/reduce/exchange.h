@@ -4,8 +4,10 @@
  * Rank r of R has the slots [tree_rank_begin(n,R,r), tree_rank_begin(n,R,r+1)) of the n
  * slots of a step.  Calls are collective: every rank makes the same calls in the same
  * order, from one thread at a time, and each returns in all ranks or fails in all with
- * RS_EPEER within the step's deadline, naming the rank that is missing.  Sums follow the
- * tree of base/tree.h to the bit, whatever the number of ranks and the order of arrival.
+ * RS_EPEER within the step's deadline, naming the rank that is missing (RS_EPROTOCOL: the
+ * ranks did not ask for the same).  After a failure an exchange is of no more use.  Sums
+ * follow the tree of base/tree.h to the bit, whatever the number of ranks and the order of
+ * arrival; so does the guard against wild values: see exchange_combine().
  */
 #ifndef REDUCE_EXCHANGE_H
 #define REDUCE_EXCHANGE_H
@@ -17,6 +19,8 @@
 #include "base/status.h"
 #include "base/tree.h"
 #include "kernel/kernel_table.h"
+
+#define EXCHANGE_HEADS_MAX 64       /* doubles that come along with a sum             */
 
 /* The sum of this rank's slots [begin,end), one node of its frontier (tree_frontier). */
 struct exchange_part {
@@ -31,6 +35,7 @@ struct exchange_sum {
 	size_t n_parts;
 	double *head;               /* [n_heads] out                                  */
 	float  *x;                  /* [n_floats] out; not one of the parts           */
+	uint64_t step;              /* for messages; 0: of none                       */
 };
 
 struct exchange;
@@ -54,8 +59,13 @@ struct exchange {
 	double timeout;             /* seconds that a call may wait for other ranks   */
 };
 
-/* Sums head and x of the nodes, which together are the whole tree and come from left to
- * right, along the tree; the floats [from,to) only.  x may be part[0].x. */
+/*
+ * Sums head and x of the nodes, which together are the whole tree and come from left to
+ * right, along the tree; the floats [from,to) only, and no heads when head is NULL.  x
+ * may be part[0].x, head part[0].head.  Where a sum goes through a value that the kernel's
+ * guard refuses, x gets a NaN, so that the guard of the result sees what it would have
+ * seen in one process.
+ */
 void exchange_combine(const struct kernel_set *kernel, size_t n_slots,
 	const struct exchange_part *part, size_t n_parts, size_t n_heads, double *head,
 	size_t from, size_t to, float *x);
@@ -64,9 +74,11 @@ void exchange_combine(const struct kernel_set *kernel, size_t n_slots,
  * Processes of one host: a shared mapping.  Its descriptor (memfd) is made by whoever
  * starts the processes and inherited; nothing is left behind in any file system.
  * bytes: exchange_shm_bytes() for the largest sum and gather; a larger one moves in pieces.
+ * epoch: of the round, from 1, larger than that of any round before on the same memory;
+ * what a process that was killed left there is then of no effect.
  */
 size_t exchange_shm_bytes(size_t n_ranks, size_t n_slots, size_t n_floats);
 enum rs_status exchange_shm_open(const struct exchange *base, int fd, size_t bytes,
-	struct exchange **out);
+	uint32_t epoch, struct exchange **out);
 
 #endif

@@ -6,7 +6,9 @@
  * the whole tree and gives the total, the same memory for every worker of the
  * process, valid until the next acquire.  Node i of a level is always left +
  * right, whoever adds it and whenever: x slots on any number of workers give the
- * same bits.  reducer_barrier waits for all workers.
+ * same bits, and on any number of processes: with an exchange this process has the
+ * slots of its rank, and finish waits for those of the others.  reducer_barrier
+ * waits for the workers of this process.
  */
 #ifndef REDUCE_REDUCER_H
 #define REDUCE_REDUCER_H
@@ -16,12 +18,16 @@
 
 #include "base/status.h"
 #include "kernel/kernel_table.h"
+#include "reduce/exchange.h"
+
+#define SLOT_VOTES 16               /* bits of slot_sum.votes                         */
 
 /* What a slot hands over: sums in double, then the flat gradient. */
 struct slot_sum {
 	double loss, weight, label, prediction;    /* weighted sums                   */
 	double rows;
 	int    bad;                 /* a value was NaN, Inf or beyond 2^100           */
+	unsigned votes;             /* bits, set in the total when any slot set them  */
 	float *grad;                /* [P]                                            */
 };
 
@@ -31,15 +37,30 @@ struct reducer_ops {
 	struct slot_sum *(*acquire)(struct reducer *r, size_t worker);
 	enum rs_status (*contribute)(
 		struct reducer *r, size_t worker, size_t slot, struct slot_sum *sum);
+	/* Fails in all workers alike.  RS_EPEER: other ranks did not come; RS_EDIVERGED:
+	 * dense_hash differs among them, which names the first that is not like rank 0. */
 	enum rs_status (*finish)(struct reducer *r, size_t worker, const struct slot_sum **total);
 	enum rs_status (*barrier)(struct reducer *r, size_t worker);
 	void (*close)(struct reducer *r);
 };
 
-struct reducer { const struct reducer_ops *ops; };
+struct reducer {
+	const struct reducer_ops *ops;
+	/* With an exchange set by worker 0 before it calls finish: the step whose sum this
+	 * is, and a hash of what must be equal in all ranks then (all ranks set one, or all
+	 * leave it 0). */
+	uint64_t step, dense_hash;
+};
 
-/* Threads of one process. */
-enum rs_status reducer_shm_open(const struct kernel_set *kernel, size_t n_workers, size_t n_slots,
-	size_t n_params, size_t n_cores, struct reducer **out);
+struct reducer_options {
+	const struct kernel_set *kernel;
+	size_t n_workers, n_cores;  /* of this process                                */
+	size_t n_slots, n_params;
+	struct exchange *exchange;  /* borrowed; NULL: all slots are in this process  */
+};
+
+/* Threads of one process.  With an exchange, slots are those of its rank, and worker 0
+ * alone calls it, in finish. */
+enum rs_status reducer_shm_open(const struct reducer_options *options, struct reducer **out);
 
 #endif

@@ -1,4 +1,5 @@
-/* Dense gradients of the threads of one process, summed by whoever arrives last. */
+/* Dense gradients of the threads of one process, summed by whoever arrives last; those of
+ * other processes come in through an exchange. */
 #include "reduce/reducer.h"
 
 #include <assert.h>
@@ -12,11 +13,34 @@
 
 #define LINE 64
 
+/* Everything of a sum but the gradient, as an exchange carries it.  The hash goes in
+ * pieces of 16 bits with their squares: n numbers are equal just when n times the sum of
+ * their squares is the square of their sum, and all this is exact in double for
+ * n <= 1024 ranks; so a step needs no message more, and all ranks see a difference. */
+enum {
+	HEAD_LOSS, HEAD_WEIGHT, HEAD_LABEL, HEAD_PREDICTION, HEAD_ROWS, HEAD_BAD,
+	HEAD_VOTES,
+	HEAD_HASH = HEAD_VOTES + SLOT_VOTES,
+	HEAD_SQUARE = HEAD_HASH + 4,
+	N_HEADS = HEAD_SQUARE + 4
+};
+#define RANKS_MAX 1024
+
+_Static_assert(N_HEADS <= EXCHANGE_HEADS_MAX, "heads");
+
+/* The sum of a node of this rank's frontier. */
+struct part {
+	struct tree_node node;
+	struct slot_sum *sum;
+	double head[N_HEADS];
+};
+
 /*
  * Buffers are numbered; the free ones form a stack linked through next[], its
  * head is (changes << 32 | number + 1), so that a head seen twice is the same
  * stack.  A stack hands out what was used last: one thread working depth first
- * keeps to a few buffers.  node[m] holds the child that came first.
+ * keeps to a few buffers.  node[m] holds the child that came first.  Without an
+ * exchange the frontier is the root alone.
  */
 struct shm {
 	struct reducer base;
@@ -29,6 +53,12 @@ struct shm {
 	size_t block_bytes;
 	_Atomic(struct slot_sum *) *node;  /* [n_slots] by number of the inner node  */
 	struct slot_sum *total;            /* of the step just summed                */
+	struct exchange *exchange;
+	struct part *part;                 /* [n_parts] with an exchange             */
+	struct exchange_part *sent;        /* [n_parts] the same as it is told       */
+	size_t *part_of;                   /* [n_slots]                              */
+	size_t n_parts;
+	struct rs_failure failure;         /* of the exchange in this step           */
 	_Alignas(LINE) atomic_uint_fast64_t head;
 	_Alignas(LINE) struct barrier barrier;
 };
@@ -92,6 +122,7 @@ sum_add(const struct shm *r, struct slot_sum *left, const struct slot_sum *right
 	left->label += right->label;
 	left->prediction += right->prediction;
 	left->rows += right->rows;
+	left->votes |= right->votes;
 	r->kernel->sum_into(r->P, left->grad, right->grad, &bad);
 	left->bad = bad;
 }
@@ -108,15 +139,23 @@ root_set(struct shm *r, struct slot_sum *sum)
 	r->total = sum;
 }
 
+/* Whether the inner node of this number is the node or below it. */
+static int
+node_has(const struct tree_node *node, size_t number)
+{
+	return node->begin < number && number < node->end;
+}
+
 static enum rs_status
 shm_contribute(struct reducer *base, size_t worker, size_t slot, struct slot_sum *sum)
 {
 	struct shm *r = shm_of(base);
 	size_t path[TREE_MAX_DEPTH];
+	struct part *part = r->part != NULL ? &r->part[r->part_of[slot]] : NULL;
 	size_t depth = tree_path(r->n_slots, slot, path);
 
 	(void)worker;
-	while (depth-- > 0) {
+	while (depth-- > 0 && (part == NULL || node_has(&part->node, path[depth]))) {
 		const size_t middle = path[depth];
 		struct slot_sum *other = atomic_exchange_explicit(&r->node[middle], sum,
 		    memory_order_acq_rel);
@@ -129,7 +168,10 @@ shm_contribute(struct reducer *base, size_t worker, size_t slot, struct slot_sum
 		buffer_put(r, left == sum ? other : sum);
 		sum = left;
 	}
-	root_set(r, sum);
+	if (part != NULL)
+		part->sum = sum;
+	else
+		root_set(r, sum);
 	return RS_OK;
 }
 
@@ -141,11 +183,117 @@ shm_barrier(struct reducer *base, size_t worker)
 	return RS_OK;
 }
 
+static void
+heads_of(const struct slot_sum *sum, double head[N_HEADS])
+{
+	memset(head, 0, N_HEADS * sizeof(*head));
+	head[HEAD_LOSS] = sum->loss;
+	head[HEAD_WEIGHT] = sum->weight;
+	head[HEAD_LABEL] = sum->label;
+	head[HEAD_PREDICTION] = sum->prediction;
+	head[HEAD_ROWS] = sum->rows;
+	head[HEAD_BAD] = sum->bad != 0;
+	assert(sum->votes >> SLOT_VOTES == 0);
+	for (unsigned i = 0; i < SLOT_VOTES; i++)
+		head[HEAD_VOTES + i] = sum->votes >> i & 1;
+}
+
+/* Once a rank. */
+static void
+heads_add_hash(uint64_t hash, double head[N_HEADS])
+{
+	for (unsigned i = 0; i < 4; i++) {
+		const double piece = (double)(hash >> 16 * i & 0xffff);
+
+		head[HEAD_HASH + i] = piece;
+		head[HEAD_SQUARE + i] = piece * piece;
+	}
+}
+
+static void
+heads_take(const double head[N_HEADS], struct slot_sum *sum)
+{
+	sum->loss = head[HEAD_LOSS];
+	sum->weight = head[HEAD_WEIGHT];
+	sum->label = head[HEAD_LABEL];
+	sum->prediction = head[HEAD_PREDICTION];
+	sum->rows = head[HEAD_ROWS];
+	sum->bad = head[HEAD_BAD] > 0;
+	sum->votes = 0;
+	for (unsigned i = 0; i < SLOT_VOTES; i++)
+		sum->votes |= (unsigned)(head[HEAD_VOTES + i] > 0) << i;
+}
+
+static int
+heads_agree(const double head[N_HEADS], size_t n_ranks)
+{
+	for (unsigned i = 0; i < 4; i++)
+		if ((double)n_ranks * head[HEAD_SQUARE + i]
+		    != head[HEAD_HASH + i] * head[HEAD_HASH + i])
+			return 0;
+	return 1;
+}
+
+/* Which rank it is that differs.  All ranks come here together. */
+static enum rs_status
+fail_diverged(struct shm *r)
+{
+	struct exchange *e = r->exchange;
+	uint64_t hash[RANKS_MAX];
+	size_t begin[RANKS_MAX + 1], rank = 1;
+
+	for (size_t i = 0; i <= e->n_ranks; i++)
+		begin[i] = i * sizeof(*hash);
+	hash[e->rank] = r->base.dense_hash;
+	RS_TRY(e->ops->gather(e, hash, begin));
+	while (rank < e->n_ranks - 1 && hash[rank] == hash[0])
+		rank++;
+	return rs_fail(RS_EDIVERGED,
+		"dense parameters of worker %zu differ from worker 0's at step %llu", rank,
+		(unsigned long long)r->base.step);
+}
+
+static enum rs_status
+exchange_parts(struct shm *r)
+{
+	double head[N_HEADS];
+	const struct exchange_sum sum = {
+		.n_slots = r->n_slots, .n_heads = N_HEADS, .n_floats = r->P,
+		.part = r->sent, .n_parts = r->n_parts,
+		.head = head, .x = r->total->grad, .step = r->base.step,
+	};
+	int bad;
+
+	for (size_t i = 0; i < r->n_parts; i++) {
+		heads_of(r->part[i].sum, r->part[i].head);
+		r->sent[i] = (struct exchange_part){
+			r->part[i].node, r->part[i].head, r->part[i].sum->grad };
+	}
+	heads_add_hash(r->base.dense_hash, r->part[0].head);
+	RS_TRY(r->exchange->ops->sum(r->exchange, &sum));
+	for (size_t i = 0; i < r->n_parts; i++)
+		buffer_put(r, r->part[i].sum);
+	heads_take(head, r->total);
+	bad = r->total->bad;
+	r->kernel->finite(r->P, r->total->grad, &bad);
+	r->total->bad = bad;
+	return heads_agree(head, r->exchange->n_ranks) ? RS_OK : fail_diverged(r);
+}
+
 static enum rs_status
 shm_finish(struct reducer *base, size_t worker, const struct slot_sum **total)
 {
-	RS_TRY(shm_barrier(base, worker));
-	*total = shm_of(base)->total;
+	struct shm *r = shm_of(base);
+
+	barrier_wait(&r->barrier);
+	if (r->exchange != NULL) {
+		if (worker == 0 && exchange_parts(r) != RS_OK)
+			rs_failure_take(&r->failure);
+		barrier_wait(&r->barrier);
+		if (r->failure.status != RS_OK)
+			return rs_failure_put(&r->failure);
+	}
+	*total = r->total;
 	return RS_OK;
 }
 
@@ -156,6 +304,9 @@ shm_close(struct reducer *base)
 
 	if (r->block != NULL)
 		large_free(r->block, r->block_bytes);
+	free(r->part_of);
+	free(r->sent);
+	free(r->part);
 	free(r->node);
 	free(r->next);
 	free(r->sum);
@@ -181,30 +332,67 @@ shm_allocate(struct shm *r)
 	return large_alloc(r->block_bytes, &r->block);
 }
 
-enum rs_status
-reducer_shm_open(const struct kernel_set *kernel, size_t n_workers, size_t n_slots,
-	size_t n_params, size_t n_cores, struct reducer **out)
+static enum rs_status
+open_parts(struct shm *r)
 {
-	struct shm *r;
-	enum rs_status status;
+	const size_t R = r->exchange->n_ranks, rank = r->exchange->rank;
+	struct tree_node node[2 * TREE_MAX_DEPTH];
 
-	assert(n_workers > 0 && n_slots > 0);
-	RS_TRY(memory_alloc(1, sizeof(*r), &r));
-	r->base.ops = &shm_ops;
-	r->kernel = kernel;
-	r->n_slots = n_slots;
-	r->P = n_params;
-	r->n_buffers = n_slots + 1;        /* the total of the last step stays readable */
-	status = shm_allocate(r);
-	if (status != RS_OK) {
-		shm_close(&r->base);
-		return status;
+	if (R > RANKS_MAX)
+		return rs_fail(RS_EUSAGE, "%zu workers are too many: at most %d", R, RANKS_MAX);
+	assert(rank < R && R <= r->n_slots);
+	r->n_parts = tree_frontier(r->n_slots, tree_rank_begin(r->n_slots, R, rank),
+		tree_rank_begin(r->n_slots, R, rank + 1), node);
+	RS_TRY(memory_alloc(r->n_parts, sizeof(*r->part), &r->part));
+	RS_TRY(memory_alloc(r->n_parts, sizeof(*r->sent), &r->sent));
+	RS_TRY(memory_alloc(r->n_slots, sizeof(*r->part_of), &r->part_of));
+	for (size_t i = 0; i < r->n_parts; i++) {
+		r->part[i].node = node[i];
+		for (size_t slot = node[i].begin; slot < node[i].end; slot++)
+			r->part_of[slot] = i;
 	}
+	return RS_OK;
+}
+
+/* One buffer a slot, and the total of the last step stays readable. */
+static enum rs_status
+open_buffers(struct shm *r)
+{
+	const struct exchange *e = r->exchange;
+
+	r->n_buffers = 1 + (e == NULL ? r->n_slots :
+		tree_rank_begin(r->n_slots, e->n_ranks, e->rank + 1)
+		- tree_rank_begin(r->n_slots, e->n_ranks, e->rank));
+	RS_TRY(shm_allocate(r));
 	for (size_t i = r->n_buffers; i-- > 0;) {
 		r->sum[i].grad = (float *)(r->block + i * r->grad_bytes);
 		buffer_put(r, &r->sum[i]);
 	}
-	barrier_init(&r->barrier, (unsigned)n_workers, n_cores);
+	if (e == NULL)
+		return RS_OK;
+	r->total = buffer_take(r);
+	return open_parts(r);
+}
+
+enum rs_status
+reducer_shm_open(const struct reducer_options *o, struct reducer **out)
+{
+	struct shm *r;
+	enum rs_status status;
+
+	assert(o->n_workers > 0 && o->n_slots > 0);
+	RS_TRY(memory_alloc(1, sizeof(*r), &r));
+	r->base.ops = &shm_ops;
+	r->kernel = o->kernel;
+	r->n_slots = o->n_slots;
+	r->P = o->n_params;
+	r->exchange = o->exchange;
+	barrier_init(&r->barrier, (unsigned)o->n_workers, o->n_cores);
+	status = open_buffers(r);
+	if (status != RS_OK) {
+		shm_close(&r->base);
+		return status;
+	}
 	*out = &r->base;
 	return RS_OK;
 }

@@ -403,8 +403,9 @@ stepper_init(struct stepper *s)
 
 	RS_TRY(memory_alloc(s->n_workers, sizeof(*s->worker), &s->worker));
 	RS_TRY(memory_alloc(s->n_slots, sizeof(*s->slot), &s->slot));
-	RS_TRY(reducer_shm_open(s->model->kernel, s->n_workers, s->n_slots, s->model->P,
-	    thread_auto_count(&why), &s->reducer));
+	RS_TRY(reducer_shm_open(&(struct reducer_options){ .kernel = s->model->kernel,
+	    .n_workers = s->n_workers, .n_cores = thread_auto_count(&why),
+	    .n_slots = s->n_slots, .n_params = s->model->P }, &s->reducer));
 	RS_TRY(dense_init(&s->dense, s->model, s->n_workers));
 	if (contrast_needed(spec_settings(s->model->spec)))
 		RS_TRY(contrast_create(s->model, s->n_slots, s->n_workers, &s->contrast));

@@ -85,7 +85,9 @@ run(size_t n_workers, size_t n_slots, size_t bad_slot, float bad_value, struct w
 	pthread_t thread[4];
 	struct reducer *r;
 
-	assert_int_equal(reducer_shm_open(&kernel_ref, n_workers, n_slots, P, 2, &r), RS_OK);
+	assert_int_equal(reducer_shm_open(&(struct reducer_options){ .kernel = &kernel_ref,
+		.n_workers = n_workers, .n_cores = 2, .n_slots = n_slots, .n_params = P }, &r),
+		RS_OK);
 	for (size_t i = 0; i < n_workers; i++) {
 		w[i].reducer = r;
 		w[i].worker = i;

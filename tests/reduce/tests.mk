@@ -1,2 +1,3 @@
 # tests of reduce
-check_PROGRAMS += tests/reduce/shm_test
+check_PROGRAMS += tests/reduce/exchange_test tests/reduce/shm_test
+EXTRA_DIST += tests/reduce/thread_exchange.h
