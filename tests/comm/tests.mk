@@ -1,1 +1,2 @@
 check_PROGRAMS += tests/comm/frame_test
+check_PROGRAMS += tests/comm/fields_test
