@@ -14,6 +14,9 @@
 #include "base/status.h"
 #include "comm/keys.h"
 
+#define JOB_NODES_MAX 4096
+#define JOB_NO_NODE   UINT32_MAX    /* frame.source of who asks but is no node     */
+
 struct job_node {
 	uint32_t role;              /* one of enum key_role                           */
 	size_t   index;             /* of its role                                    */
@@ -24,7 +27,8 @@ struct job_node {
 struct job {
 	uint64_t id;
 	size_t   n_workers, n_ps;
-	struct job_node *node;      /* [n_nodes] coordinator, shards, workers; a node's
+	struct job_node *node;      /* [n_nodes] coordinator, shards, workers, then monitors
+	                             * when there are some (the starter is one); a node's
 	                             * number, frame.source, is its place here        */
 	size_t   n_nodes;
 	size_t   self;              /* this node's                                    */
@@ -36,10 +40,18 @@ struct job {
 	uint64_t config;            /* hash of spec and program; equal in all nodes   */
 };
 
+/* Fills node with the coordinator, n_ps shards, n_workers workers and n_monitors. */
+enum rs_status job_make_nodes(struct job *j, size_t n_monitors);
+/* Reads a ticket to its end, for at most ten seconds; fd stays open.  RS_EPROTOCOL: it is
+ * none. */
 enum rs_status job_read(int fd, struct job *out);
 enum rs_status job_write(const struct job *j, int fd);
 void job_free(struct job *j);                        /* wipes the keys             */
+/* NULL: there is none. */
 const struct job_node *job_find(const struct job *j, uint32_t role, size_t index);
+/* n_nodes: there is none. */
 size_t job_number(const struct job *j, uint32_t role, size_t index);
+/* "worker 0", "coordinator". */
+const char *job_node_name(const struct job *j, size_t number, char out[32]);
 
 #endif
