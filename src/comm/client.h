@@ -1,11 +1,14 @@
 /*
  * Requests to a set of servers (the shards, or the coordinator) and their answers.
  *
- * A call is sent, then waited for; many may be under way.  An answer that does not come
- * in time is asked for again with the same request number and FRAME_RETRY (servers drop
- * what they did already), until request_timeout; then RS_EPEER names the server.  An
- * ERROR answer becomes the failure it carries.  One thread at a time.  No call waits
- * without a deadline, and all give up (RS_EPEER) at once when *stop is set.
+ * A call is sent, then waited for; many may be under way, answered in any order.  One that
+ * is not answered in time is asked again with the same request number and FRAME_RETRY
+ * (servers drop what they did already), until the server said nothing about it for
+ * request_timeout; then RS_EPEER names it.  ACK to PULL, PUSH, SUM or GATHER, or to anything
+ * with FRAME_MORE, is no answer yet: "I have it, wait".  A server sends it when it is asked
+ * again for what waits for other nodes, with "waits_for = worker 2" as body if it knows;
+ * from then on parked_timeout bounds the whole wait.  ERROR becomes the failure it carries.
+ * One thread at a time.  All give up (RS_EPEER) within 50 ms when *stop is set.
  */
 #ifndef COMM_CLIENT_H
 #define COMM_CLIENT_H
@@ -25,7 +28,8 @@ struct client_options {
 	size_t n_servers;
 	uint64_t job;
 	uint32_t epoch, source;
-	double   request_timeout;   /* seconds in all                                 */
+	double   request_timeout;   /* seconds without a word of the server           */
+	double   parked_timeout;    /* seconds in all while it says "wait"; 0: ten of these */
 	const atomic_int *stop;     /* or NULL                                        */
 };
 
@@ -36,18 +40,20 @@ void client_close(struct client *c);
 struct client_call {
 	/* Set by the caller; parts stay unchanged until the call is waited for. */
 	size_t server;
-	struct frame frame;         /* type, flags, lease, slot, chunk, step          */
+	struct frame frame;         /* type, flags, lease, slot, attempt, chunk, step */
 	struct frame_part part[WIRE_PARTS_MAX];
 	size_t n_parts;
 	/* Set by client_wait(). */
 	struct wire_message reply;
 	/* Of the client. */
 	uint64_t request;
-	double sent_at, first_sent_at, patience;
-	int    state;
+	double sent_at, first_sent_at, heard_at, patience;
+	int    state, parked;
+	char   waits_for[72];
 	struct client_call *next;
 };
 
+/* *call: zeros but for what the caller sets, or a call that was waited for. */
 enum rs_status client_send(struct client *c, struct client_call *call);
 /* Waits for these; every reply is the caller's to wire_message_free(), also on failure
  * (which gives up all n). */
