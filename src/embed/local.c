@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "embed/merge.h"
+#include "embed/pushes.h"
 #include "embed/table.h"
 #include "embed/table_file.h"
 
@@ -22,9 +23,7 @@
 /* What one thread needs in commit. */
 struct committer {
 	_Alignas(LINE) struct merge_scratch scratch;
-	const struct lookup_push **push;   /* [n_slots, n_inputs] by table, slot, input */
-	size_t *push_begin;                /* [n_tables + 1]                           */
-	size_t *n;                         /* [n_tables] occurrences                   */
+	struct pushes_order order;
 };
 
 struct local {
@@ -34,7 +33,7 @@ struct local {
 	char *block; /* the rows of all tables: huge pages serve small ones too */
 	size_t block_bytes;
 	size_t n_tables, n_slots, n_inputs, n_threads;
-	struct lookup_push *push;          /* [n_slots, n_inputs]; n == 0: none        */
+	struct pushes pushes;
 	struct committer *committer;       /* [n_threads]                              */
 	_Alignas(LINE) atomic_size_t next_item;
 	_Alignas(LINE) atomic_size_t n_left;   /* threads that are done with the commit */
@@ -68,38 +67,8 @@ local_pull(struct lookup *base, const struct lookup_pull *p)
 static enum rs_status
 local_push(struct lookup *base, const struct lookup_push *p)
 {
-	struct local *l = local_of(base);
-
-	assert(p->slot < l->n_slots && p->input < l->n_inputs && p->table < l->n_tables);
-	l->push[p->slot * l->n_inputs + p->input] = *p;
+	pushes_put(&local_of(base)->pushes, p);
 	return RS_OK;
-}
-
-/* Lists the pushes of every table in the order slot, input (a counting sort). */
-static size_t
-list_pushes(const struct local *l, struct committer *c)
-{
-	const size_t n_push = l->n_slots * l->n_inputs;
-	size_t total = 0;
-
-	memset(c->push_begin, 0, (l->n_tables + 1) * sizeof(*c->push_begin));
-	memset(c->n, 0, l->n_tables * sizeof(*c->n));
-	for (size_t i = 0; i < n_push; i++) {
-		if (l->push[i].n == 0)
-			continue;
-		c->push_begin[l->push[i].table + 1]++;
-		c->n[l->push[i].table] += l->push[i].n;
-		total += l->push[i].n;
-	}
-	for (size_t t = 0; t < l->n_tables; t++)
-		c->push_begin[t + 1] += c->push_begin[t];
-	for (size_t i = 0; i < n_push; i++)
-		if (l->push[i].n > 0)
-			c->push[c->push_begin[l->push[i].table]++] = &l->push[i];
-	for (size_t t = l->n_tables; t > 0; t--)
-		c->push_begin[t] = c->push_begin[t - 1];
-	c->push_begin[0] = 0;
-	return total;
 }
 
 /* In how many ranges of ids a table is updated: one when its share is small. */
@@ -128,26 +97,25 @@ static enum rs_status
 commit_items(struct local *l, const struct lookup_commit *commit)
 {
 	struct committer *c = &l->committer[commit->worker];
-	const size_t total = list_pushes(l, c);
+	const struct tree_node root = { 0, l->n_slots };
 	size_t item = atomic_fetch_add_explicit(&l->next_item, 1, memory_order_relaxed), first = 0;
 
+	pushes_order_make(&c->order, &l->pushes);
 	for (size_t t = 0; t < l->n_tables; t++) {
-		const size_t parts = c->n[t] > 0 ? count_parts(c->n[t], total, commit->n_workers) :
-						   0;
+		struct table *table = &l->table[t];
+		const uint64_t rows = table->settings.rows;
+		const size_t n = c->order.n[t];
+		const size_t parts = n > 0 ? count_parts(n, c->order.total, commit->n_workers) : 0;
 		struct merge_job job = {
-			.table = &l->table[t],
-			.kernel = l->kernel,
-			.push = c->push + c->push_begin[t],
-			.n_push = c->push_begin[t + 1] - c->push_begin[t],
-			.n = c->n[t],
-			.rate_factor = commit->rate_factor,
+			.kernel = l->kernel, .name = table->settings.name, .D = table->D,
 		};
 
+		pushes_of_node(&c->order, t, root, &job);
 		for (; item < first + parts;
 		    item = atomic_fetch_add_explicit(&l->next_item, 1, memory_order_relaxed)) {
-			job.begin = part_begin(job.table->settings.rows, item - first, parts);
-			job.end = part_begin(job.table->settings.rows, item - first + 1, parts);
-			RS_TRY(merge_apply(&c->scratch, &job));
+			job.begin = part_begin(rows, item - first, parts);
+			job.end = part_begin(rows, item - first + 1, parts);
+			RS_TRY(merge_apply(&c->scratch, &job, table, commit->rate_factor));
 		}
 		first += parts;
 	}
@@ -167,8 +135,7 @@ local_commit(struct lookup *base, const struct lookup_commit *commit)
 		commit->n_workers) {
 		atomic_store_explicit(&l->next_item, 0, memory_order_relaxed);
 		atomic_store_explicit(&l->n_left, 0, memory_order_relaxed);
-		for (size_t i = 0; i < l->n_slots * l->n_inputs; i++)
-			l->push[i].n = 0;
+		pushes_clear(&l->pushes);
 	}
 	return status;
 }
@@ -234,16 +201,14 @@ local_close(struct lookup *base)
 
 	for (size_t i = 0; l->committer != NULL && i < l->n_threads; i++) {
 		merge_scratch_free(&l->committer[i].scratch);
-		free(l->committer[i].push);
-		free(l->committer[i].push_begin);
-		free(l->committer[i].n);
+		pushes_order_free(&l->committer[i].order);
 	}
 	for (size_t i = 0; l->table != NULL && i < l->n_tables; i++)
 		table_close(&l->table[i]);
 	if (l->block != NULL)
 		large_free(l->block, l->block_bytes);
 	free(l->committer);
-	free(l->push);
+	pushes_free(&l->pushes);
 	free(l->table);
 	free(l);
 }
@@ -303,15 +268,13 @@ open_committers(struct local *l)
 
 	for (size_t i = 0; i < l->n_tables; i++)
 		D_max = l->table[i].D > D_max ? l->table[i].D : D_max;
-	RS_TRY(memory_alloc(l->n_slots * l->n_inputs + 1, sizeof(*l->push), &l->push));
+	RS_TRY(pushes_init(&l->pushes, l->n_tables, l->n_slots, l->n_inputs));
 	RS_TRY(memory_alloc(l->n_threads, sizeof(*l->committer), &l->committer));
 	for (size_t i = 0; i < l->n_threads; i++) {
 		struct committer *c = &l->committer[i];
 
 		RS_TRY(merge_scratch_init(&c->scratch, l->n_slots, D_max));
-		RS_TRY(memory_alloc(l->n_slots * l->n_inputs + 1, sizeof(*c->push), &c->push));
-		RS_TRY(memory_alloc(l->n_tables + 1, sizeof(*c->push_begin), &c->push_begin));
-		RS_TRY(memory_alloc(l->n_tables + 1, sizeof(*c->n), &c->n));
+		RS_TRY(pushes_order_init(&c->order, &l->pushes));
 	}
 	return RS_OK;
 }

@@ -5,11 +5,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/tree.h"
+#include "embed/id_sort.h"
 
-#define DIGIT_BITS    10
-#define N_DIGITS_MAX  ((64 + DIGIT_BITS - 1) / DIGIT_BITS)
-#define SMALL_SORT    48
 #define AHEAD_ROW     12       /* occurrences between prefetch and use            */
 #define AHEAD_GRAD    24
 #define LINE_FLOATS   16
@@ -75,76 +72,15 @@ merge_scratch_bytes(const struct merge_scratch *s)
 	    + s->n_slots * (2 * sizeof(size_t) + s->D_max * sizeof(float));
 }
 
-static unsigned
-bits_of(uint64_t n)               /* bits that hold 0..n-1 */
-{
-	return n <= 1 ? 0 : 64 - (unsigned)__builtin_clzll(n - 1);
-}
-
-static void
-sort_small(uint64_t *key, size_t n, unsigned shift)
-{
-	for (size_t i = 1; i < n; i++) {
-		const uint64_t x = key[i];
-		size_t j = i;
-
-		for (; j > 0 && key[j - 1] >> shift > x >> shift; j--)
-			key[j] = key[j - 1];
-		key[j] = x;
-	}
-}
-
-static void
-sort_digit(const uint64_t *from, uint64_t *to, size_t n, unsigned shift, size_t *place)
-{
-	const uint64_t mask = ((uint64_t)1 << DIGIT_BITS) - 1;
-
-	for (size_t i = 0; i < n; i++)
-		to[place[from[i] >> shift & mask]++] = from[i];
-}
-
-/* Stable, by the id bits only; returns the array that holds the result. */
-static uint64_t *
-sort_keys(uint64_t *key, uint64_t *key2, size_t n, unsigned shift, unsigned n_bits)
-{
-	const unsigned n_digits = (n_bits + DIGIT_BITS - 1) / DIGIT_BITS;
-	const uint64_t mask = ((uint64_t)1 << DIGIT_BITS) - 1;
-	size_t place[N_DIGITS_MAX][1 << DIGIT_BITS];
-
-	if (n <= SMALL_SORT) {
-		sort_small(key, n, shift);
-		return key;
-	}
-	memset(place, 0, n_digits * sizeof(place[0]));
-	for (size_t i = 0; i < n; i++)
-		for (unsigned d = 0; d < n_digits; d++)
-			place[d][key[i] >> (shift + d * DIGIT_BITS) & mask]++;
-	for (unsigned d = 0; d < n_digits; d++) {
-		uint64_t *sorted = key2;
-		size_t sum = 0;
-
-		for (size_t i = 0; i <= mask; i++) {
-			const size_t count = place[d][i];
-
-			place[d][i] = sum;
-			sum += count;
-		}
-		sort_digit(key, sorted, n, shift + d * DIGIT_BITS, place[d]);
-		key2 = key;
-		key = sorted;
-	}
-	return key;
-}
-
 /* Keys, gradients and scales of the job's ids, in order; returns how many. */
 static size_t
-collect(struct merge_scratch *s, const struct merge_job *job, unsigned index_bits, int *has_scale)
+collect(struct merge_scratch *s, const struct merge_job *job)
 {
 	size_t n = 0, slot = 0;
 
-	*has_scale = 0;
+	s->has_scale = 0;
 	for (size_t i = 0; i < job->n_push; i++)
-		*has_scale |= job->push[i]->scale != NULL;
+		s->has_scale |= job->push[i]->scale != NULL;
 	for (size_t i = 0; i < job->n_push; i++) {
 		const struct lookup_push *p = job->push[i];
 
@@ -153,9 +89,9 @@ collect(struct merge_scratch *s, const struct merge_job *job, unsigned index_bit
 		for (size_t j = 0; j < p->n; j++) {
 			if (p->ids[j] < job->begin || p->ids[j] >= job->end)
 				continue;
-			s->key[n] = (p->ids[j] - job->begin) << index_bits | n;
+			s->key[n] = (p->ids[j] - job->begin) << s->index_bits | n;
 			s->grad[n] = p->grad[j];
-			if (*has_scale)
+			if (s->has_scale)
 				s->scale[n] = p->scale != NULL ? p->scale[j] : 1.0f;
 			n++;
 		}
@@ -186,29 +122,30 @@ combine(struct merge_scratch *s, const struct kernel_set *kernel, size_t D, size
 
 /* The gradient of a run of n keys with one id. */
 static const float *
-run_gradient(struct merge_scratch *s, const struct merge_job *job, const uint64_t *key, size_t n,
-	uint64_t index_mask, int has_scale)
+run_gradient(struct merge_scratch *s, const uint64_t *key, size_t n)
 {
-	const size_t D = job->table->D;
-	size_t m = 0, slot = 0;
+	const struct merge_job *job = s->job;
+	const uint64_t mask = ((uint64_t)1 << s->index_bits) - 1;
+	const size_t D = job->D;
+	size_t m = 0, slot = job->node.begin;
 
-	if (n == 1 && !has_scale)
-		return s->grad[key[0] & index_mask];
+	if (n == 1 && !s->has_scale)
+		return s->grad[key[0] & mask];
 	for (size_t i = 0; i < n; i++) {
-		s->run_grad[i] = s->grad[key[i] & index_mask];
-		if (has_scale)
-			s->run_scale[i] = s->scale[key[i] & index_mask];
+		s->run_grad[i] = s->grad[key[i] & mask];
+		if (s->has_scale)
+			s->run_scale[i] = s->scale[key[i] & mask];
 	}
 	for (size_t i = 0, j; i < n; i = j) {
-		while (s->slot_end[slot] <= (key[i] & index_mask))
+		while (s->slot_end[slot] <= (key[i] & mask))
 			slot++;
-		for (j = i + 1; j < n && (key[j] & index_mask) < s->slot_end[slot]; j++)
+		for (j = i + 1; j < n && (key[j] & mask) < s->slot_end[slot]; j++)
 			;
-		job->kernel->row_sum(D, j - i, s->run_grad + i, has_scale ? s->run_scale + i : NULL,
-		    s->partial + m * D);
+		job->kernel->row_sum(D, j - i, s->run_grad + i,
+		    s->has_scale ? s->run_scale + i : NULL, s->partial + m * D);
 		s->present[m++] = slot;
 	}
-	combine(s, job->kernel, D, 0, m, 0, s->n_slots);
+	combine(s, job->kernel, D, 0, m, job->node.begin, job->node.end);
 	return s->partial;
 }
 
@@ -223,43 +160,71 @@ prefetch_floats(const float *x, size_t n, int write)
 }
 
 enum rs_status
-merge_apply(struct merge_scratch *s, const struct merge_job *job)
+merge_begin(struct merge_scratch *s, const struct merge_job *job)
 {
-	struct table *t = job->table;
-	const struct row_args args = row_optimizer_args(
-		&t->settings.optimizer, t->D, job->rate_factor);
-	const unsigned index_bits = bits_of(job->n), id_bits = bits_of(job->end - job->begin);
-	const uint64_t mask = ((uint64_t)1 << index_bits) - 1;
-	int has_scale;
+	const unsigned id_bits = id_sort_bits(job->end - job->begin);
 
-	if (index_bits + id_bits > 64)
+	s->index_bits = id_sort_bits(job->n);
+	if (s->index_bits + id_bits > 64)
 		return rs_fail(RS_ERESOURCE,
-			"table '%s': %zu ids in one step are too many for %llu rows",
-			t->settings.name, job->n, (unsigned long long)t->settings.rows);
+			"table '%s': %zu ids in one step are too many for %llu rows", job->name,
+			job->n, (unsigned long long)(job->end - job->begin));
 	RS_TRY(merge_scratch_reserve(s, job->n));
+	s->job = job;
+	s->next = 0;
+	s->n = collect(s, job);
+	s->sorted = id_sort(s->key, s->key2, s->n, s->index_bits, id_bits);
+	return RS_OK;
+}
 
-	const size_t n = collect(s, job, index_bits, &has_scale);
-	const uint64_t *key = sort_keys(s->key, s->key2, n, index_bits, id_bits);
+/* The next row; those of a table `t` in memory, where it is given, are fetched ahead. */
+static inline int
+next_row(struct merge_scratch *s, const struct table *t, uint64_t *id, const float **sum)
+{
+	const struct merge_job *job = s->job;
+	const uint64_t *key = s->sorted, mask = ((uint64_t)1 << s->index_bits) - 1;
+	const size_t i = s->next, n = s->n;
+	size_t j = i + 1;
 
-	for (size_t i = 0, j; i < n; i = j) {
-		const uint64_t id = key[i] >> index_bits;
+	if (i == n)
+		return 0;
+	*id = key[i] >> s->index_bits;
+	while (j < n && key[j] >> s->index_bits == *id)
+		j++;
+	for (size_t k = i; k < j; k++) {
+		if (t != NULL && k + AHEAD_ROW < n)
+			prefetch_floats(table_row(t, job->begin +
+				(key[k + AHEAD_ROW] >> s->index_bits)), t->stride, 1);
+		if (k + AHEAD_GRAD < n)
+			prefetch_floats(s->grad[key[k + AHEAD_GRAD] & mask], job->D, 0);
+	}
+	*id += job->begin;
+	*sum = run_gradient(s, key + i, j - i);
+	s->next = j;
+	return 1;
+}
 
-		for (j = i + 1; j < n && key[j] >> index_bits == id; j++)
-			;
-		for (size_t k = i; k < j; k++) {
-			if (k + AHEAD_ROW < n)
-				prefetch_floats(
-					table_row(
-						t, job->begin + (key[k + AHEAD_ROW] >> index_bits)),
-					t->stride, 1);
-			if (k + AHEAD_GRAD < n)
-				prefetch_floats(s->grad[key[k + AHEAD_GRAD] & mask], t->D, 0);
-		}
-		float *w = table_row(t, job->begin + id);
+int
+merge_next(struct merge_scratch *s, uint64_t *id, const float **sum)
+{
+	return next_row(s, NULL, id, sum);
+}
 
-		t->update(
-			w, w + t->D, run_gradient(s, job, key + i, j - i, mask, has_scale), &args);
-		table_touch(t, job->begin + id);
+enum rs_status
+merge_apply(struct merge_scratch *s, const struct merge_job *job, struct table *t,
+	double rate_factor)
+{
+	const struct row_args args = row_optimizer_args(
+		&t->settings.optimizer, t->D, rate_factor);
+	const float *sum;
+	uint64_t id;
+
+	RS_TRY(merge_begin(s, job));
+	while (next_row(s, t, &id, &sum)) {
+		float *w = table_row(t, id);
+
+		t->update(w, w + t->D, sum, &args);
+		table_touch(t, id);
 	}
 	return RS_OK;
 }

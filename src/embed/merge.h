@@ -1,12 +1,15 @@
 /*
- * Duplicate ids of a step become one gradient and one update, private to embed/.
+ * Duplicate ids of a step become one gradient a row.
  *
- * merge_apply() takes the pushes of one table, in the order slot, input,
- * occurrence, keeps ids in [begin,end), sorts them stably by id and for each run
- * of equal ids sums occurrences in order inside a slot and slots over the tree of
- * base/tree.h, then updates the row once.  Work on different ranges of a table
- * may run at once when begin is a multiple of 64.  A scratch belongs to one
- * thread; it grows when a step has more occurrences than any before.
+ * merge_begin() takes pushes of one table, in the order slot, input, occurrence, keeps ids
+ * in [begin,end) and sorts them stably; merge_next() then gives row after row, in the order
+ * of ids: occurrences are summed in order inside a slot, slots over the tree of base/tree.h.
+ * The sum of a node of the tree takes the pushes of the node's slots only.  merge_apply()
+ * does both for the whole tree and updates the rows of a table in memory.
+ *
+ * Work on different ranges of a table may run at once, updates when begin is a multiple of
+ * 64.  A scratch belongs to one thread; it grows when a step has more occurrences than any
+ * before.
  */
 #ifndef EMBED_MERGE_H
 #define EMBED_MERGE_H
@@ -14,6 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/tree.h"
 #include "embed/lookup.h"
 #include "embed/table.h"
 
@@ -28,16 +32,23 @@ struct merge_scratch {
 	size_t   *present;         /* [n_slots] slots that have the row at hand      */
 	float    *partial;         /* [n_slots, D_max] their sums                    */
 	size_t    n_slots, D_max;
+	/* Where merge_next() is. */
+	const struct merge_job *job;
+	const uint64_t *sorted;    /* [n]                                            */
+	size_t    n, next;
+	unsigned  index_bits;
+	int       has_scale;
 };
 
 struct merge_job {
-	struct table *table;
 	const struct kernel_set *kernel;
+	const char *name;          /* of the table, for messages                     */
+	size_t   D;
 	const struct lookup_push *const *push;     /* [n_push] by slot, then input     */
 	size_t   n_push;
 	size_t   n;                /* occurrences in all of them                     */
+	struct tree_node node;     /* their slots; {0, n_slots}: the whole tree      */
 	uint64_t begin, end;       /* ids                                            */
-	double   rate_factor;
 };
 
 enum rs_status merge_scratch_init(struct merge_scratch *s, size_t n_slots, size_t D_max);
@@ -45,6 +56,12 @@ void merge_scratch_free(struct merge_scratch *s);
 enum rs_status merge_scratch_reserve(struct merge_scratch *s, size_t n);
 size_t merge_scratch_bytes(const struct merge_scratch *s);
 
-enum rs_status merge_apply(struct merge_scratch *s, const struct merge_job *job);
+/* The job is borrowed until the last merge_next(). */
+enum rs_status merge_begin(struct merge_scratch *s, const struct merge_job *job);
+/* 0 when there is no other row.  *sum [D] stays until the next call. */
+int merge_next(struct merge_scratch *s, uint64_t *id, const float **sum);
+
+enum rs_status merge_apply(struct merge_scratch *s, const struct merge_job *job, struct table *t,
+	double rate_factor);
 
 #endif

@@ -1,3 +1,4 @@
 # tests of embed
 check_PROGRAMS += tests/embed/local_test
 check_PROGRAMS += tests/embed/table_file_test
+check_PROGRAMS += tests/embed/merge_test
