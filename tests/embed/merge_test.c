@@ -11,12 +11,12 @@
 #define SLOTS  7
 #define INPUTS 2
 #define N      50
-#define D      5
+#define WIDTH  5
 
 /* A step's pushes: input 1 has scales, slot 3 is empty. */
 struct step {
 	uint64_t id[SLOTS][INPUTS][N];
-	float value[SLOTS][INPUTS][N][D], scale[SLOTS][INPUTS][N];
+	float value[SLOTS][INPUTS][N][WIDTH], scale[SLOTS][INPUTS][N];
 	const float *grad[SLOTS][INPUTS][N];
 	struct pushes pushes;
 	struct pushes_order order;
@@ -35,7 +35,7 @@ step_init(struct step *s, uint64_t key)
 				s->id[slot][i][j] = rng_below(key, c++, j % 2 ? 9 : ROWS);
 				s->scale[slot][i][j] = (float)rng_uniform(key, c++);
 				s->grad[slot][i][j] = s->value[slot][i][j];
-				for (size_t d = 0; d < D; d++)
+				for (size_t d = 0; d < WIDTH; d++)
 					s->value[slot][i][j][d] = (float)rng_normal(key, c++);
 			}
 			pushes_put(&s->pushes, &(struct lookup_push){
@@ -54,7 +54,7 @@ step_free(struct step *s)
 	pushes_free(&s->pushes);
 }
 
-struct sums { float x[ROWS][D]; int present[ROWS]; };
+struct sums { float x[ROWS][WIDTH]; int present[ROWS]; };
 
 /* Adds ids in [begin,end) of a node's sums to what is there; ids must grow. */
 static void
@@ -62,13 +62,13 @@ sum_node(const struct pushes_order *o, struct tree_node node, uint64_t begin, ui
 	struct sums *out)
 {
 	struct merge_scratch scratch;
-	struct merge_job job = { .kernel = &kernel_ref, .name = "C1", .D = D, .begin = begin,
+	struct merge_job job = { .kernel = &kernel_ref, .name = "C1", .D = WIDTH, .begin = begin,
 		.end = end };
 	const float *sum;
 	uint64_t id, next = begin;
 
 	pushes_of_node(o, 0, node, &job);
-	assert_int_equal(merge_scratch_init(&scratch, SLOTS, D), RS_OK);
+	assert_int_equal(merge_scratch_init(&scratch, SLOTS, WIDTH), RS_OK);
 	assert_int_equal(merge_begin(&scratch, &job), RS_OK);
 	while (merge_next(&scratch, &id, &sum)) {
 		assert_true(id >= next && id < end);
