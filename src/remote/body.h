@@ -28,6 +28,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "comm/frame.h"
+#include "embed/lookup.h"
 
 struct body_section {
 	uint32_t table, n;          /* table: number among all of the model           */
@@ -69,9 +70,17 @@ struct body_table {
 
 struct body_part { uint32_t table, shard; uint64_t begin, end; };
 
+/* A table as it is told to the shards, and back; RS_EPROTOCOL: no such table can be. */
+void body_table_put(const struct lookup_table *table, struct body_table *out);
+enum rs_status body_table_get(const struct body_table *b, struct lookup_table *out);
+
+/* How many sections a PULL of n_bytes begins with: as many as fill it with their keys. */
+enum rs_status body_count_sections(const void *bytes, size_t n_bytes, size_t *out);
+
 /* Appends n strictly increasing keys, all >= base. */
 enum rs_status body_put_keys(struct buffer *out, const uint64_t *key, size_t n, uint64_t base);
-/* Reads n keys in [base,end) from exactly `bytes` bytes, minus base; RS_EPROTOCOL else. */
+/* Reads n keys in [base,end) from exactly `bytes` bytes, minus base; RS_EPROTOCOL else.
+ * out NULL: only looks at them. */
 enum rs_status body_get_keys(const uint8_t *data, size_t bytes, size_t n, uint64_t base,
 	uint64_t end, uint64_t *out);
 

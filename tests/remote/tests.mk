@@ -1,0 +1,3 @@
+# tests of remote
+check_PROGRAMS += tests/remote/body_test
+check_PROGRAMS += tests/remote/parts_test

@@ -1,0 +1,382 @@
+/* Bodies of the messages between workers and shards: keys, tables, packed gradients. */
+#include "remote/body.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "embed/row_optimizer.h"
+
+#define DIGIT_BITS   7
+#define DIGIT_MAX    10             /* digits of 64 bits                              */
+#define KEYS_A_TIME  256
+#define ROWS_MAX     ((uint64_t)1 << 41)
+#define DIM_MAX      4096
+#define HALF_MAX     65504.0f
+#define INT8_LIMIT   127.0f
+
+static size_t
+put_difference(uint8_t *to, uint64_t x)
+{
+	size_t n = 0;
+
+	for (; x >> DIGIT_BITS > 0; x >>= DIGIT_BITS)
+		to[n++] = (uint8_t)(x | 0x80);
+	to[n++] = (uint8_t)x;
+	return n;
+}
+
+enum rs_status
+body_put_keys(struct buffer *out, const uint64_t *key, size_t n, uint64_t base)
+{
+	uint8_t digits[KEYS_A_TIME * DIGIT_MAX];
+	uint64_t before = base;
+
+	for (size_t i = 0; i < n;) {
+		const size_t until = i + KEYS_A_TIME < n ? i + KEYS_A_TIME : n;
+		size_t used = 0;
+
+		for (; i < until; before = key[i++])
+			used += put_difference(digits + used, key[i] - before);
+		RS_TRY(buffer_append(out, digits, used));
+	}
+	return RS_OK;
+}
+
+/* One difference at data[*at]; 0: it does not end there, is no shortest form, or too large. */
+static inline int
+get_difference(const uint8_t *data, size_t bytes, size_t *at, uint64_t *out)
+{
+	uint64_t x = 0;
+
+	for (unsigned shift = 0; *at < bytes && shift < 64; shift += DIGIT_BITS) {
+		const uint8_t digit = data[(*at)++];
+
+		if (shift == 63 && digit > 1)
+			return 0;
+		x |= (uint64_t)(digit & 0x7f) << shift;
+		if (digit & 0x80)
+			continue;
+		*out = x;
+		return digit != 0 || shift == 0;
+	}
+	return 0;
+}
+
+enum rs_status
+body_get_keys(const uint8_t *data, size_t bytes, size_t n, uint64_t base, uint64_t end,
+	uint64_t *out)
+{
+	const uint64_t rows = end > base ? end - base : 0;
+	uint64_t local = 0;
+	size_t at = 0;
+
+	if (n > FRAME_KEYS_MAX || n > bytes)
+		return rs_fail(RS_EPROTOCOL, "%zu keys in %zu bytes", n, bytes);
+	for (size_t i = 0; i < n; i++) {
+		uint64_t difference;
+
+		if (!get_difference(data, bytes, &at, &difference))
+			return rs_fail(RS_EPROTOCOL, "key %zu of %zu is malformed", i, n);
+		if (i > 0 && difference == 0)
+			return rs_fail(RS_EPROTOCOL, "key %zu of %zu comes twice", i, n);
+		if (difference >= rows - local)
+			return rs_fail(RS_EPROTOCOL, "key %zu of %zu is not of rows %llu to %llu",
+				i, n, (unsigned long long)base, (unsigned long long)end);
+		local += difference;
+		if (out != NULL)
+			out[i] = local;
+	}
+	if (at != bytes)
+		return rs_fail(RS_EPROTOCOL, "%zu bytes of keys, %zu keys have %zu", bytes, n, at);
+	return RS_OK;
+}
+
+enum rs_status
+body_count_sections(const void *bytes, size_t n_bytes, size_t *out)
+{
+	const uint8_t *at = bytes;
+	uint64_t sum = 0;
+
+	for (size_t n = 0; sum <= n_bytes; n++) {
+		struct body_section section;
+
+		if (sum == n_bytes) {
+			*out = n;
+			return RS_OK;
+		}
+		if ((n + 1) * sizeof(section) > n_bytes)
+			break;
+		memcpy(&section, at + n * sizeof(section), sizeof(section));
+		sum += sizeof(section) + section.key_bytes;
+	}
+	return rs_fail(RS_EPROTOCOL, "sections do not fill the %zu bytes that they have", n_bytes);
+}
+
+void
+body_table_put(const struct lookup_table *t, struct body_table *out)
+{
+	const struct row_optimizer_settings *o = &t->optimizer;
+
+	memset(out, 0, sizeof(*out));
+	memcpy(out->name, t->name, strnlen(t->name, sizeof(out->name) - 1));
+	out->rows = t->rows;
+	out->seed = t->seed;
+	out->init_stddev = t->init_stddev;
+	out->dim = (uint32_t)t->dim;
+	out->optimizer = (uint32_t)o->kind;
+	out->learning_rate = o->learning_rate;
+	out->l1 = o->l1;
+	out->l2 = o->l2;
+	out->initial_accumulator = o->initial_accumulator;
+	out->beta1 = o->beta1;
+	out->beta2 = o->beta2;
+	out->epsilon = o->epsilon;
+	out->ftrl_beta = o->ftrl_beta;
+	out->ftrl_l1 = o->ftrl_l1;
+	out->ftrl_l2 = o->ftrl_l2;
+	out->ftrl_power = o->ftrl_power;
+	out->scheduled = o->scheduled != 0;
+}
+
+static int
+numbers_are_finite(const struct body_table *b)
+{
+	const double x[] = {
+		b->init_stddev, b->learning_rate, b->l1, b->l2, b->initial_accumulator, b->beta1,
+		b->beta2, b->epsilon, b->ftrl_beta, b->ftrl_l1, b->ftrl_l2, b->ftrl_power,
+	};
+
+	for (size_t i = 0; i < sizeof(x) / sizeof(x[0]); i++)
+		if (!isfinite(x[i]))
+			return 0;
+	return 1;
+}
+
+enum rs_status
+body_table_get(const struct body_table *b, struct lookup_table *out)
+{
+	const size_t length = strnlen(b->name, sizeof(b->name));
+	char name[72];
+
+	memset(out, 0, sizeof(*out));
+	if (length == 0 || length == sizeof(b->name))
+		return rs_fail(RS_EPROTOCOL, "a table without a name");
+	rs_escape(name, b->name, length);
+	if (b->rows == 0 || b->rows > ROWS_MAX || b->dim == 0 || b->dim > DIM_MAX)
+		return rs_fail(RS_EPROTOCOL, "table '%s' cannot have %llu rows of %u", name,
+			(unsigned long long)b->rows, b->dim);
+	if (b->optimizer > ROW_FTRL || b->scheduled > 1 || b->reserved != 0)
+		return rs_fail(RS_EPROTOCOL, "table '%s' has the unknown optimizer %u", name,
+			b->optimizer);
+	if (!numbers_are_finite(b) || b->init_stddev < 0)
+		return rs_fail(RS_EPROTOCOL, "table '%s' has a setting that is no number", name);
+	memcpy(out->name, b->name, length);
+	out->rows = b->rows;
+	out->seed = b->seed;
+	out->init_stddev = b->init_stddev;
+	out->dim = b->dim;
+	out->optimizer = (struct row_optimizer_settings){
+		.kind = (enum row_optimizer_kind)b->optimizer, .learning_rate = b->learning_rate,
+		.initial_accumulator = b->initial_accumulator, .epsilon = b->epsilon,
+		.beta1 = b->beta1, .beta2 = b->beta2, .l1 = b->l1, .l2 = b->l2,
+		.ftrl_beta = b->ftrl_beta, .ftrl_l1 = b->ftrl_l1, .ftrl_l2 = b->ftrl_l2,
+		.ftrl_power = b->ftrl_power, .scheduled = (int)b->scheduled,
+	};
+	return RS_OK;
+}
+
+/* What a gradient of this width is packed as. */
+static uint8_t
+packing(uint8_t flags, size_t dim)
+{
+	return dim > 1 ? flags & (FRAME_FP16 | FRAME_INT8) : 0;
+}
+
+size_t
+body_value_bytes(uint8_t flags, size_t n, size_t dim)
+{
+	const uint8_t how = packing(flags, dim);
+
+	if (how & FRAME_INT8)
+		return n * (sizeof(uint16_t) + dim);
+	return n * dim * (how & FRAME_FP16 ? sizeof(uint16_t) : sizeof(float));
+}
+
+static inline uint32_t
+bits_of(float x)
+{
+	uint32_t bits;
+
+	memcpy(&bits, &x, sizeof(bits));
+	return bits;
+}
+
+static inline float
+float_of(uint32_t bits)
+{
+	float x;
+
+	memcpy(&x, &bits, sizeof(x));
+	return x;
+}
+
+/* To nearest, ties to even.  Finite values beyond the largest half become it; the magic
+ * number of subnormals makes the adder do their rounding.  No branches: loops of it are
+ * vectors. */
+static inline uint16_t
+half_of(float x)
+{
+	const uint32_t sign = bits_of(x) & 0x80000000u, all = bits_of(x) ^ sign;
+	const uint32_t magic = (uint32_t)(127 - 15 + 23 - 10 + 1) << 23;
+	const uint32_t finite = all > bits_of(HALF_MAX) ? bits_of(HALF_MAX) : all;
+	const uint32_t normal = (finite - ((uint32_t)112 << 23) + 0xfff + (finite >> 13 & 1)) >> 13;
+	const uint32_t tiny = bits_of(float_of(finite) + float_of(magic)) - magic;
+	const uint32_t small = finite < (uint32_t)113 << 23 ? tiny : normal;
+	const uint32_t other = all > 0x7f800000u ? 0x7e00 : 0x7c00;
+
+	return (uint16_t)(sign >> 16 | (all >= 0x7f800000u ? other : small));
+}
+
+static inline float
+float_of_half(uint16_t half)
+{
+	const uint32_t all = (uint32_t)(half & 0x7fff) << 13;
+	const uint32_t exponent = all & (uint32_t)0x1f << 23;
+	const uint32_t normal = all + ((uint32_t)112 << 23);
+	const float tiny = float_of(normal + ((uint32_t)1 << 23)) - float_of((uint32_t)113 << 23);
+	const uint32_t other = exponent == (uint32_t)0x1f << 23 ? normal + ((uint32_t)112 << 23) :
+								 normal;
+	const uint32_t value = exponent == 0 ? bits_of(tiny) : other;
+
+	return float_of(value | (uint32_t)(half & 0x8000) << 16);
+}
+
+__attribute__((optimize("O3"))) static void
+pack_halves(const float *x, size_t n, uint8_t *to)
+{
+	for (size_t i = 0; i < n; i++) {
+		const uint16_t half = half_of(x[i]);
+
+		memcpy(to + i * sizeof(half), &half, sizeof(half));
+	}
+}
+
+__attribute__((optimize("O3"))) static void
+unpack_halves(const uint8_t *from, size_t n, float *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint16_t half;
+
+		memcpy(&half, from + i * sizeof(half), sizeof(half));
+		out[i] = float_of_half(half);
+	}
+}
+
+/* The largest |x| as bits, which are in the order of the values; NaN is above all. */
+__attribute__((optimize("O3"))) static uint32_t
+largest_bits(const float *x, size_t n)
+{
+	uint32_t most = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const uint32_t bits = bits_of(x[i]) & 0x7fffffffu;
+
+		most = bits > most ? bits : most;
+	}
+	return most;
+}
+
+/* x / scale, to nearest; the quotient is within +-127 because the scale was rounded up. */
+__attribute__((optimize("O3"))) static void
+pack_row(const float *x, size_t n, float scale, uint8_t *to)
+{
+	for (size_t i = 0; i < n; i++) {
+		const float q = x[i] / scale;
+		const float below = q > INT8_LIMIT ? INT8_LIMIT : q;
+		const float limited = below < -INT8_LIMIT ? -INT8_LIMIT : below;
+
+		/* 1.5 * 2^23 leaves the whole number, rounded, in the lowest bits. */
+		to[i] = (uint8_t)bits_of(limited + 12582912.0f);
+	}
+}
+
+__attribute__((optimize("O3"))) static void
+unpack_row(const uint8_t *from, size_t n, float scale, float *out)
+{
+	for (size_t i = 0; i < n; i++)
+		out[i] = (float)(int8_t)from[i] * scale;
+}
+
+/* Scales before values.  A row that is not finite gets the scale NaN: it stays bad. */
+static void
+pack_int8(const float *x, size_t n, size_t dim, uint8_t *to)
+{
+	uint8_t *values = to + n * sizeof(uint16_t);
+
+	for (size_t i = 0; i < n; i++) {
+		const uint32_t most = largest_bits(x + i * dim, dim);
+		const uint32_t exact = bits_of(float_of(most) / INT8_LIMIT);
+		const uint16_t scale = most >= 0x7f800000u ? 0x7fc0 :
+							     (uint16_t)((exact + 0xffff) >> 16);
+
+		memcpy(to + i * sizeof(scale), &scale, sizeof(scale));
+		if (most == 0 || most >= 0x7f800000u)
+			memset(values + i * dim, 0, dim);
+		else
+			pack_row(x + i * dim, dim, float_of((uint32_t)scale << 16),
+				values + i * dim);
+	}
+}
+
+static void
+unpack_int8(const uint8_t *from, size_t n, size_t dim, float *out)
+{
+	const uint8_t *values = from + n * sizeof(uint16_t);
+
+	for (size_t i = 0; i < n; i++) {
+		uint16_t scale;
+
+		memcpy(&scale, from + i * sizeof(scale), sizeof(scale));
+		unpack_row(values + i * dim, dim, float_of((uint32_t)scale << 16), out + i * dim);
+	}
+}
+
+void
+body_unpack(uint8_t flags, const void *values, size_t n, size_t dim, float *out)
+{
+	const uint8_t how = packing(flags, dim);
+
+	if (how & FRAME_INT8)
+		unpack_int8(values, n, dim, out);
+	else if (how & FRAME_FP16)
+		unpack_halves(values, n * dim, out);
+	else if (n > 0)
+		memcpy(out, values, n * dim * sizeof(*out));
+}
+
+/* error = x - what was packed; nothing is carried on from a value that is not finite. */
+static void
+leave_error(uint8_t flags, const float *x, size_t n, size_t dim, const void *values, float *error)
+{
+	body_unpack(flags, values, n, dim, error);
+	for (size_t i = 0; i < n * dim; i++) {
+		const float rest = x[i] - error[i];
+
+		error[i] = (bits_of(rest) & 0x7f800000u) == 0x7f800000u ? 0 : rest;
+	}
+}
+
+void
+body_pack(uint8_t flags, const float *x, size_t n, size_t dim, void *values, float *error)
+{
+	const uint8_t how = packing(flags, dim);
+
+	if (how & FRAME_INT8)
+		pack_int8(x, n, dim, values);
+	else if (how & FRAME_FP16)
+		pack_halves(x, n * dim, values);
+	else if (n > 0)
+		memcpy(values, x, n * dim * sizeof(*x));
+	if (error != NULL)
+		leave_error(flags, x, n, dim, values, error);
+}
