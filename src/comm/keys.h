@@ -46,9 +46,14 @@ enum rs_status key_pair_read(const char *path, struct key_pair *out);
 /* Makes a pair and writes PATH and PATH.pub; RS_ECREATE when PATH exists. */
 enum rs_status key_pair_write(const char *path, struct key_pair *out);
 void key_pair_wipe(struct key_pair *k);
+/* Not 0: 40 characters of Z85 that are 32 bytes. */
+int  key_is_text(const char *text, size_t n);
 void key_id(const char *public_key, char out[9]);
 
+/* RS_EDENIED at FILE:LINE:COLUMN when it is malformed or has a key twice. */
 enum rs_status key_list_read(const char *path, struct key_list *out);
+/* The same of n bytes; path is for messages. */
+enum rs_status key_list_parse(const char *path, const char *text, size_t n, struct key_list *out);
 enum rs_status key_list_add(struct key_list *l, const char *name, uint32_t roles,
 	const char *public_key);
 const struct key_entry *key_list_find(const struct key_list *l, const char *public_key);
