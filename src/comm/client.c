@@ -403,6 +403,16 @@ check_answer(const struct client *c, const struct client_call *call)
 	return fields_failure(&f, c->server[call->server].name);
 }
 
+void
+client_drop(struct client *c, struct client_call *const *call, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (call[i]->state == CALL_SENT || call[i]->state == CALL_UNSENT) {
+			unlink_call(c, call[i]);
+			call[i]->state = CALL_IDLE;
+		}
+}
+
 enum rs_status
 client_wait(struct client *c, struct client_call *const *call, size_t n)
 {
@@ -412,11 +422,6 @@ client_wait(struct client *c, struct client_call *const *call, size_t n)
 	if (status == RS_OK)
 		for (size_t i = 0; i < n; i++)
 			RS_TRY(check_answer(c, call[i]));
-	if (status != RS_OK)
-		for (size_t i = 0; i < n; i++)
-			if (call[i]->state != CALL_DONE) {
-				unlink_call(c, call[i]);
-				call[i]->state = CALL_IDLE;
-			}
+	client_drop(c, call, n);
 	return status;
 }

@@ -58,6 +58,8 @@ enum rs_status client_send(struct client *c, struct client_call *call);
 /* Waits for these; every reply is the caller's to wire_message_free(), also on failure
  * (which gives up all n). */
 enum rs_status client_wait(struct client *c, struct client_call *const *call, size_t n);
+/* Gives up those that are not answered yet, without a word to the server. */
+void client_drop(struct client *c, struct client_call *const *call, size_t n);
 /* Takes in what has come, waits for nothing; for calls that are waited for later. */
 enum rs_status client_progress(struct client *c);
 int client_is_done(const struct client_call *call);
