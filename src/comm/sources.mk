@@ -8,3 +8,4 @@ librs_a_SOURCES += src/comm/keys_zmq.c
 else
 librs_a_SOURCES += src/comm/keys_none.c
 endif
+librs_a_SOURCES += src/comm/collective.h
