@@ -48,17 +48,28 @@ local_of(struct lookup *l)
 }
 
 static enum rs_status
+unknown_id(const struct table *t, uint64_t id)
+{
+	if (t->n_rows == t->settings.rows)
+		return rs_fail(RS_EDATA, "table '%s' has %llu rows, got id %llu", t->settings.name,
+			(unsigned long long)t->n_rows, (unsigned long long)id);
+	return rs_fail(RS_EDATA, "of table '%s' rows %llu to %llu are here, got id %llu",
+		t->settings.name, (unsigned long long)t->begin,
+		(unsigned long long)(t->begin + t->n_rows), (unsigned long long)id);
+}
+
+static enum rs_status
 local_pull(struct lookup *base, const struct lookup_pull *p)
 {
 	const struct table *t = &local_of(base)->table[p->table];
-	const uint64_t rows = t->settings.rows;
+	const uint64_t begin = t->begin, n_rows = t->n_rows;
 
 	for (size_t j = 0; j < p->n; j++) {
-		if (p->ids[j] >= rows)
-			return rs_fail(RS_EDATA, "table '%s' has %llu rows, got id %llu",
-				t->settings.name, (unsigned long long)rows,
-				(unsigned long long)p->ids[j]);
-		p->row[j] = table_row(t, p->ids[j]);
+		const uint64_t i = p->ids[j] - begin;
+
+		if (i >= n_rows)
+			return unknown_id(t, p->ids[j]);
+		p->row[j] = table_row(t, i);
 		__builtin_prefetch(p->row[j], 0, 2);
 	}
 	return RS_OK;
@@ -85,12 +96,12 @@ count_parts(size_t n, size_t total, size_t n_workers)
 
 /* First id of part i of n; whole words of the touched bits. */
 static uint64_t
-part_begin(uint64_t rows, size_t i, size_t n)
+part_begin(const struct table *t, size_t i, size_t n)
 {
-	const uint64_t words = (rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS;
-	const uint64_t id = words * i / n * TABLE_TOUCHED_BITS;
+	const uint64_t words = (t->n_rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS;
+	const uint64_t row = words * i / n * TABLE_TOUCHED_BITS;
 
-	return id < rows ? id : rows;
+	return t->begin + (row < t->n_rows ? row : t->n_rows);
 }
 
 static enum rs_status
@@ -103,7 +114,6 @@ commit_items(struct local *l, const struct lookup_commit *commit)
 	pushes_order_make(&c->order, &l->pushes);
 	for (size_t t = 0; t < l->n_tables; t++) {
 		struct table *table = &l->table[t];
-		const uint64_t rows = table->settings.rows;
 		const size_t n = c->order.n[t];
 		const size_t parts = n > 0 ? count_parts(n, c->order.total, commit->n_workers) : 0;
 		struct merge_job job = {
@@ -113,8 +123,8 @@ commit_items(struct local *l, const struct lookup_commit *commit)
 		pushes_of_node(&c->order, t, root, &job);
 		for (; item < first + parts;
 		    item = atomic_fetch_add_explicit(&l->next_item, 1, memory_order_relaxed)) {
-			job.begin = part_begin(rows, item - first, parts);
-			job.end = part_begin(rows, item - first + 1, parts);
+			job.begin = part_begin(table, item - first, parts);
+			job.end = part_begin(table, item - first + 1, parts);
 			RS_TRY(merge_apply(&c->scratch, &job, table, commit->rate_factor));
 		}
 		first += parts;
@@ -168,9 +178,9 @@ local_reset_state(struct lookup *base, size_t table)
 {
 	struct table *t = &local_of(base)->table[table];
 
-	for (uint64_t id = 0; t->n_slot > 0 && id < t->settings.rows; id++)
+	for (uint64_t i = 0; t->n_slot > 0 && i < t->n_rows; i++)
 		row_optimizer_init(
-			t->optimizer, &t->settings.optimizer, t->D, table_row(t, id) + t->D);
+			t->optimizer, &t->settings.optimizer, t->D, table_row(t, i) + t->D);
 }
 
 static int
@@ -178,7 +188,7 @@ local_touched(const struct lookup *base, size_t table, uint64_t id)
 {
 	const struct table *t = &((const struct local *)base)->table[table];
 
-	return id < t->settings.rows && table_is_touched(t, id);
+	return id - t->begin < t->n_rows && table_is_touched(t, id - t->begin);
 }
 
 static uint64_t
@@ -227,7 +237,7 @@ init_run(void *argument)
 	uint64_t piece = atomic_fetch_add(&l->next_item, 1), first = 0;
 
 	for (size_t i = 0; i < l->n_tables; i++) {
-		const uint64_t rows = l->table[i].settings.rows;
+		const uint64_t rows = l->table[i].n_rows;
 		const uint64_t pieces = (rows + INIT_ROWS - 1) / INIT_ROWS;
 
 		for (; piece < first + pieces; piece = atomic_fetch_add(&l->next_item, 1)) {
@@ -323,5 +333,62 @@ lookup_local_open(const struct lookup_local_options *o, struct lookup **out)
 		return status;
 	}
 	*out = &l->base;
+	return RS_OK;
+}
+
+static enum rs_status
+check_rows(const struct local *l, const struct lookup_rows *r)
+{
+	const struct table *t = &l->table[r->table];
+	const uint64_t first = r->begin - t->begin;
+
+	if (first > t->n_rows || r->n > t->n_rows - first)
+		return unknown_id(t, first > t->n_rows ? r->begin : t->begin + t->n_rows);
+	return RS_OK;
+}
+
+size_t
+lookup_local_slots(const struct lookup *base, size_t table)
+{
+	return ((const struct local *)base)->table[table].n_slot;
+}
+
+enum rs_status
+lookup_local_get(const struct lookup *base, const struct lookup_rows *r)
+{
+	const struct local *l = (const struct local *)base;
+	const struct table *t = &l->table[r->table];
+
+	RS_TRY(check_rows(l, r));
+	for (size_t i = 0; i < r->n; i++) {
+		const uint64_t row = r->begin - t->begin + i;
+		const float *w = table_row(t, row);
+
+		memcpy(r->weights + i * t->D, w, t->D * sizeof(*w));
+		if (t->n_slot > 0)
+			memcpy(r->slots + i * t->n_slot, w + t->D, t->n_slot * sizeof(*w));
+		r->touched[i] = (uint8_t)table_is_touched(t, row);
+	}
+	return RS_OK;
+}
+
+enum rs_status
+lookup_local_put(struct lookup *base, const struct lookup_rows *r)
+{
+	struct local *l = local_of(base);
+	struct table *t = &l->table[r->table];
+
+	RS_TRY(check_rows(l, r));
+	for (size_t i = 0; i < r->n; i++) {
+		const uint64_t row = r->begin - t->begin + i;
+		float *w = table_row(t, row);
+
+		memcpy(w, r->weights + i * t->D, t->D * sizeof(*w));
+		if (r->slots != NULL && t->n_slot > 0)
+			memcpy(w + t->D, r->slots + i * t->n_slot, t->n_slot * sizeof(*w));
+		else if (t->n_slot > 0)
+			row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, w + t->D);
+		table_set_touched(t, row, r->touched[i] != 0);
+	}
 	return RS_OK;
 }

@@ -112,4 +112,18 @@ struct lookup_local_options {
 };
 enum rs_status lookup_local_open(const struct lookup_local_options *options, struct lookup **out);
 
+/* Whole rows of a lookup_local, to be taken elsewhere: ids [begin,begin+n) of a table. */
+struct lookup_rows {
+	size_t   table;
+	uint64_t begin;
+	size_t   n;
+	float   *weights;           /* [n,dim]                                        */
+	float   *slots;             /* [n,n_slot]; put: NULL: they go to their start  */
+	uint8_t *touched;           /* [n] 0 or 1                                     */
+};
+size_t lookup_local_slots(const struct lookup *l, size_t table);      /* n_slot         */
+/* RS_EDATA: the rows are not all here.  put: like load(). */
+enum rs_status lookup_local_get(const struct lookup *l, const struct lookup_rows *r);
+enum rs_status lookup_local_put(struct lookup *l, const struct lookup_rows *r);
+
 #endif

@@ -193,7 +193,7 @@ next_row(struct merge_scratch *s, const struct table *t, uint64_t *id, const flo
 		j++;
 	for (size_t k = i; k < j; k++) {
 		if (t != NULL && k + AHEAD_ROW < n)
-			prefetch_floats(table_row(t, job->begin +
+			prefetch_floats(table_row(t, job->begin - t->begin +
 				(key[k + AHEAD_ROW] >> s->index_bits)), t->stride, 1);
 		if (k + AHEAD_GRAD < n)
 			prefetch_floats(s->grad[key[k + AHEAD_GRAD] & mask], job->D, 0);
@@ -221,10 +221,10 @@ merge_apply(struct merge_scratch *s, const struct merge_job *job, struct table *
 
 	RS_TRY(merge_begin(s, job));
 	while (next_row(s, t, &id, &sum)) {
-		float *w = table_row(t, id);
+		float *w = table_row(t, id - t->begin);
 
 		t->update(w, w + t->D, sum, &args);
-		table_touch(t, id);
+		table_touch(t, id - t->begin);
 	}
 	return RS_OK;
 }

@@ -7,9 +7,9 @@
  * The sum of a node of the tree takes the pushes of the node's slots only.  merge_apply()
  * does both for the whole tree and updates the rows of a table in memory.
  *
- * Work on different ranges of a table may run at once, updates when begin is a multiple of
- * 64.  A scratch belongs to one thread; it grows when a step has more occurrences than any
- * before.
+ * Work on different ranges of a table may run at once, updates when they begin a multiple of
+ * 64 rows after the table's first here.  A scratch belongs to one thread; it grows when a
+ * step has more occurrences than any before.
  */
 #ifndef EMBED_MERGE_H
 #define EMBED_MERGE_H

@@ -21,9 +21,11 @@ table_open(struct table *t, const struct lookup_table *settings, const struct ke
 	t->D = settings->dim;
 	t->n_slot = for_training ? row_optimizer_slots(t->optimizer, t->D) : 0;
 	t->stride = t->D + t->n_slot;
-	RS_TRY(size_mul((size_t)settings->rows, t->stride, &floats));
+	t->begin = settings->begin;
+	t->n_rows = (settings->end > 0 ? settings->end : settings->rows) - settings->begin;
+	RS_TRY(size_mul((size_t)t->n_rows, t->stride, &floats));
 	RS_TRY(size_mul(floats, sizeof(float), &t->block_bytes));
-	return memory_alloc((size_t)(settings->rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS,
+	return memory_alloc((size_t)(t->n_rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS,
 	    sizeof(*t->touched), &t->touched);
 }
 
@@ -41,11 +43,12 @@ table_init_rows(struct table *t, uint64_t begin, uint64_t end)
 	const uint64_t key = rng_key(rng_key(s->seed, RNG_INIT_ROW),
 	    hash_fingerprint64(s->name, strlen(s->name)));
 
-	for (uint64_t id = begin; id < end; id++) {
-		float *w = table_row(t, id);
+	for (uint64_t i = begin; i < end; i++) {
+		float *w = table_row(t, i);
 
 		if (s->init_stddev > 0)
-			rng_normal_fill(w, t->D, rng_key(key, id), 0, (float)s->init_stddev);
+			rng_normal_fill(
+				w, t->D, rng_key(key, t->begin + i), 0, (float)s->init_stddev);
 		else
 			memset(w, 0, t->D * sizeof(*w));
 		if (t->n_slot > 0)
@@ -57,6 +60,6 @@ uint64_t
 table_bytes(const struct table *t)
 {
 	return t->block_bytes +
-		(t->settings.rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS *
+		(t->n_rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS *
 		sizeof(*t->touched);
 }

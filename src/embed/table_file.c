@@ -45,7 +45,7 @@ write_floats(
 	const struct table *t, struct file_writer *w, size_t offset, size_t width, float *chunk)
 {
 	const size_t per_chunk = CHUNK_BYTES / sizeof(float) / (width > 0 ? width : 1);
-	const uint64_t rows = t->settings.rows;
+	const uint64_t rows = t->n_rows;
 
 	for (uint64_t begin = 0; width > 0 && begin < rows; begin += per_chunk) {
 		const size_t n = rows - begin < per_chunk ? (size_t)(rows - begin) : per_chunk;
@@ -63,7 +63,7 @@ write_sections(const struct table *t, struct file_writer *w, float *chunk)
 {
 	struct table_file_header h = {
 		.magic = TABLE_FILE_MAGIC, .version = TABLE_FILE_VERSION, .header_bytes = sizeof(h),
-		.rows = t->settings.rows, .end = t->settings.rows,
+		.rows = t->settings.rows, .begin = t->begin, .end = t->begin + t->n_rows,
 		.dim = (uint32_t)t->D, .n_slot = (uint32_t)t->n_slot,
 	};
 
@@ -73,7 +73,7 @@ write_sections(const struct table *t, struct file_writer *w, float *chunk)
 	RS_TRY(file_writer_write(w, &h, sizeof(h)));
 	RS_TRY(write_floats(t, w, 0, t->D, chunk));
 	RS_TRY(write_floats(t, w, t->D, t->n_slot, chunk));
-	return file_writer_write(w, t->touched, (size_t)(h.rows + 7) / 8);
+	return file_writer_write(w, t->touched, (size_t)(t->n_rows + 7) / 8);
 }
 
 enum rs_status
@@ -130,15 +130,18 @@ check_table(const struct table *t, const struct table_file_header *h, const char
 	return RS_OK;
 }
 
+/* Those of the rows that are here. */
 static void
 read_rows(struct table *t, const struct table_file_header *h, const char *data)
 {
 	const int same = strcmp(h->optimizer, t->optimizer->name) == 0 && h->n_slot == t->n_slot;
+	const uint64_t begin = h->begin > t->begin ? h->begin : t->begin;
+	const uint64_t end = h->end < t->begin + t->n_rows ? h->end : t->begin + t->n_rows;
 	const char *touched = data + h->touched;
 
-	for (uint64_t id = h->begin; id < h->end; id++) {
+	for (uint64_t id = begin; id < end; id++) {
 		const uint64_t i = id - h->begin;
-		float *w = table_row(t, id);
+		float *w = table_row(t, id - t->begin);
 
 		memcpy(w, data + h->weights + i * t->D * sizeof(float), t->D * sizeof(float));
 		if (same)
@@ -147,7 +150,7 @@ read_rows(struct table *t, const struct table_file_header *h, const char *data)
 		else if (t->n_slot > 0)
 			row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, w + t->D);
 		if (touched[i / 8] >> (i % 8) & 1)
-			table_touch(t, id);
+			table_touch(t, id - t->begin);
 	}
 	t->state_anew |= !same && t->n_slot > 0;
 }
@@ -212,7 +215,7 @@ table_file_read(struct table *t, const char *const *path, size_t n_paths)
 
 	RS_TRY(memory_alloc(n_paths + 1, 2 * sizeof(*range), &range));
 	memset(t->touched, 0,
-		(size_t)(t->settings.rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS *
+		(size_t)(t->n_rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS *
 			sizeof(*t->touched));
 	for (size_t i = 0; i < n_paths && status == RS_OK; i++)
 		status = read_file(t, path[i], &range[i], &range[n_paths + i]);

@@ -42,11 +42,14 @@ optimizer_of(enum row_optimizer_kind kind)
 	};
 }
 
+/* With rows [begin,end) of the first table. */
 static struct lookup *
-open_lookup(enum row_optimizer_kind kind, size_t D, size_t n_slots, size_t n_threads)
+open_part(enum row_optimizer_kind kind, size_t D, size_t n_slots, size_t n_threads,
+	const uint64_t range[2])
 {
 	struct lookup_table table[2] = {
-		{ .name = "C1", .rows = ROWS, .dim = D, .init_stddev = 0.1, .seed = 7 },
+		{ .name = "C1", .rows = ROWS, .dim = D, .init_stddev = 0.1, .seed = 7,
+		  .begin = range[0], .end = range[1] },
 		{ .name = "C2", .rows = ROWS / 2, .dim = 1, .init_stddev = 0.1, .seed = 7 },
 	};
 	struct lookup *l;
@@ -58,6 +61,12 @@ open_lookup(enum row_optimizer_kind kind, size_t D, size_t n_slots, size_t n_thr
 	};
 	assert_int_equal(lookup_local_open(&o, &l), RS_OK);
 	return l;
+}
+
+static struct lookup *
+open_lookup(enum row_optimizer_kind kind, size_t D, size_t n_slots, size_t n_threads)
+{
+	return open_part(kind, D, n_slots, n_threads, (const uint64_t[2]){ 0, 0 });
 }
 
 static void
@@ -461,6 +470,95 @@ an_id_beyond_the_table_is_an_error(void **state)
 	l->ops->close(l);
 }
 
+static void
+parts_of_a_table_train_as_the_whole_does(void **state)
+{
+	const uint64_t range[2][2] = { { 0, 71 }, { 71, ROWS } };
+	static struct step s;
+
+	(void)state;
+	for (enum row_optimizer_kind kind = ROW_SGD; kind <= ROW_FTRL; kind++) {
+		struct lookup *whole = open_lookup(kind, 8, SLOTS, 2), *part[2];
+
+		for (size_t k = 0; k < 2; k++)
+			part[k] = open_part(kind, 8, SLOTS, 3, range[k]);
+		for (uint64_t step = 0; step < 3; step++) {
+			fill_step(&s, SLOTS, step, 1);
+			push_step(whole, &s);
+			commit_step(whole, 2, 1);
+			for (size_t k = 0; k < 2; k++) {
+				push_step(part[k], &s);
+				commit_step(part[k], 1 + k * 2, 1);
+			}
+		}
+		for (uint64_t id = 0; id < ROWS; id++) {
+			struct lookup *here = part[id >= 71], *other = part[id < 71];
+			const float *row;
+			const struct lookup_pull p = { .ids = &id, .n = 1, .row = &row };
+			const size_t floats = 8 + lookup_local_slots(whole, 0);
+
+			assert_memory_equal(row_of(whole, 0, id), row_of(here, 0, id), 4 * floats);
+			assert_int_equal(whole->ops->touched(whole, 0, id),
+				here->ops->touched(here, 0, id));
+			assert_int_equal(other->ops->touched(other, 0, id), 0);
+			assert_int_equal(other->ops->pull(other, &p), RS_EDATA);
+		}
+		for (size_t k = 0; k < 2; k++)
+			part[k]->ops->close(part[k]);
+		whole->ops->close(whole);
+	}
+}
+
+static void
+rows_taken_from_parts_make_the_whole(void **state)
+{
+	const uint64_t range[2][2] = { { 0, 71 }, { 71, ROWS } };
+	static struct step s;
+	static float weights[ROWS * 8], slots[ROWS * 17];
+	static uint8_t touched[ROWS];
+	struct lookup *whole = open_lookup(ROW_ADAM, 8, SLOTS, 1), *part;
+	struct lookup *copy = open_lookup(ROW_ADAM, 8, SLOTS, 1);
+
+	(void)state;
+	assert_int_equal(lookup_local_slots(whole, 0), 17);
+	fill_step(&s, SLOTS, 3, 0);
+	push_step(whole, &s);
+	commit_step(whole, 1, 1);
+	for (size_t k = 0; k < 2; k++) {
+		struct lookup_rows r = { .begin = range[k][0], .n = range[k][1] - range[k][0],
+			.weights = weights, .slots = slots, .touched = touched };
+
+		part = open_part(ROW_ADAM, 8, SLOTS, 1, range[k]);
+		push_step(part, &s);
+		commit_step(part, 1, 1);
+		assert_int_equal(lookup_local_get(part, &r), RS_OK);
+		assert_int_equal(lookup_local_put(copy, &r), RS_OK);
+		r.n++;
+		assert_int_equal(lookup_local_get(part, &r), RS_EDATA);
+		assert_int_equal(lookup_local_put(part, &r), RS_EDATA);
+		r.n = 1;
+		r.begin = range[k][0] - 1;
+		assert_int_equal(lookup_local_get(part, &r), RS_EDATA);
+		part->ops->close(part);
+	}
+	for (uint64_t id = 0; id < ROWS; id++) {
+		assert_memory_equal(row_of(whole, 0, id), row_of(copy, 0, id), 25 * 4);
+		assert_int_equal(whole->ops->touched(whole, 0, id),
+			copy->ops->touched(copy, 0, id));
+	}
+
+	/* Without slots they start anew, and a row may become untouched again. */
+	const struct lookup_rows r = { .begin = s.id[0][0][0], .n = 1, .weights = weights,
+		.touched = (uint8_t[]){ 0 } };
+
+	assert_int_equal(lookup_local_put(copy, &r), RS_OK);
+	assert_int_equal(copy->ops->touched(copy, 0, r.begin), 0);
+	assert_true(row_of(copy, 0, r.begin)[24] == 0);
+	assert_memory_equal(row_of(copy, 0, r.begin), weights, 32);
+	whole->ops->close(whole);
+	copy->ops->close(copy);
+}
+
 int
 main(void)
 {
@@ -473,6 +571,8 @@ main(void)
 		cmocka_unit_test(duplicates_are_merged_before_the_optimizer_and_l2_counts_once),
 		cmocka_unit_test(rows_are_a_pure_function_of_seed_name_and_key),
 		cmocka_unit_test(an_id_beyond_the_table_is_an_error),
+		cmocka_unit_test(parts_of_a_table_train_as_the_whole_does),
+		cmocka_unit_test(rows_taken_from_parts_make_the_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

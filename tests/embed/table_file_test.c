@@ -29,17 +29,24 @@ remove_directory(void **state)
 }
 
 static struct table
-make_table(uint64_t rows, enum row_optimizer_kind kind, uint64_t seed)
+make_part(uint64_t rows, uint64_t seed, uint64_t begin, uint64_t end, enum row_optimizer_kind kind)
 {
 	struct lookup_table settings = { .name = "C1", .rows = rows, .dim = 3, .init_stddev = 0.1,
-		.seed = seed, .optimizer = { .kind = kind, .initial_accumulator = 0.1 } };
+		.seed = seed, .begin = begin, .end = end,
+		.optimizer = { .kind = kind, .initial_accumulator = 0.1 } };
 	struct table t;
 
 	assert_int_equal(table_open(&t, &settings, &kernel_ref, 1), RS_OK);
 	t.block = calloc(1, t.block_bytes);
 	assert_non_null(t.block);
-	table_init_rows(&t, 0, rows);
+	table_init_rows(&t, 0, t.n_rows);
 	return t;
+}
+
+static struct table
+make_table(uint64_t rows, enum row_optimizer_kind kind, uint64_t seed)
+{
+	return make_part(rows, seed, 0, rows, kind);
 }
 
 static void
@@ -158,7 +165,7 @@ split(const struct table *t, uint64_t end_of_first, uint64_t begin_of_second)
 		size_t n;
 
 		/* A file of the rows as a table of their own, then its header is mended. */
-		part.settings.rows = end[k] - begin[k];
+		part.settings.rows = part.n_rows = end[k] - begin[k];
 		part.block = t->block + begin[k] * t->stride;
 		part.touched = calloc((size_t)t->settings.rows / 64 + 1, 8);
 		save(&part, k == 0 ? "p0" : "p1");
@@ -246,6 +253,34 @@ L058_a_truncated_or_foreign_file_is_refused(void **state)
 	drop_table(&a);
 }
 
+static void
+parts_of_a_table_write_files_of_their_rows_and_read_theirs(void **state)
+{
+	struct table a = make_table(100, ROW_ADAM, 1), b = make_table(100, ROW_ADAM, 2);
+	struct table low = make_part(100, 1, 0, 37, ROW_ADAM);
+	struct table high = make_part(100, 1, 37, 100, ROW_ADAM);
+	struct table middle = make_part(100, 2, 30, 50, ROW_ADAM);
+
+	(void)state;
+	table_touch(&a, 36);
+	table_touch(&a, 40);
+	table_touch(&low, 36);
+	table_touch(&high, 3);
+	save(&low, "p0");
+	save(&high, "p1");
+	assert_int_equal(load_parts(&b), RS_OK);
+	assert_tables_equal(&a, &b);
+	assert_int_equal(load_parts(&middle), RS_OK);
+	assert_memory_equal(middle.block, table_row(&a, 30), middle.block_bytes);
+	for (uint64_t i = 0; i < 20; i++)
+		assert_int_equal(table_is_touched(&middle, i), i == 6 || i == 10);
+	drop_table(&a);
+	drop_table(&b);
+	drop_table(&low);
+	drop_table(&high);
+	drop_table(&middle);
+}
+
 int
 main(void)
 {
@@ -256,6 +291,7 @@ main(void)
 		cmocka_unit_test(ranges_in_several_files_make_the_table),
 		cmocka_unit_test(another_optimizer_starts_from_its_initial_state),
 		cmocka_unit_test(L058_a_truncated_or_foreign_file_is_refused),
+		cmocka_unit_test(parts_of_a_table_write_files_of_their_rows_and_read_theirs),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
