@@ -22,16 +22,17 @@
 
 struct member_options {
 	struct wire_context *context;
-	const struct job *job;      /* borrowed                                       */
+	const struct job *job;      /* borrowed; node[0] says where the coordinator is */
 	const char *endpoint;       /* where this node listens, sent with HELLO; or NULL */
 	double heartbeat, lease, absence, rendezvous;
-	const volatile int *stop_signal;
+	const volatile int *stop_signal;    /* or NULL                                */
 };
 
 struct member_view {
 	uint32_t epoch;             /* of the round                                   */
-	char (*endpoint)[256];      /* [n_nodes] where each listens now               */
-	size_t n_nodes;
+	char (*endpoint)[256];      /* [n_nodes] where each listens now; "" nowhere   */
+	char (*public_key)[KEY_TEXT];       /* [n_nodes] "" without CURVE             */
+	size_t n_nodes;             /* of the job, without monitors                   */
 };
 
 struct member;
@@ -40,7 +41,8 @@ enum rs_status member_open(const struct member_options *options, struct member *
  * lines "key = value", copied. */
 void member_report(struct member *m, const char *text);
 /* Waits for the next round.  RS_EPEER: rendezvous or absence is over, with the names of
- * those who are missing; RS_EDENIED, RS_EPROTOCOL: refused; RS_ESIGNAL. */
+ * those who are missing, or the job has ended; RS_EDENIED, RS_EPROTOCOL: refused;
+ * RS_ESIGNAL; when the job ended with a failure, that one. */
 enum rs_status member_wait(struct member *m, struct member_view *out);
 /* Not 0 as long as the round of the last member_wait() is over. */
 const atomic_int *member_stop(const struct member *m);
@@ -48,7 +50,10 @@ const atomic_int *member_stop(const struct member *m);
 atomic_uint_fast64_t *member_progress(struct member *m);
 /* Why the round ended, for messages. */
 void member_reason(const struct member *m, char *out, size_t capacity);
-/* The node is done (status RS_OK) or cannot go on (else: the whole job ends with it). */
+/* The node is done (status RS_OK; also NULL) or cannot go on (else: the whole job ends with
+ * it, but RS_EPEER ends the round only).  A worker other than 0 that is done waits for
+ * worker 0 to be; RS_EPEER: the round ended before, and the node is to come back to
+ * member_wait(). */
 enum rs_status member_leave(struct member *m, const struct rs_failure *failure);
 /* Not 0: the job has ended; shards then leave, too. */
 int member_job_ended(const struct member *m);

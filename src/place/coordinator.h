@@ -3,8 +3,10 @@
  *
  * Its state (epoch, members with incarnation) is in job.db of its directory and committed
  * before the answer that relies on it; started again, it goes on, and nodes that renew are
- * known.  A node is out when it said so, when its connection to the starter broke, when it
- * is silent for `lease`, or makes no progress for max(60 s, 20 steps).
+ * known.  A node is out when it said so, when its starter said so, when its connection broke,
+ * when it is silent for `lease`; and all are when no worker makes progress for max(60 s, 20
+ * steps).  The starter tells of deaths by lines "died NUMBER HOW\n" through the leash, which
+ * is the reading end of a pipe or one end of a socket pair, or by monitor_died().
  */
 #ifndef PLACE_COORDINATOR_H
 #define PLACE_COORDINATOR_H
@@ -25,7 +27,8 @@ struct coordinator_options {
 	int leash;                  /* a descriptor: at its end the starter is gone; -1 none */
 };
 
-/* Serves until the job has ended and every node has left, or `drain` is over. */
+/* Serves until the job has ended and every node has left, or `drain` is over.  RS_OK: the
+ * job ended as it should; else what ended it. */
 enum rs_status coordinator_serve(const struct coordinator_options *options);
 
 #endif
