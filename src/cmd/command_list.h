@@ -6,6 +6,7 @@
 #define COMMAND_LIST(ROW) \
 	ROW(init) \
 	ROW(check) \
+	ROW(plan) \
 	ROW(train) \
 	ROW(eval) \
 	ROW(predict) \

@@ -11,6 +11,7 @@ dist_check_SCRIPTS += tests/cli/kill_resume.sh
 dist_check_SCRIPTS += tests/cli/damaged_model.sh
 dist_check_SCRIPTS += tests/cli/synth.sh
 dist_check_SCRIPTS += tests/cli/bench.sh
+dist_check_SCRIPTS += tests/cli/plan.sh
 dist_check_SCRIPTS += tests/cli/options.sh tests/cli/arguments_fuzz.sh tests/cli/init.sh tests/cli/init_models.sh tests/cli/convert.sh tests/cli/configs.sh tests/cli/check.sh tests/cli/help.sh
 dist_check_SCRIPTS += tests/cli/completion_zsh.sh tests/cli/completion_fish.sh
 dist_check_SCRIPTS += tests/cli/threads.sh tests/cli/models.sh tests/cli/attention.sh tests/cli/odd_models.sh

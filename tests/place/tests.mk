@@ -1,0 +1,1 @@
+check_PROGRAMS += tests/place/placement_test

@@ -1,0 +1,213 @@
+/* plan: what a run would do, where everything would go, how much that is, and why. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "cmd/bench_data.h"
+#include "cmd/bench_limit.h"
+#include "cmd/command.h"
+#include "data/fit.h"
+#include "data/source.h"
+#include "place/placement.h"
+
+#define SAMPLE_DEFAULT 8
+#define PLAN_TEXT_MAX  ((size_t)16 << 20)
+#define GEMM_ROUNDS    3
+/* What training reaches of the speed of its matrix products, about. */
+#define OF_THE_LIMIT   0.85
+
+struct planning {
+	const struct arguments *a;
+	struct model *shape;
+	struct sampler *sampler;
+	struct bench_batches batches;
+	struct placement placement;
+	uint64_t n_files, file_bytes;
+	int64_t  sample;
+};
+
+static enum rs_status
+count_files(struct planning *p)
+{
+	const struct data_settings *data = &spec_settings(p->shape->spec)->data;
+	struct stat st;
+	char **path;
+	size_t n;
+
+	if (spec_reads_a_stream(data))
+		return RS_OK;
+	RS_TRY(source_expand(&data->train, &path, &n));
+	for (size_t i = 0; i < n; i++) {
+		if (stat(path[i], &st) == 0)
+			p->file_bytes += (uint64_t)st.st_size;
+		free(path[i]);
+	}
+	free(path);
+	p->n_files = n;
+	return RS_OK;
+}
+
+/* Steps a second of all workers, from the time of the matrix products alone. */
+static enum rs_status
+guess_speed(struct planning *p)
+{
+	struct placement *const q = &p->placement;
+	const size_t threads = q->n_workers * q->n_threads;
+	struct bench_gemm gemm;
+	double best = INFINITY;
+
+	RS_TRY(bench_gemm_open(&gemm, p->shape, &p->batches));
+	for (int i = 0; i < GEMM_ROUNDS && gemm.n > 0; i++)
+		best = fmin(best, bench_gemm_run(&gemm));
+	bench_gemm_close(&gemm);
+	if (isfinite(best) && best > 0)
+		q->steps_a_second = OF_THE_LIMIT * (double)threads / best;
+	return RS_OK;
+}
+
+static enum rs_status
+measure(struct planning *p)
+{
+	const uint64_t batch = (uint64_t)spec_settings(p->shape->spec)->train.batch_size;
+
+	if (p->sample == 0 || spec_reads_a_stream(&spec_settings(p->shape->spec)->data))
+		return RS_OK;
+	RS_TRY(bench_sampler_open(p->shape, &p->sampler));
+	RS_TRY(bench_batches_read(p->shape, p->sampler, (uint64_t)p->sample * batch,
+		&p->batches));
+	RS_TRY(placement_measure(&p->placement, p->shape, p->batches.batch, p->batches.n));
+	return guess_speed(p);
+}
+
+static enum rs_status
+print_json(const struct planning *p)
+{
+	const struct settings *s = spec_settings(p->shape->spec);
+	enum rs_status status;
+	struct json j;
+
+	json_init(&j);
+	json_open(&j, NULL, '{');
+	json_string(&j, "message_type", "plan");
+	json_string(&j, "model", s->model.type);
+	json_int(&j, "files", (int64_t)p->n_files);
+	json_int(&j, "file_bytes", (int64_t)p->file_bytes);
+	json_int(&j, "sampled_batches", (int64_t)p->placement.n_sampled);
+	placement_json(&p->placement, &j);
+	json_close(&j);
+	status = output_printf("%s\n", json_text(&j));
+	json_free(&j);
+	return status;
+}
+
+static enum rs_status
+print_text(const struct planning *p)
+{
+	const struct settings *s = spec_settings(p->shape->spec);
+	struct buffer text;
+	enum rs_status status;
+
+	buffer_init(&text, PLAN_TEXT_MAX);
+	status = buffer_printf(&text, "inputs     %s\n", spec_reads_a_stream(&s->data) ?
+		"a stream, read once" : "");
+	if (p->n_files > 0) {
+		text.n = 0;
+		status = buffer_printf(&text, "inputs     %llu file%s, %.1f MiB\n",
+			(unsigned long long)p->n_files, p->n_files == 1 ? "" : "s",
+			(double)p->file_bytes / (1 << 20));
+	}
+	if (status == RS_OK)
+		status = placement_print(&p->placement, argument_given(p->a, "--verbose"), &text);
+	if (status == RS_OK)
+		status = output_text(text.data, text.n);
+	buffer_free(&text);
+	return status;
+}
+
+static enum rs_status
+make_plan(struct planning *p)
+{
+	struct placement_host host;
+
+	placement_host_here(&host);
+	RS_TRY(count_files(p));
+	RS_TRY(placement_make(p->shape, &host, &p->placement));
+	RS_TRY(measure(p));
+	RS_TRY(command_json(p->a) ? print_json(p) : print_text(p));
+	return output_flush();
+}
+
+/* Takes the spec. */
+static enum rs_status
+make_shape(struct planning *p, struct spec *spec)
+{
+	const struct model_options options = { .for_training = 1, .shape_only = 1 };
+	enum rs_status status = RS_OK;
+
+	if (p->sample > 0 && fit_needed(spec_settings(spec)) &&
+		!spec_reads_a_stream(&spec_settings(spec)->data))
+		status = fit_run(spec);
+	if (status != RS_OK) {
+		spec_free(spec);
+		return status;
+	}
+	return model_create(spec, &options, &p->shape);
+}
+
+static enum rs_status
+plan_command(const struct arguments *a)
+{
+	static const struct { const char *option, *key; } override[] = {
+		{ "--workers", "cluster.workers" }, { "--ps", "cluster.ps" },
+	};
+	struct planning p = { .a = a, .sample = SAMPLE_DEFAULT };
+	char text[2][64];
+	const char *extra[2];
+	size_t n = 0, n_used;
+	enum rs_status status;
+	struct spec *spec;
+
+	RS_TRY(argument_int(a, "--sample", 0, 1 << 20, &p.sample));
+	for (size_t i = 0; i < 2; i++) {
+		int64_t value = 0;
+
+		if (!argument_given(a, override[i].option))
+			continue;
+		RS_TRY(argument_int(a, override[i].option, 0, 1024, &value));
+		snprintf(text[n], sizeof(text[n]), "%s=%lld", override[i].key, (long long)value);
+		extra[n] = text[n];
+		n++;
+	}
+	RS_TRY(command_spec(a, extra, n, &spec, &n_used));
+	status = make_shape(&p, spec);
+	if (status == RS_OK)
+		status = make_plan(&p);
+	placement_free(&p.placement);
+	bench_batches_free(&p.batches);
+	sampler_free(p.sampler);
+	model_free(p.shape);
+	return status;
+}
+
+static const struct command_option option[] = {
+	{ .name = "--workers", .argument = "N", .text = "Worker processes instead of "
+		"cluster.workers." },
+	{ .name = "--ps", .argument = "N", .text = "Parameter server shards instead of "
+		"cluster.ps." },
+	{ .name = "--sample", .argument = "N", .dflt = "8",
+		.text = "Batches of the training data that are read for the traffic of a step; 0: "
+			"none." },
+	{ .name = NULL },
+};
+
+const struct command command_plan = {
+	.name = "plan",
+	.synopsis = "SPEC [--workers N] [--ps N] [--sample N]",
+	.text = "Say what a run would do, where everything goes, and why.",
+	.option = option,
+	.run = plan_command,
+};

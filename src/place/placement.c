@@ -1,0 +1,381 @@
+/* Which parts a run has and where they go: the rules, in the order they are asked. */
+#include "place/placement.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "embed/row_optimizer.h"
+#include "place/placement_private.h"
+
+#define HYBRID_SHARE 0.70
+
+static const char *const mode_name[] = {
+	[PLACE_AUTO] = "auto", [PLACE_LOCAL] = "local", [PLACE_ALLREDUCE] = "allreduce",
+	[PLACE_PS] = "ps", [PLACE_HYBRID] = "hybrid",
+};
+
+static const char *const dense_name[] = {
+	[PLANE_AUTO] = "auto", [PLANE_SHM] = "shm", [PLANE_MPI] = "mpi",
+	[PLANE_PUSHPULL] = "pushpull", [PLANE_NCCL] = "nccl",
+};
+
+const char *
+placement_mode_name(enum placement_mode mode)
+{
+	return mode_name[mode];
+}
+
+const char *
+placement_dense_name(enum dense_plane dense)
+{
+	return dense_name[dense];
+}
+
+/* --- what the model weighs -------------------------------------------------- */
+
+static enum rs_status
+list_tables(struct placement *p, const struct model *shape)
+{
+	p->n_tables = shape->n_tables;
+	RS_TRY(memory_alloc(p->n_tables + 1, sizeof(*p->table), &p->table));
+	for (size_t i = 0; i < p->n_tables; i++) {
+		const struct lookup_table *from = &shape->table[i];
+		struct placement_table *to = &p->table[i];
+
+		memcpy(to->name, from->name, sizeof(to->name));
+		to->rows = from->rows;
+		to->dim = from->dim;
+		to->n_slot = row_optimizer_slots(
+			row_optimizer_get(from->optimizer.kind), from->dim);
+		to->bytes = parts_bytes(from, 0, from->rows);
+		to->n_parts = 1;
+		to->occurrences = to->keys = NAN;
+		p->embedding_params += from->rows * from->dim;
+		p->embedding_bytes += to->bytes;
+	}
+	return RS_OK;
+}
+
+/* Adam and its like keep two numbers a weight; the trainer keeps both for all. */
+static void
+weigh(struct placement *p, const struct model *shape)
+{
+	p->dense_params = shape->P;
+	p->dense_bytes = 3 * shape->P * sizeof(float);
+	p->embedding_share = (double)p->embedding_bytes /
+		(double)(p->embedding_bytes + p->dense_bytes + 1);
+}
+
+static uint64_t
+largest_table(const struct placement *p)
+{
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < p->n_tables; i++)
+		most = p->table[i].bytes > most ? p->table[i].bytes : most;
+	return most;
+}
+
+/* --- the mode --------------------------------------------------------------- */
+
+static enum rs_status
+contradiction(const char *mode, const char *key, size_t value, const char *hint)
+{
+	(void)rs_fail(RS_ESPEC, "placement.mode = %s does not go with cluster.%s = %zu", mode, key,
+		value);
+	return rs_hint("%s", hint);
+}
+
+static enum rs_status
+choose_auto(struct placement *p)
+{
+	const uint64_t a_worker = p->memory_bytes / (p->n_workers > 0 ? p->n_workers : 1);
+
+	if (p->n_workers <= 1 && p->n_ps == 0) {
+		p->mode = PLACE_LOCAL;
+		snprintf(p->why_mode, sizeof(p->why_mode), "one process is asked for");
+	} else if (p->n_ps > 0) {
+		p->mode = PLACE_HYBRID;
+		snprintf(p->why_mode, sizeof(p->why_mode),
+			"%zu shards are asked for; embeddings are %.0f %% of the bytes", p->n_ps,
+			100 * p->embedding_share);
+	} else if (p->memory_bytes > 0 && largest_table(p) > a_worker) {
+		p->mode = PLACE_HYBRID;
+		snprintf(p->why_mode, sizeof(p->why_mode),
+			"a table is larger than the memory of a worker");
+	} else if (p->embedding_share >= HYBRID_SHARE) {
+		p->mode = PLACE_HYBRID;
+		snprintf(p->why_mode, sizeof(p->why_mode),
+			"embeddings are %.0f %% of the bytes, at least %.0f %%",
+			100 * p->embedding_share, 100 * HYBRID_SHARE);
+	} else {
+		p->mode = PLACE_ALLREDUCE;
+		snprintf(p->why_mode, sizeof(p->why_mode),
+			"embeddings are %.0f %% of the bytes, less than %.0f %%",
+			100 * p->embedding_share, 100 * HYBRID_SHARE);
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+choose_mode(struct placement *p, const struct settings *s, const struct placement_host *host)
+{
+	p->n_workers = (size_t)s->cluster.workers;
+	p->n_ps = (size_t)s->cluster.ps;
+	p->mode = s->placement.mode;
+	snprintf(p->why_mode, sizeof(p->why_mode), "placement.mode says so");
+	if (p->mode == PLACE_AUTO)
+		RS_TRY(choose_auto(p));
+	if (p->mode == PLACE_LOCAL && p->n_workers > 1)
+		return contradiction("local", "workers", p->n_workers, "local is one process");
+	if (p->mode == PLACE_LOCAL && p->n_ps > 0)
+		return contradiction("local", "ps", p->n_ps, "local has no shards");
+	if (p->mode == PLACE_ALLREDUCE && p->n_ps > 0)
+		return contradiction("allreduce", "ps", p->n_ps,
+			"allreduce has all tables in every worker; hybrid has shards");
+	if (p->n_workers == 0)
+		p->n_workers = 1;
+	/* One a host, beside its workers. */
+	if ((p->mode == PLACE_HYBRID || p->mode == PLACE_PS) && p->n_ps == 0)
+		p->n_ps = host->n_hosts;
+	if (p->mode != PLACE_LOCAL && !host->has_messages) {
+		(void)rs_fail(RS_EUSAGE, "this build has no ZeroMQ, so it trains in one process");
+		return rs_hint("build it with libzmq, or set placement.mode = local");
+	}
+	return RS_OK;
+}
+
+/* --- the dense plane -------------------------------------------------------- */
+
+struct plane_rule {
+	enum dense_plane plane;
+	/* Why it cannot be; NULL: it can. */
+	const char *(*no)(const struct placement *p, const struct placement_host *host);
+};
+
+static const char *
+no_nccl(const struct placement *p, const struct placement_host *host)
+{
+	(void)p;
+	return host->no_nccl;
+}
+
+static const char *
+no_mpi(const struct placement *p, const struct placement_host *host)
+{
+	(void)p;
+	return host->no_mpi;
+}
+
+static const char *
+no_shm(const struct placement *p, const struct placement_host *host)
+{
+	(void)p;
+	return host->n_hosts > 1 ? "workers are on several hosts" : NULL;
+}
+
+static const char *
+no_pushpull(const struct placement *p, const struct placement_host *host)
+{
+	(void)host;
+	return p->n_ps == 0 ? "there is no shard to push to" : NULL;
+}
+
+/* Best first. */
+static const struct plane_rule plane_rule[] = {
+	{ PLANE_NCCL, no_nccl }, { PLANE_MPI, no_mpi }, { PLANE_SHM, no_shm },
+	{ PLANE_PUSHPULL, no_pushpull },
+};
+enum { N_PLANES = sizeof(plane_rule) / sizeof(plane_rule[0]) };
+
+static enum rs_status
+take_plane(struct placement *p, enum dense_plane plane, const char *key, const char *value,
+	const struct placement_host *host)
+{
+	for (size_t i = 0; i < N_PLANES; i++) {
+		const char *no;
+
+		if (plane_rule[i].plane != plane)
+			continue;
+		no = plane_rule[i].no(p, host);
+		if (no != NULL)
+			return rs_fail(RS_ESPEC, "placement.%s = %s cannot be: %s", key, value, no);
+	}
+	p->dense = plane;
+	snprintf(p->why_dense, sizeof(p->why_dense), "placement.%s = %s says so", key, value);
+	return RS_OK;
+}
+
+/* The first that can be, with the reasons of those before it. */
+static enum rs_status
+choose_plane(struct placement *p, const struct placement_host *host)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < N_PLANES; i++) {
+		const char *no = plane_rule[i].no(p, host);
+		char *out = p->why_dense + used;
+		const size_t room = sizeof(p->why_dense) - used;
+
+		if (no == NULL) {
+			p->dense = plane_rule[i].plane;
+			return RS_OK;
+		}
+		used += (size_t)snprintf(out, room, "%snot %s: %s", used > 0 ? "; " : "",
+			dense_name[plane_rule[i].plane], no);
+		used = used < sizeof(p->why_dense) ? used : sizeof(p->why_dense) - 1;
+	}
+	return rs_fail(RS_ESPEC, "dense gradients cannot be summed among the workers: %s",
+		p->why_dense);
+}
+
+static enum rs_status
+choose_dense(struct placement *p, const struct settings *s, const struct placement_host *host)
+{
+	const enum dense_plane asked = s->placement.dense;
+
+	if (p->n_workers == 1 && asked == PLANE_AUTO) {
+		p->dense = PLANE_SHM;
+		snprintf(p->why_dense, sizeof(p->why_dense), "one worker, whose threads share it");
+		return RS_OK;
+	}
+	if (asked != PLANE_AUTO)
+		return take_plane(p, asked, "dense", dense_name[asked], host);
+	if (p->mode == PLACE_PS)
+		return take_plane(p, PLANE_PUSHPULL, "mode", "ps", host);
+	return choose_plane(p, host);
+}
+
+/* --- does it fit ------------------------------------------------------------ */
+
+static enum rs_status
+check_workers(const struct placement *p)
+{
+	if (p->n_workers <= p->n_slots)
+		return RS_OK;
+	(void)rs_fail(RS_ESPEC, "%zu workers, but a batch has %zu slots: some would have nothing",
+		p->n_workers, p->n_slots);
+	return rs_hint("use at most %zu workers, or raise train.slots or train.batch_size",
+		p->n_slots);
+}
+
+static enum rs_status
+check_memory(const struct placement *p)
+{
+	const uint64_t here = (p->n_workers * p->worker_bytes + p->n_ps * p->shard_bytes) /
+		p->n_hosts;
+	const double gib = 1 << 30;
+
+	if (p->memory_bytes == 0 || here <= p->memory_bytes)
+		return RS_OK;
+	(void)rs_fail(RS_ERESOURCE,
+		"%zu workers of %.1f GiB and %zu shards of %.1f GiB do not fit the %.1f GiB here",
+		p->n_workers, (double)p->worker_bytes / gib, p->n_ps,
+		(double)p->shard_bytes / gib, (double)p->memory_bytes / gib);
+	if (p->mode == PLACE_ALLREDUCE)
+		return rs_hint("placement.mode = hybrid has the tables once, not in every worker");
+	return rs_hint("fewer buckets, a smaller dim, an optimizer with less state, or more hosts");
+}
+
+/* --- all together ----------------------------------------------------------- */
+
+static enum rs_status
+cut_tables(struct placement *p, const struct model *shape)
+{
+	uint64_t largest = 0, sum = 0;
+
+	p->balance = 1;
+	if (p->n_ps == 0)
+		return RS_OK;
+	RS_TRY(parts_make(shape->table, p->n_tables, p->n_ps, p->min_shard_bytes, &p->parts));
+	RS_TRY(memory_alloc(p->n_ps, sizeof(*p->shard), &p->shard));
+	for (size_t i = 0; i < p->n_ps; i++)
+		p->shard[i].keys = p->shard[i].pull_bytes = p->shard[i].push_bytes = NAN;
+	for (size_t i = 0; i < p->parts.n; i++) {
+		const struct part *part = &p->parts.part[i];
+
+		p->shard[part->shard].rows += part->end - part->begin;
+		p->shard[part->shard].bytes +=
+			parts_bytes(&shape->table[part->table], part->begin, part->end);
+	}
+	for (size_t i = 0; i < p->n_tables; i++)
+		p->table[i].n_parts = p->parts.first[i + 1] - p->parts.first[i];
+	for (size_t i = 0; i < p->n_ps; i++) {
+		largest = p->shard[i].bytes > largest ? p->shard[i].bytes : largest;
+		sum += p->shard[i].bytes;
+	}
+	if (sum > 0)
+		p->balance = (double)largest * (double)p->n_ps / (double)sum;
+	return RS_OK;
+}
+
+static void
+choose_compression(struct placement *p, const struct settings *s)
+{
+	p->consistency = s->placement.consistency;
+	p->staleness = (uint64_t)s->placement.staleness;
+	p->min_shard_bytes = (uint64_t)s->placement.min_shard_bytes;
+	p->compress = s->placement.compress;
+	if (p->compress == COMPRESS_AUTO)          /* the link between hosts is the narrow one */
+		p->compress = p->consistency != CONSISTENCY_SYNC && p->n_hosts > 1 ?
+			COMPRESS_INT8 : COMPRESS_NONE;
+}
+
+/* The threads of all workers are the cores of a host, unless the spec says a number. */
+static void
+choose_threads(struct placement *p, const struct settings *s, const struct placement_host *host)
+{
+	const size_t a_host = (p->n_workers + p->n_hosts - 1) / p->n_hosts;
+	const size_t slots = p->n_slots / p->n_workers;
+
+	p->n_threads = s->train.threads > 0 ? (size_t)s->train.threads : host->n_cores / a_host;
+	if (p->n_threads > slots)
+		p->n_threads = slots;
+	if (p->n_threads == 0)
+		p->n_threads = 1;
+}
+
+static enum rs_status
+fill(struct placement *p, const struct model *shape, const struct placement_host *host)
+{
+	const struct settings *s = spec_settings(shape->spec);
+
+	p->n_hosts = host->n_hosts > 0 ? host->n_hosts : 1;
+	p->memory_bytes = host->memory_bytes;
+	p->n_slots = model_slots(s);
+	p->rows_a_step = (double)s->train.batch_size;
+	p->steps_a_second = p->dense_step_bytes = NAN;
+	RS_TRY(list_tables(p, shape));
+	weigh(p, shape);
+	RS_TRY(choose_mode(p, s, host));
+	RS_TRY(check_workers(p));
+	RS_TRY(choose_dense(p, s, host));
+	choose_compression(p, s);
+	choose_threads(p, s, host);
+	RS_TRY(cut_tables(p, shape));
+	placement_weigh_processes(p, shape);
+	return check_memory(p);
+}
+
+enum rs_status
+placement_make(const struct model *shape, const struct placement_host *host, struct placement *out)
+{
+	enum rs_status status;
+
+	memset(out, 0, sizeof(*out));
+	status = fill(out, shape, host);
+	if (status != RS_OK)
+		placement_free(out);
+	return status;
+}
+
+void
+placement_free(struct placement *p)
+{
+	parts_free(&p->parts);
+	free(p->table);
+	free(p->shard);
+	memset(p, 0, sizeof(*p));
+}

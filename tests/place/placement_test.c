@@ -1,0 +1,176 @@
+/* The planner: which mode and dense plane, what is refused, what the wire carries. */
+#include "../test.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "place/placement.h"
+#include "remote/body.h"
+#include "train/step.h"
+
+#define SPEC \
+	"[model]\ntype = deepfm\n[data]\ntrain = none.tsv\nlabel = 1\n" \
+	"[field C1]\ncolumn = 2\ntype = categorical\nbuckets = 4000\n" \
+	"[field C2]\ncolumn = 3\ntype = categorical\nbuckets = 6\n" \
+	"[embedding]\ndim = 16\n[train]\nbatch_size = 4096\n"
+
+static const struct placement_host host = {
+	.memory_bytes = (uint64_t)1 << 40, .n_cores = 4, .n_hosts = 1,
+	.no_mpi = "no mpirun", .no_nccl = "no CUDA", .has_messages = 1,
+};
+
+static struct model *
+make_shape(const char *more)
+{
+	const struct model_options options = { .for_training = 1, .shape_only = 1 };
+	struct model *m;
+	struct spec *spec;
+	char text[4096];
+
+	snprintf(text, sizeof(text), "%s%s%s", SPEC, more,
+		strstr(more, "[dnn]") != NULL ? "" : "[dnn]\nhidden = 8\n");
+	assert_int_equal(spec_load_text(text, "test.ini", &spec), RS_OK);
+	assert_int_equal(model_create(spec, &options, &m), RS_OK);
+	assert_null(m->lookup);
+	return m;
+}
+
+struct placement_case {
+	const char *spec;
+	enum rs_status status;         /* of placement_make(); below: when it is RS_OK */
+	enum placement_mode mode;
+	enum dense_plane dense;
+	size_t n_workers, n_ps;
+	const char *text;              /* in the reasons, or in the failure            */
+	struct placement_host host;
+};
+
+static const struct placement_case placement_cases[] = {
+	{ "", RS_OK, PLACE_LOCAL, PLANE_SHM, 1, 0, "one process", host },
+	{ "[cluster]\nworkers = 2\nps = 3\n", RS_OK, PLACE_HYBRID, PLANE_SHM, 2, 3,
+	  "3 shards are asked for", host },
+	{ "[cluster]\nworkers = 2\n", RS_OK, PLACE_HYBRID, PLANE_SHM, 2, 1, "at least 70 %", host },
+	{ "[dnn]\nhidden = 4000\n[cluster]\nworkers = 2\n", RS_OK, PLACE_ALLREDUCE, PLANE_SHM, 2,
+	  0, "less than 70 %", host },
+	{ "[placement]\nmode = ps\n[cluster]\nworkers = 2\n", RS_OK, PLACE_PS, PLANE_PUSHPULL, 2,
+	  1, "mode = ps", host },
+	{ "[cluster]\nworkers = 4\nps = 2\n", RS_OK, PLACE_HYBRID, PLANE_MPI, 4, 2,
+	  "not nccl: no CUDA", { (uint64_t)1 << 40, 4, 1, NULL, "no CUDA", 1 } },
+	{ "[cluster]\nworkers = 4\nps = 2\n", RS_OK, PLACE_HYBRID, PLANE_PUSHPULL, 4, 2,
+	  "not shm: workers are on several hosts",
+	  { (uint64_t)1 << 40, 4, 2, "no mpirun", "no CUDA", 1 } },
+	{ "[cluster]\nworkers = 9\n", RS_ESPEC, .text = "9 workers, but a batch has 8 slots",
+	  .host = host },
+	{ "[placement]\nmode = local\n[cluster]\nps = 1\n", RS_ESPEC,
+	  .text = "does not go with cluster.ps = 1", .host = host },
+	{ "[placement]\nmode = allreduce\n[cluster]\nworkers = 2\nps = 1\n", RS_ESPEC,
+	  .text = "does not go with cluster.ps = 1", .host = host },
+	{ "[placement]\ndense = nccl\n[cluster]\nworkers = 2\nps = 1\n", RS_ESPEC,
+	  .text = "cannot be: no CUDA", .host = host },
+	{ "[placement]\nmode = allreduce\ndense = pushpull\n[cluster]\nworkers = 2\n", RS_ESPEC,
+	  .text = "no shard to push to", .host = host },
+	{ "[cluster]\nworkers = 2\nps = 1\n", RS_ERESOURCE, .text = "do not fit",
+	  .host = { 1 << 20, 4, 1, "no mpirun", "no CUDA", 1 } },
+	{ "[cluster]\nworkers = 2\nps = 1\n", RS_EUSAGE, .text = "no ZeroMQ",
+	  .host = { (uint64_t)1 << 40, 4, 1, "no mpirun", "no CUDA", 0 } },
+};
+
+static void
+a_placement_follows_the_rules(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(placement_cases); i++) {
+		const struct placement_case *c = &placement_cases[i];
+		struct model *shape = make_shape(c->spec);
+		struct placement p;
+
+		assert_int_equal(placement_make(shape, &c->host, &p), c->status);
+		if (c->status != RS_OK) {
+			if (strstr(rs_failure()->text, c->text) == NULL)
+				fail_msg("case %zu: %s", i, rs_failure()->text);
+			model_free(shape);
+			continue;
+		}
+		assert_int_equal(p.mode, c->mode);
+		assert_int_equal(p.dense, c->dense);
+		assert_int_equal(p.n_workers, c->n_workers);
+		assert_int_equal(p.n_ps, c->n_ps);
+		if (strstr(p.why_mode, c->text) == NULL && strstr(p.why_dense, c->text) == NULL)
+			fail_msg("case %zu: %s; %s", i, p.why_mode, p.why_dense);
+		placement_free(&p);
+		model_free(shape);
+	}
+}
+
+/* torchrec#3652: a table that nobody placed is silently not there. */
+static void
+L024_every_table_and_every_row_has_a_shard(void **state)
+{
+	struct model *shape = make_shape("[cluster]\nworkers = 1\nps = 3\n");
+	uint64_t rows = 0, wanted = 0;
+	struct placement p;
+
+	(void)state;
+	assert_int_equal(placement_make(shape, &host, &p), RS_OK);
+	assert_int_equal(p.n_tables, 4);
+	for (size_t t = 0; t < p.n_tables; t++) {
+		assert_true(p.table[t].n_parts >= 1);
+		wanted += p.table[t].rows;
+	}
+	for (size_t s = 0; s < p.n_ps; s++)
+		rows += p.shard[s].rows;
+	assert_true(rows == wanted);
+	assert_true(wanted == 2 * (4001 + 7));
+	placement_free(&p);
+	model_free(shape);
+}
+
+/* One row whose ids are 5 and 300, seen by two workers of one slot each. */
+static void
+traffic_is_what_the_messages_weigh(void **state)
+{
+	struct model *shape = make_shape("[cluster]\nworkers = 2\nps = 1\n[train]\nslots = 2\n");
+	/* A pull: header, two sections a field, keys once for twins (1 byte each but
+	 * 300: 2); its answer: touched bits, 16 + 1 floats a key.  Every worker has row 5
+	 * of C2, worker 0 row 300 of C1, worker 1 row 5 of it. */
+	const double pull = 2 * (2 * 64 + 4 * 16) + (2 + 1) + (1 + 1) + 8.0 / 8 + 4 * 17 * 4;
+	const double push = 2 * (2 * 64 + 16 + 8 + 4 * 16) + (2 + 1) + (1 + 1) + 4 * 17 * 4;
+	struct placement p;
+	struct batch batch;
+
+	(void)state;
+	assert_int_equal(sizeof(struct body_push) + sizeof(struct body_clock), 24);
+	assert_int_equal(placement_make(shape, &host, &p), RS_OK);
+	assert_int_equal(batch_init(&batch, &shape->schema), RS_OK);
+	assert_int_equal(batch_reserve(&batch, 2), RS_OK);
+	batch.B = 2;
+	for (size_t f = 0; f < 2; f++) {
+		assert_int_equal(batch_reserve_ids(&batch, f, 2), RS_OK);
+		batch.column[f].N = 2;
+		batch.column[f].ids[0] = f == 0 ? 300 : 5;
+		batch.column[f].ids[1] = 5;
+		if (batch.column[f].offset != NULL)
+			for (uint32_t b = 0; b <= 2; b++)
+				batch.column[f].offset[b] = b;
+	}
+	assert_int_equal(placement_measure(&p, shape, &batch, 1), RS_OK);
+	assert_float_equal(p.shard[0].pull_bytes, pull, 1e-9);
+	assert_float_equal(p.shard[0].push_bytes, push, 1e-9);
+	assert_float_equal(p.table[0].occurrences, 2, 0);
+	assert_float_equal(p.table[0].keys, 2, 0);
+	batch_free(&batch);
+	placement_free(&p);
+	model_free(shape);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_placement_follows_the_rules),
+		cmocka_unit_test(L024_every_table_and_every_row_has_a_shard),
+		cmocka_unit_test(traffic_is_what_the_messages_weigh),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
