@@ -74,8 +74,8 @@ void exchange_combine(const struct kernel_set *kernel, size_t n_slots,
  * Processes of one host: a shared mapping.  Its descriptor (memfd) is made by whoever
  * starts the processes and inherited; nothing is left behind in any file system.
  * bytes: exchange_shm_bytes() for the largest sum and gather; a larger one moves in pieces.
- * epoch: of the round, from 1, larger than that of any round before on the same memory;
- * what a process that was killed left there is then of no effect.
+ * epoch: of the round, larger than that of any round before on the same memory; what a
+ * process that was killed left there is then of no effect.
  */
 size_t exchange_shm_bytes(size_t n_ranks, size_t n_slots, size_t n_floats);
 enum rs_status exchange_shm_open(const struct exchange *base, int fd, size_t bytes,
