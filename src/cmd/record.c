@@ -41,6 +41,17 @@ record_open(const char *path, const struct store_run_start *start, struct record
 	return RS_OK;
 }
 
+enum rs_status
+record_attach(const char *path, int64_t run, struct record **out)
+{
+	RS_TRY(memory_alloc(1, sizeof **out, out));
+	if (run <= 0)
+		return RS_OK;
+	(*out)->run = run;
+	note(*out, store_open(path, 0, RECORD_BUSY_MS, &(*out)->store));
+	return RS_OK;
+}
+
 void
 record_close(struct record *r)
 {
@@ -60,14 +71,15 @@ record_run(const struct record *r)
 static int
 is_open(const struct record *r)
 {
-	return r->store != NULL && r->run > 0;
+	return r != NULL && r->store != NULL && r->run > 0;
 }
 
 void
-record_placement(struct record *r, const char *kernel, const char *reason)
+record_placement(struct record *r, const struct record_placement *p)
 {
 	if (is_open(r))
-		note(r, store_placement(r->store, r->run, "local", "local", "shm", kernel, reason));
+		note(r, store_placement(r->store, r->run, p->mode, p->lookup, p->reducer, p->kernel,
+			p->reason));
 }
 
 void
@@ -77,10 +89,17 @@ record_warning(struct record *r, const char *text)
 		note(r, store_warning(r->store, r->run, text));
 }
 
-struct record_figure { const char *key; double value; };
+struct figure_row { const char *key; double value; };
+
+void
+record_figure(struct record *r, const char *key, double value)
+{
+	if (is_open(r))
+		note(r, store_metric(r->store, r->run, key, 0, 0, 0, value));
+}
 
 static void
-write_figures(struct record *r, const struct record_figure *figure, size_t n, int64_t epoch,
+write_figures(struct record *r, const struct figure_row *figure, size_t n, int64_t epoch,
 	int64_t step, int64_t rows)
 {
 	for (size_t i = 0; i < n; i++)
@@ -93,7 +112,7 @@ static void
 write_valid(struct record *r, const struct metric_result *m, int64_t epoch, int64_t step,
 	int64_t rows)
 {
-	const struct record_figure figure[] = {
+	const struct figure_row figure[] = {
 		{ "valid.auc", m->auc }, { "valid.logloss", m->logloss }, { "valid.mse", m->mse },
 		{ "valid.rows", (double)m->rows }, { "valid.positives", m->positives },
 		{ "valid.calibration", m->calibration },
@@ -106,7 +125,7 @@ write_valid(struct record *r, const struct metric_result *m, int64_t epoch, int6
 		char key[FIGURE_NAME + 8];
 
 		snprintf(key, sizeof key, "valid.%s", m->figures.item[i].name);
-		const struct record_figure named = { key, m->value[i] };
+		const struct figure_row named = { key, m->value[i] };
 		if (figure_needs_groups(&m->figures.item[i]))
 			write_figures(r, &named, 1, epoch, step, rows);
 	}
@@ -115,7 +134,7 @@ write_valid(struct record *r, const struct metric_result *m, int64_t epoch, int6
 void
 record_epoch(struct record *r, const struct train_epoch *e)
 {
-	const struct record_figure figure[] = {
+	const struct figure_row figure[] = {
 		{ "train.loss", e->loss }, { "train.seconds", e->seconds },
 		{ "train.learning_rate", e->learning_rate }, { "train.rows", (double)e->rows },
 	};
@@ -166,7 +185,7 @@ void
 record_end(struct record *r, const char *status, const char *directory,
 	const struct train_summary *s, const char *message)
 {
-	const struct record_figure figure[] = {
+	const struct figure_row figure[] = {
 		{ "train.loss", s->loss }, { "train.best_epoch", (double)s->best_epoch },
 		{ "train.epochs", (double)s->epochs_done },
 			{ "train.skipped_steps", (double)s->skipped_steps },
@@ -185,4 +204,11 @@ record_end(struct record *r, const char *status, const char *directory,
 	if (s->version > 0)
 		write_artifact(r, directory, s->version);
 	note(r, store_run_end(r->store, r->run, status, (int64_t)s->rows_trained, message));
+}
+
+void
+record_fail(struct record *r, const char *message)
+{
+	if (is_open(r))
+		note(r, store_run_fail(r->store, r->run, message));
 }

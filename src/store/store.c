@@ -251,6 +251,13 @@ store_run_end(struct store *s, int64_t run, const char *status, int64_t rows, co
 }
 
 enum rs_status
+store_run_fail(struct store *s, int64_t run, const char *message)
+{
+	return sql_run(s, "UPDATE runs SET status = 'failed', message = ?, ended_ms = ? WHERE "
+		"run = ? AND status = 'running'", "sii", text_or_empty(message), now_ms(), run);
+}
+
+enum rs_status
 store_param(struct store *s, int64_t run, const char *key, const char *value)
 {
 	return sql_run(s, "INSERT OR REPLACE INTO params (run, key, value) VALUES (?,?,?)", "iss",

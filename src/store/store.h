@@ -35,6 +35,8 @@ enum rs_status store_run_begin(struct store *s, const struct store_run_start *st
 /* status: ok partial diverged failed interrupted rejected */
 enum rs_status store_run_end(struct store *s, int64_t run, const char *status, int64_t rows,
 	const char *message);
+/* "failed", unless the end of the run is on record already. */
+enum rs_status store_run_fail(struct store *s, int64_t run, const char *message);
 enum rs_status store_param(struct store *s, int64_t run, const char *key, const char *value);
 /* epoch 0: not of an epoch.  Keys with a meaning to the commands: at epoch 0 the
  * figures of the weights that were kept: valid.auc, valid.logloss, valid.rows,

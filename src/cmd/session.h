@@ -1,0 +1,103 @@
+/*
+ * A training run as it is shown and recorded: by train, and by worker 0 of a run of many
+ * processes.
+ *
+ * session_init() first, session_free() last; between them a session has spec, directory,
+ * progress and record of one run.  Its callbacks may warn, and warnings of any thread come
+ * in, one at a time.
+ */
+#ifndef CMD_SESSION_H
+#define CMD_SESSION_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "cmd/command.h"
+#include "cmd/progress.h"
+#include "cmd/record.h"
+#include "train/train.h"
+
+struct session {
+	const struct arguments *a;
+	const char *directory;
+	char       *own_directory;         /* of directory, when it came from the spec */
+	const char *why_threads;
+	int64_t     threads;
+	struct record_placement placement; /* kernel is filled when the run starts     */
+	struct progress progress;
+	struct record  *record;            /* NULL: none                               */
+	/* Callbacks of the main thread and warnings of any thread; recursive, as a
+	 * callback may warn. */
+	pthread_mutex_t lock;
+};
+
+enum rs_status session_init(struct session *s, const struct arguments *a);
+void session_free(struct session *s);
+
+/* The spec with the overrides of SESSION_OPTIONS. */
+enum rs_status session_spec(const struct arguments *a, struct spec **out);
+/* 1: the option stands for a key of the spec. */
+int session_is_key_option(const char *option);
+/* -f, else model.path. */
+enum rs_status session_directory(struct session *s, const struct settings *settings);
+/* A directory with versions is only added to when the caller says how. */
+enum rs_status session_check_directory(const struct session *s);
+enum rs_status session_options(struct session *s, struct train_options *out);
+
+enum rs_status session_record_begin(struct session *s, const struct spec *spec);
+/* The record of a run that somebody else began. */
+enum rs_status session_record_attach(struct session *s, const struct spec *spec, int64_t run);
+
+/* Warnings go into progress and record from now on, until session_end(). */
+void session_watch(struct session *s);
+/* What train_run() returned is shown and recorded; frees the summary.  Returns what the
+ * command is to end with. */
+enum rs_status session_end(struct session *s, enum rs_status status,
+	struct train_summary *summary);
+
+/* Options of whatever trains. */
+#define SESSION_OPTIONS \
+	{ .name = "--data", \
+		.letter = 'd', \
+		.argument = "DATA", \
+		.repeats = 1, \
+		.text = "Training file or pattern instead of data.train." }, \
+	{ .name = "--valid", \
+		.argument = "DATA", \
+		.repeats = 1, \
+		.text = "Validation file or pattern instead of data.valid." }, \
+	{ .name = "--data-command", \
+		.argument = "COMMAND", \
+		.text = "Read the training rows from the output of a shell command and check " \
+			"its exit status." }, \
+	{ .name = "--initial", \
+		.letter = 'i', \
+		.argument = "MODEL", \
+		.text = "Start from the weights, optimizer state and step count of a model." }, \
+	{ .name = "--final", \
+		.letter = 'f', \
+		.argument = "MODEL", \
+		.text = "Model directory to write instead of model.path." }, \
+	{ .name = "--reset-optimizer", .text = "With -i, start the optimizers anew." }, \
+	{ .name = "--reset-steps", .text = "With -i, start the learning rate schedule anew." }, \
+	{ .name = "--resume", .text = "Go on with the unfinished run in the model directory." }, \
+	{ .name = "--fresh", \
+		.text = "Train from scratch and add the result to the model directory." }, \
+	{ .name = "--epochs", \
+		.argument = "N", \
+		.text = "Passes over the data instead of train.epochs." }, \
+	{ .name = "--seed", \
+		.argument = "N", \
+		.text = "Seed of every random stream instead of train.seed." }, \
+	{ .name = "--time-limit", \
+		.argument = "TIME", \
+		.text = "Stop after this time, for instance 50m, and keep what was learned." }, \
+	{ .name = "--expect-rows", \
+		.argument = "N", \
+		.text = "Fail unless the training data have exactly this many rows." }, \
+	{ .name = "--ok-partial", .text = "Exit with 0 although rows were skipped." }, \
+	{ .name = "--tag", .argument = "TAG", .text = "Tag of the run in the run database." }, \
+	{ .name = "--note", .argument = "TEXT", .text = "Note of the run in the run database." },
+
+#endif
