@@ -116,6 +116,9 @@ put_job(struct buffer *b, const struct job *j)
 	if (j->shared_fd >= 0)
 		RS_TRY(fields_put(b, "shared_fd", "%d", j->shared_fd));
 	RS_TRY(fields_put(b, "shared_bytes", "%" PRIu64, j->shared_bytes));
+	if (j->leash_fd >= 0)
+		RS_TRY(fields_put(b, "leash_fd", "%d", j->leash_fd));
+	RS_TRY(fields_put(b, "version", "%" PRIu64, j->version));
 	RS_TRY(fields_put(b, "run", "%" PRId64, j->run));
 	RS_TRY(fields_put(b, "public", "%s", j->keys.public_key));
 	RS_TRY(fields_put(b, "secret", "%s", j->keys.secret_key));
@@ -264,25 +267,36 @@ read_counts(const struct fields *f, struct job *out)
 }
 
 static enum rs_status
-read_ticket(const struct fields *f, struct job *out)
+read_descriptor(const struct fields *f, const char *name, int *out)
 {
 	const char *value;
-	uint64_t run, fd;
+	uint64_t fd;
 	size_t n;
+
+	if (!fields_find(f, name, 0, &value, &n))
+		return RS_OK;
+	RS_TRY(fields_u64(f, name, &fd));
+	if (fd > INT32_MAX)
+		return rs_fail(RS_EPROTOCOL, "a ticket has descriptor %" PRIu64, fd);
+	*out = (int)fd;
+	return RS_OK;
+}
+
+static enum rs_status
+read_ticket(const struct fields *f, struct job *out)
+{
+	uint64_t run;
 
 	RS_TRY(fields_u64(f, "job", &out->id));
 	RS_TRY(fields_u64(f, "config", &out->config));
 	RS_TRY(fields_u64(f, "shared_bytes", &out->shared_bytes));
+	RS_TRY(fields_u64(f, "version", &out->version));
 	RS_TRY(fields_u64(f, "run", &run));
 	RS_TRY(fields_text(f, "directory", out->directory, sizeof(out->directory)));
 	RS_TRY(read_key(f, "public", out->keys.public_key));
 	RS_TRY(read_key(f, "secret", out->keys.secret_key));
-	if (fields_find(f, "shared_fd", 0, &value, &n)) {
-		RS_TRY(fields_u64(f, "shared_fd", &fd));
-		if (fd > INT32_MAX)
-			return rs_fail(RS_EPROTOCOL, "a ticket has descriptor %" PRIu64, fd);
-		out->shared_fd = (int)fd;
-	}
+	RS_TRY(read_descriptor(f, "shared_fd", &out->shared_fd));
+	RS_TRY(read_descriptor(f, "leash_fd", &out->leash_fd));
 	if (run > INT64_MAX)
 		return rs_fail(RS_EPROTOCOL, "a ticket has run %" PRIu64, run);
 	out->run = (int64_t)run;
@@ -297,7 +311,7 @@ job_read(int fd, struct job *out)
 	size_t n = 0, got = 1;
 	char *text;
 
-	*out = (struct job){ .shared_fd = -1 };
+	*out = (struct job){ .shared_fd = -1, .leash_fd = -1 };
 	/* One block that never moves, so that the secret is nowhere else. */
 	RS_TRY(memory_alloc(TICKET_MAX, 1, &text));
 	(void)lseek(fd, 0, SEEK_SET);       /* whoever filled a memfd is at its end   */

@@ -36,6 +36,8 @@ struct job {
 	char     directory[4096];   /* private directory of the host's nodes, or ""   */
 	int      shared_fd;         /* of exchange_shm_open(); -1 none                */
 	uint64_t shared_bytes;
+	int      leash_fd;          /* of the coordinator: struct coordinator_options; -1 none */
+	uint64_t version;           /* newest in the model directory when the job began */
 	int64_t  run;               /* of the run database; 0 none                    */
 	uint64_t config;            /* hash of spec and program; equal in all nodes   */
 };

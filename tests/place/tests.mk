@@ -1,1 +1,2 @@
 check_PROGRAMS += tests/place/placement_test
+check_PROGRAMS += tests/place/private_directory_test tests/place/supervisor_test

@@ -1,0 +1,34 @@
+/*
+ * The private directory of a job: sockets, the coordinator's database, the resolved spec.
+ *
+ * It is RUNTIME/recsys-train/JOB, or /tmp/recsys-train-UID/JOB where RUNTIME is missing, not
+ * ours or too long for the name of a socket.  Both levels are ours alone (mode 0700); what
+ * belongs to somebody else or is open to others is RS_EDENIED.  Who opened it holds a lock in
+ * it for as long as it lives; directories of jobs that died are removed by the next open.
+ */
+#ifndef PLACE_PRIVATE_DIRECTORY_H
+#define PLACE_PRIVATE_DIRECTORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+
+/* What the kernel takes as the path of a socket, and what we keep of it for a name. */
+#define PRIVATE_DIRECTORY_SOCKET_MAX 107
+#define PRIVATE_DIRECTORY_NAME_MAX   12
+
+struct private_directory {
+	char base[4096], path[4096];
+	int  lock;                  /* -1: not open                                   */
+};
+
+/* runtime: a directory of this user, or NULL.  Keep the struct zeroed until then. */
+enum rs_status private_directory_open(const char *runtime, uint64_t job,
+	struct private_directory *out);
+/* Removes it, and its parent when no other job is there. */
+void private_directory_close(struct private_directory *d);
+/* The same for somebody who did not open it, once the opener is dead. */
+void private_directory_remove(const char *path);
+
+#endif
