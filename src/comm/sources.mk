@@ -5,8 +5,9 @@ librs_a_SOURCES += src/comm/monitor.h
 librs_a_SOURCES += src/comm/frame.c src/comm/keys.c src/comm/keys_list.c src/comm/keys_pair.h
 
 if HAVE_ZMQ
-librs_a_SOURCES += src/comm/keys_zmq.c
+librs_a_SOURCES += src/comm/keys_zmq.c src/comm/zap.c src/comm/zap.h \
+	src/comm/wire.c src/comm/wire_message.c src/comm/wire_monitor.c src/comm/wire_private.h
 else
-librs_a_SOURCES += src/comm/keys_none.c
+librs_a_SOURCES += src/comm/keys_none.c src/comm/wire_none.c
 endif
 librs_a_SOURCES += src/comm/collective.h

@@ -28,18 +28,25 @@ struct wire_options {
 };
 
 enum rs_status wire_context_open(const struct wire_options *options, struct wire_context **out);
-/* The list of who may connect, from now on. */
-void wire_context_allow(struct wire_context *c, const struct key_list *allowed);
+/* Copies the list of who may connect, from now on; links of others stay, but their messages
+ * are refused.  On failure nobody may. */
+enum rs_status wire_context_allow(struct wire_context *c, const struct key_list *allowed);
+/* All wires are closed before. */
 void wire_context_close(struct wire_context *c);
 
 /* ROUTER. */
 enum rs_status wire_bind(struct wire_context *c, const char *endpoint, struct wire **out);
 /* Where it listens, port chosen. */
 const char *wire_endpoint(const struct wire *w);
-/* DEALER; server_key: public, Z85, NULL without CURVE.  Returns at once: the link comes
- * and goes by itself. */
+/* DEALER; server_key: public, Z85, NULL or "" without CURVE.  Returns at once: the link
+ * comes and goes by itself; what is sent before it is there waits for it. */
 enum rs_status wire_connect(struct wire_context *c, const char *endpoint, const char *server_key,
 	struct wire **out);
+/* Why a DEALER has no link now: RS_EDENIED the peer refuses our key, or has not the one that
+ * we expect, or one of us has none; RS_EPROTOCOL it speaks something else; RS_EPEER nobody
+ * listens there or the link broke, which heals by itself.  RS_OK: it is linked, or there
+ * is no news yet.  The first two are told by wire_send() and wire_receive(), too. */
+enum rs_status wire_trouble(struct wire *w);
 void wire_close(struct wire *w);
 /* Dials what was bound with a key made on the spot and wants a refusal: RS_EDENIED when
  * a stranger is let in. */
@@ -59,7 +66,8 @@ struct wire_part {
 	const void *data;
 	size_t n;
 	/* NULL: copied before wire_send() returns.  Else borrowed until the call of
-	 * release(data, hint), from a thread of the library. */
+	 * release(data, hint), which is made once, also on failure, by any thread.  A part
+	 * of many MB on a slow link delays the signs of life behind it. */
 	void (*release)(void *data, void *hint);
 	void  *hint;
 };
@@ -72,7 +80,7 @@ enum rs_status wire_send(struct wire *w, const struct wire_peer *to, const struc
 struct wire_message {
 	struct wire_peer from;      /* of a ROUTER                                    */
 	struct frame frame;
-	struct frame_part part[WIRE_PARTS_MAX];    /* in the message                  */
+	struct frame_part part[WIRE_PARTS_MAX];    /* in the message, aligned to 8 bytes */
 	size_t n_parts;
 	uint64_t bytes;             /* on the wire, header and body                   */
 	void *owned;                /* of wire.c                                      */
@@ -90,7 +98,8 @@ struct wire_poll {
 	int readable;               /* out                                            */
 };
 
-/* Waits up to so many seconds for one of them; RS_OK also when none came. */
+/* Waits up to so many seconds for one of them; RS_OK also when none came, or a signal did.
+ * A DEALER in lasting trouble is readable: wire_receive() says which. */
 enum rs_status wire_wait(struct wire_poll *p, size_t n, double seconds);
 
 #endif

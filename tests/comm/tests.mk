@@ -1,3 +1,8 @@
 check_PROGRAMS += tests/comm/frame_test
 check_PROGRAMS += tests/comm/fields_test
 check_PROGRAMS += tests/comm/job_test
+
+if HAVE_ZMQ
+check_PROGRAMS += tests/comm/wire_test
+tests_comm_wire_test_SOURCES = tests/comm/wire_test.c tests/comm/wire_bed.h
+endif
