@@ -1,9 +1,9 @@
 /*
  * What a launcher told this process through its environment: who am I, who are the others.
  *
- * RECSYS_*, TF_CONFIG, Open MPI, MPICH and Intel MPI (PMI), Slurm, Kubernetes indexed jobs,
- * MASTER_ADDR/RANK, in this order; options and spec win over all.  A pure function of the
- * variables given, for tests.
+ * RECSYS_TRAIN_*, TF_CONFIG, Open MPI, PMI (MPICH, Intel MPI), Slurm, Kubernetes indexed
+ * jobs and RANK/WORLD_SIZE are asked in this order; the first that is there answers.
+ * Options and the spec win over all.  A pure function of the variables given, for tests.
  */
 #ifndef PLACE_ENVIRONMENT_H
 #define PLACE_ENVIRONMENT_H
@@ -18,24 +18,28 @@ enum launcher {
 	LAUNCHER_SLURM, LAUNCHER_KUBERNETES, LAUNCHER_TORCHRUN
 };
 
-struct launch_environment {
+#define ENVIRONMENT_NAME 256        /* of a host, an address, with the NUL            */
+
+struct environment {
 	enum launcher launcher;
 	const char *name;           /* "Slurm"                                        */
 	size_t rank, size;          /* of all processes                               */
 	size_t local_rank, local_size;
-	size_t n_hosts;
-	uint32_t role;              /* enum key_role, 0: by rank                      */
+	size_t n_hosts, host_index; /* host_index: this process's host                */
+	uint32_t role;              /* enum key_role, 0: the launcher names none      */
 	size_t role_index;
-	size_t n_workers, n_ps;     /* when the launcher names roles                  */
-	char   coordinator[256];    /* tcp://HOST:PORT, or ""                         */
-	uint64_t job;               /* hash of the launcher's job, equal in all        */
-	uint64_t restarts;          /* times it was queued again                      */
-	char (*host)[256];          /* [n_hosts] when known, or NULL                  */
+	size_t n_workers, n_ps;     /* when the launcher names roles; else 0          */
+	char   coordinator[ENVIRONMENT_NAME];   /* tcp://HOST:PORT, or ""             */
+	uint64_t job;               /* equal in all processes, 0: unknown             */
+	uint64_t restarts;          /* times the job was queued again                 */
+	char (*host)[ENVIRONMENT_NAME];   /* [n_hosts] when known, or NULL            */
 };
 
-/* get: as getenv(); RS_EUSAGE names the variable that makes no sense. */
-enum rs_status environment_read(const char *(*get)(const char *name),
-	struct launch_environment *out);
-void environment_free(struct launch_environment *e);
+/* get: as getenv().  RS_EUSAGE names the variable that makes no sense. */
+enum rs_status environment_read(const char *(*get)(const char *name), struct environment *out);
+void environment_free(struct environment *e);
+
+/* Slurm's "gpu[01-03,7],login" as names; RS_EUSAGE: not such a list, or too long. */
+enum rs_status environment_hostlist(const char *text, char (**host)[ENVIRONMENT_NAME], size_t *n);
 
 #endif
