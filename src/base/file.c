@@ -88,6 +88,25 @@ out:
 	return status;
 }
 
+enum rs_status
+file_writer_open_memory(struct file_writer *w)
+{
+	enum rs_status status = RS_OK;
+
+	*w = (struct file_writer){ .fd = memfd_create("file", MFD_CLOEXEC) };
+	if (w->fd < 0)
+		return rs_fail(RS_ERESOURCE, "no file in memory: %s", strerror(errno));
+	if (asprintf(&w->path, "/proc/self/fd/%d", w->fd) < 0) {
+		w->path = NULL;
+		status = rs_fail(RS_ERESOURCE, "out of memory: a name is wanted");
+	}
+	if (status == RS_OK)
+		status = memory_alloc(FILE_CRC_BLOCK, 1, &w->block);
+	if (status != RS_OK)
+		file_writer_close(w);
+	return status;
+}
+
 static enum rs_status
 write_all(int fd, const char *bytes, size_t n, const char *path)
 {
@@ -168,6 +187,8 @@ file_writer_commit(struct file_writer *w)
 
 	assert(w->fd >= 0);
 	RS_TRY(flush_block(w));
+	if (w->temporary == NULL)
+		return RS_OK;
 	/* Pipes and devices cannot be synchronised; they are not files either. */
 	if (fsync(w->fd) != 0 && errno != EINVAL)
 		return fail_write(w->path);

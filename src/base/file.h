@@ -4,7 +4,8 @@
  * file_writer writes to a temporary name beside PATH, takes the CRC32C of every
  * MiB as it goes, and file_writer_commit() does fsync, rename, fsync of the
  * directory.  Anything but a commit leaves PATH untouched and removes the
- * temporary file.  file_map maps a file read-only.
+ * temporary file.  A writer to memory has no name elsewhere: its path may be read from
+ * the commit to the close.  file_map maps a file read-only.
  */
 #ifndef BASE_FILE_H
 #define BASE_FILE_H
@@ -18,7 +19,7 @@
 
 struct file_writer {
 	int       fd;
-	char     *path, *temporary;
+	char     *path, *temporary;       /* temporary NULL: in memory, or committed */
 	char     *block;          /* [FILE_CRC_BLOCK] not yet written      */
 	size_t    block_used;
 	uint64_t  size;           /* bytes given so far                    */
@@ -27,6 +28,7 @@ struct file_writer {
 };
 
 enum rs_status file_writer_open(struct file_writer *w, const char *path);
+enum rs_status file_writer_open_memory(struct file_writer *w);
 enum rs_status file_writer_write(struct file_writer *w, const void *bytes, size_t n);
 enum rs_status file_writer_commit(struct file_writer *w);   /* keeps size and crc   */
 void file_writer_close(struct file_writer *w);              /* aborts if not committed; frees */
