@@ -220,7 +220,8 @@ fill_items(struct model *m, const char *path, const struct manifest *manifest)
 {
 	char *file;
 
-	if (!manifest_has(manifest, CHECKPOINT_ITEMS) || m->schema.item_field == m->schema.n_fields)
+	if (!manifest_has(manifest, CHECKPOINT_ITEMS) || m->schema.item_field == m->schema.n_fields
+	    || m->catalogue != NULL)
 		return RS_OK;
 	RS_TRY(file_join(path, CHECKPOINT_ITEMS, &file));
 	const enum rs_status status = catalogue_load(&m->schema, file, &m->catalogue);

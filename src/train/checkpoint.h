@@ -58,7 +58,7 @@ enum rs_status checkpoint_load(const char *directory, uint64_t version,
 	struct checkpoint_progress *progress, uint64_t *loaded);
 /* Fills a model made from another spec: every parameter and table of it must be
  * in the version with the same shape (RS_ESPEC names the first that is not).
- * with_state 0 leaves the optimizers at their start. */
+ * with_state 0 leaves the optimizers at their start.  A catalogue it has stays. */
 enum rs_status checkpoint_fill(const char *directory, uint64_t version, int with_state,
 	struct model *m, struct checkpoint_progress *progress);
 /* Verifies a version and reads its MANIFEST; version 0 as in checkpoint_load(). */

@@ -7,9 +7,9 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "base/tree.h"
 #include "train/contrast_private.h"
 #include "train/frequency.h"
+#include "train/ranks.h"
 
 static const enum graph_output output_of[N_TOWERS] = {
 	[TOWER_USER] = GRAPH_USER, [TOWER_ITEM] = GRAPH_ITEM,
@@ -56,9 +56,18 @@ find_temperature(const struct graph *g)
 static enum rs_status
 contrast_init(struct contrast *c)
 {
+	const struct train_place *place = c->model->place;
+
+	ranks_share(place, c->n_slots, &c->slot_begin, &c->slot_end);
+	if (ranks_several(place)) {
+		c->exchange = place->exchange;
+		c->n_nodes = tree_frontier(c->n_slots, c->slot_begin, c->slot_end, c->node);
+		RS_TRY(memory_alloc(place->n_ranks + 1, sizeof(*c->gather_begin),
+			&c->gather_begin));
+	}
 	RS_TRY(memory_alloc(c->n_slots, sizeof(*c->slot), &c->slot));
 	RS_TRY(memory_alloc(c->n_workers, sizeof(*c->worker), &c->worker));
-	for (size_t i = 0; i < c->n_slots; i++)
+	for (size_t i = c->slot_begin; i < c->slot_end; i++)
 		for (int t = 0; t < N_TOWERS; t++) {
 			RS_TRY(slot_view_init(&c->slot[i].view[t], c->model));
 			c->slot[i].view[t].output = output_of[t];
@@ -107,7 +116,10 @@ contrast_free(struct contrast *c)
 	contrast_array_free(&c->v);
 	contrast_array_free(&c->du);
 	contrast_array_free(&c->dv);
+	contrast_array_free(&c->staged);
+	contrast_array_free(&c->dv_sum);
 	contrast_array_free(&c->log_q);
+	free(c->gather_begin);
 	free(c->place);
 	free(c->same);
 	free(c->chain);
@@ -217,6 +229,13 @@ set_scales(struct contrast *c)
 	c->inverse_temperature = (float)(1 / temperature);
 }
 
+const struct batch *
+contrast_items(const struct model *m, const struct batch *batch)
+{
+	return spec_settings(m->spec)->model.loss == LOSS_SOFTMAX ? batch :
+		batch->candidates->items;
+}
+
 enum rs_status
 contrast_begin(struct contrast *c, const struct batch *batch, uint64_t step)
 {
@@ -224,17 +243,21 @@ contrast_begin(struct contrast *c, const struct batch *batch, uint64_t step)
 	size_t parts;
 
 	c->batch = batch;
-	c->items = loss == LOSS_SOFTMAX ? batch : batch->candidates->items;
+	c->items = contrast_items(c->model, batch);
 	c->M = c->items->B;
 	c->n_compared = contrast_compared(loss, batch);
 	c->step = step;
 	c->corrects = c->is_placed = 0;
 	set_scales(c);
-	RS_TRY(size_mul(c->n_slots, c->M, &parts));
+	RS_TRY(size_mul(c->slot_end - c->slot_begin, c->M, &parts));
 	RS_TRY(contrast_array_reserve(&c->u, batch->B, c->d));
 	RS_TRY(contrast_array_reserve(&c->du, batch->B, c->d));
 	RS_TRY(contrast_array_reserve(&c->v, c->M, c->d));
 	RS_TRY(contrast_array_reserve(&c->dv, parts, c->d));
+	if (c->exchange != NULL) {
+		RS_TRY(contrast_array_reserve(&c->staged, c->M, c->d));
+		RS_TRY(contrast_array_reserve(&c->dv_sum, c->M, c->d));
+	}
 	if (loss == LOSS_SAMPLED_SOFTMAX)
 		return expect_drawn(c);
 	if (loss != LOSS_SOFTMAX)
@@ -283,6 +306,14 @@ slot_reserve(struct contrast *c, struct contrast_slot *s)
 	return RS_OK;
 }
 
+/* Where the vector of an item of this process goes. */
+static float *
+item_vector(const struct contrast *c, size_t j)
+{
+	return c->exchange != NULL && c->is_placed ? c->staged.x + j * c->d
+		: c->v.x + contrast_place(c, j) * c->d;
+}
+
 static enum rs_status
 tower_forward(struct contrast *c, struct contrast_slot *s, size_t slot, int tower)
 {
@@ -300,8 +331,8 @@ tower_forward(struct contrast *c, struct contrast_slot *s, size_t slot, int towe
 	if (vector == NULL)
 		return rs_failure()->status;
 	for (size_t b = r.begin; b < r.end; b++, vector += c->d)
-		memcpy(tower == TOWER_USER ? c->u.x + b * c->d :
-		    c->v.x + contrast_place(c, b) * c->d, vector, c->d * sizeof(*vector));
+		memcpy(tower == TOWER_USER ? c->u.x + b * c->d : item_vector(c, b), vector,
+			c->d * sizeof(*vector));
 	return RS_OK;
 }
 
@@ -314,6 +345,24 @@ contrast_forward(struct contrast *c, size_t worker, size_t slot)
 	RS_TRY(slot_reserve(c, s));
 	RS_TRY(tower_forward(c, s, slot, TOWER_USER));
 	return tower_forward(c, s, slot, TOWER_ITEM);
+}
+
+/* Vectors of all items from the ranks that made them, each a run of items. */
+enum rs_status
+contrast_gather(struct contrast *c)
+{
+	const size_t n_ranks = c->exchange->n_ranks, bytes = c->d * sizeof(float);
+
+	for (size_t r = 0; r <= n_ranks; r++)
+		c->gather_begin[r] = bytes * model_slot_begin(c->M, c->n_slots,
+			tree_rank_begin(c->n_slots, n_ranks, r));
+	if (c->M == 0)
+		return RS_OK;
+	RS_TRY(c->exchange->ops->gather(c->exchange, c->is_placed ? c->staged.x : c->v.x,
+		c->gather_begin));
+	for (size_t j = 0; c->is_placed && j < c->M; j++)
+		memcpy(c->v.x + contrast_place(c, j) * c->d, c->staged.x + j * c->d, bytes);
+	return RS_OK;
 }
 
 enum rs_status
@@ -340,16 +389,46 @@ sum_tree(const struct contrast *c, size_t begin, size_t end, size_t j)
 		c->d, contrast_dv(c, begin) + j * c->d, contrast_dv(c, middle) + j * c->d);
 }
 
+/* A slot's share of the items, summed over every node of this process. */
+enum rs_status
+contrast_sum(struct contrast *c, size_t worker, size_t slot)
+{
+	const size_t n = c->slot_end - c->slot_begin, k = slot - c->slot_begin;
+
+	(void)worker;
+	for (size_t j = model_slot_begin(c->M, n, k); j < model_slot_begin(c->M, n, k + 1); j++)
+		for (size_t i = 0; i < c->n_nodes; i++)
+			sum_tree(c, c->node[i].begin, c->node[i].end, j);
+	return RS_OK;
+}
+
+enum rs_status
+contrast_exchange(struct contrast *c)
+{
+	struct exchange_part part[2 * TREE_MAX_DEPTH];
+	const struct exchange_sum sum = {
+		.n_slots = c->n_slots, .n_floats = c->M * c->d, .part = part,
+		.n_parts = c->n_nodes, .x = c->dv_sum.x,
+	};
+
+	for (size_t i = 0; i < c->n_nodes; i++)
+		part[i] = (struct exchange_part){
+			.node = c->node[i], .x = contrast_dv(c, c->node[i].begin) };
+	return c->M > 0 ? c->exchange->ops->sum(c->exchange, &sum) : RS_OK;
+}
+
 /* The gradients of the rows of a tower, to where its backward pass begins. */
 static void
 put_gradients(const struct contrast *c, const struct range *r, int tower, float *out)
 {
+	const float *dv = c->exchange != NULL ? c->dv_sum.x : c->dv.x;
+
 	for (size_t b = r->begin; b < r->end; b++, out += c->d) {
 		const size_t j = tower == TOWER_USER ? b : contrast_place(c, b);
 
-		if (tower == TOWER_ITEM)
+		if (tower == TOWER_ITEM && c->exchange == NULL)
 			sum_tree(c, 0, c->n_slots, j);
-		memcpy(out, (tower == TOWER_USER ? c->du.x : c->dv.x) + j * c->d,
+		memcpy(out, (tower == TOWER_USER ? c->du.x : dv) + j * c->d,
 			c->d * sizeof(*out));
 	}
 }

@@ -2,6 +2,8 @@
 #ifndef TRAIN_CONTRAST_PRIVATE_H
 #define TRAIN_CONTRAST_PRIVATE_H
 
+#include "base/tree.h"
+#include "reduce/exchange.h"
 #include "train/contrast.h"
 #include "train/slot.h"
 
@@ -31,6 +33,11 @@ struct contrast_worker {
 struct contrast {
 	struct model *model;
 	size_t n_slots, n_workers, d;
+	size_t slot_begin, slot_end;   /* of this process                             */
+	struct exchange *exchange;     /* NULL: all slots are of this process         */
+	size_t *gather_begin;          /* [n_ranks + 1] bytes                         */
+	struct tree_node node[2 * TREE_MAX_DEPTH];   /* what its slots sum up to      */
+	size_t n_nodes;
 	struct contrast_slot *slot;    /* [n_slots]                                   */
 	struct contrast_worker *worker;   /* [n_workers]                              */
 	const struct graph_param *temperature;   /* NULL: fixed                       */
@@ -44,7 +51,9 @@ struct contrast {
 	uint64_t step;
 	float    loss_scale, inverse_temperature;
 	struct contrast_array u, v;    /* [B,d], [M,d] vectors                        */
-	struct contrast_array du, dv;  /* [B,d], [n_slots,M,d] gradients              */
+	struct contrast_array du, dv;  /* [B,d], [slots here,M,d] gradients           */
+	struct contrast_array staged;  /* with an exchange: [M,d] v in order of items */
+	struct contrast_array dv_sum;  /* with an exchange: [M,d] of all slots        */
 	struct contrast_array log_q;   /* [n_compared] minus it, added to similarities */
 	int      corrects;             /* log_q is used                               */
 	int      is_placed;            /* place is used                               */
@@ -57,7 +66,7 @@ struct contrast {
 static inline float *
 contrast_dv(const struct contrast *c, size_t slot)
 {
-	return c->dv.x + slot * c->M * c->d;
+	return c->dv.x + (slot - c->slot_begin) * c->M * c->d;
 }
 
 /* The row of v for item j. */

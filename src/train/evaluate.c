@@ -16,7 +16,7 @@ struct evaluation {
 	struct retrieval *retrieval;   /* NULL: figures of ranks are of the rows      */
 	/* Of the current run: */
 	struct figure_list figures;
-	int    needs_scores;
+	int    needs_scores, counts_unseen;
 	struct evaluate_counts counts;
 };
 
@@ -38,7 +38,8 @@ add_batch(struct evaluation *e, struct workers *w, const struct batch *batch, fl
 	if (batch->B == 0)
 		return RS_OK;
 	if (e->needs_scores)
-		RS_TRY(workers_predict(w, batch, logit, e->counts.unseen));
+		RS_TRY(workers_predict(w, batch, logit,
+			e->counts_unseen ? e->counts.unseen : NULL));
 	if (e->retrieval != NULL && !retrieval_is_ready(e->retrieval))
 		RS_TRY(retrieval_add(e->retrieval, batch));
 	return metric_add_batch(e->metric, batch, e->needs_scores ? logit : NULL);
@@ -181,6 +182,7 @@ enum rs_status
 evaluate_run(struct evaluation *e, struct workers *w, const struct model *m,
 	struct metric_result *out, struct evaluate_counts *counts)
 {
+	e->counts_unseen = counts != NULL;
 	RS_TRY(begin_run(e, m));
 	enum rs_status status = RS_OK;
 	if (e->needs_scores || !retrieval_is_ready(e->retrieval))

@@ -3,7 +3,8 @@
  *
  * An evaluation may run again and again, for instance after every epoch, also with
  * another model of the same spec; what depends on the files alone is kept.
- * Rows are scored only when a figure needs their scores.
+ * Rows are scored only when a figure needs their scores.  With several ranks all call, each
+ * scores a share, and all get the figures; ids never trained are not counted then.
  */
 #ifndef TRAIN_EVALUATE_H
 #define TRAIN_EVALUATE_H

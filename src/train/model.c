@@ -132,6 +132,8 @@ open_tables(struct model *m, const struct settings *s, const struct model_option
 		.n_slots = model_slots(s), .n_inputs = graph_n_inputs(m->graph),
 		.n_threads = options->n_threads, .for_training = options->for_training,
 	};
+	if (m->place != NULL && m->place->open_lookup != NULL)
+		return m->place->open_lookup(m->place->context, &lookup, &m->lookup);
 	return lookup_local_open(&lookup, &m->lookup);
 }
 
@@ -193,6 +195,7 @@ model_create(struct spec *spec, const struct model_options *options, struct mode
 	}
 	m->spec = spec;
 	m->rate_factor = 1.0;
+	m->place = options->place;
 	status = build(m, options);
 	if (status != RS_OK) {
 		model_free(m);

@@ -18,6 +18,7 @@
 #include "graph/graph.h"
 #include "kernel/kernel.h"
 #include "spec/spec.h"
+#include "train/place.h"
 
 struct model {
 	struct spec   *spec;           /* owned                                       */
@@ -34,6 +35,7 @@ struct model {
 	uint64_t step;                 /* steps applied since the model was made      */
 	uint64_t skipped_steps;
 	double   rate_factor;          /* plateau: product of its reductions          */
+	const struct train_place *place;   /* borrowed; NULL: all is in this process  */
 };
 
 struct model_options {
@@ -41,6 +43,7 @@ struct model_options {
 	size_t n_threads;
 	int    for_training;           /* 0: no optimizer state                       */
 	int    shape_only;             /* lookup stays NULL: no table takes memory    */
+	const struct train_place *place;   /* borrowed; NULL: all is in this process  */
 };
 
 /* Takes the spec (also on failure). */

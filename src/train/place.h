@@ -4,7 +4,8 @@
  * A run of n_ranks processes is the same program in each: all read the same rows in the
  * same order, each works on its slots of every batch, all take the same decisions at the
  * same step (what depends on a clock or a signal is voted on with the gradients).  Rank 0
- * writes versions; the others get their start from it.
+ * writes versions; the others get their start from it and need no model directory.  A
+ * rank that fails just leaves: the exchange's stop is what tells the others.
  */
 #ifndef TRAIN_PLACE_H
 #define TRAIN_PLACE_H

@@ -123,6 +123,22 @@ slot_view_set(struct slot_view *v, const struct batch *batch, size_t begin, size
 	}
 }
 
+void
+slot_uses(const struct model *m, enum graph_output output, const struct batch *batch,
+	const size_t rows[2], struct lookup_use *use)
+{
+	for (size_t i = 0; i < graph_n_inputs(m->graph); i++) {
+		const struct batch_column *c = &batch->column[graph_input(m->graph, i)->column];
+
+		if (!graph_output_uses(m->graph, output, i))
+			continue;
+		const size_t begin = c->offset != NULL ? c->offset[rows[0]] : rows[0];
+		const size_t end = c->offset != NULL ? c->offset[rows[1]] : rows[1];
+		use[i].ids = c->ids + begin;
+		use[i].n = end - begin;
+	}
+}
+
 enum rs_status
 slot_view_pull(struct slot_view *v, size_t slot, int training)
 {

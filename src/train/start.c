@@ -11,8 +11,12 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "data/fit.h"
+#include "spec/option.h"
+#include "train/ranks.h"
+#include "train/spread.h"
 
 #define LIST_LIMIT ((size_t)1 << 24)
+#define SPEC_LIMIT ((size_t)64 << 20)
 
 /* --- statistics of transforms: fixed by the first run ---------------------- */
 
@@ -233,14 +237,133 @@ start_resumed(struct spec *spec, const struct train_options *options,
 	return RS_OK;
 }
 
-enum rs_status
-start_model(struct spec *spec, const struct train_options *options,
+/* As if there were no other ranks. */
+static enum rs_status
+start_alone(struct spec *spec, const struct train_options *options,
 	const struct model_options *model_options, struct start *out)
 {
-	memset(out, 0, sizeof *out);
 	if (options->resume)
 		return start_resumed(spec, options, model_options, out);
 	if (options->from != NULL)
 		return start_warm(spec, options, model_options, out);
 	return start_fresh(spec, model_options, out);
+}
+
+/* --- the same start in every rank ------------------------------------------ */
+
+/* What the others learn of rank 0's start. */
+struct start_head {
+	struct checkpoint_progress progress;
+	uint64_t version;
+	int      resumed, finished;
+};
+
+/* The spec as rank 0 resolved it, but for where this rank finds the data. */
+static enum rs_status
+adopt_spec(const struct spec *own, const char *text, struct spec **out)
+{
+	enum rs_status status = spec_load_text(text, "spec of worker 0", out);
+
+	for (const struct option_row *row = option_table; row->section != NULL; row++) {
+		struct buffer value;
+		const int is_path = row->type == OPTION_PATH || row->type == OPTION_PATH_LIST;
+
+		if (status != RS_OK)
+			return status;
+		if (strcmp(row->section, "data") != 0 || !is_path
+		    || option_is_unset(row, spec_settings(own)))
+			continue;
+		buffer_init(&value, LIST_LIMIT);
+		status = option_print(row, spec_settings(own), &value);
+		if (status == RS_OK)
+			status = buffer_printf(&value, "%s", "");
+		if (status == RS_OK)
+			status = spec_set(*out, row->section, row->key, value.data);
+		buffer_free(&value);
+	}
+	return status;
+}
+
+/* Takes the spec. */
+static enum rs_status
+make_follower(struct spec *own, const char *text, const struct model_options *options,
+	struct start *out)
+{
+	struct spec *spec = NULL;
+	const enum rs_status status = adopt_spec(own, text, &spec);
+
+	spec_free(own);
+	if (status != RS_OK) {
+		spec_free(spec);
+		return status;
+	}
+	return model_create(spec, options, &out->model);
+}
+
+/* Takes the spec of a follower; rank 0's model has its own. */
+static enum rs_status
+share_model(struct spec *spec, const struct model_options *options, struct start *out)
+{
+	const struct train_place *const place = options->place;
+	const int has_own_tables = place->open_lookup == NULL;
+	struct buffer text;
+	unsigned parts = 0;
+
+	buffer_init(&text, SPEC_LIMIT);
+	enum rs_status status = RS_OK;
+	if (ranks_lead(place))
+		status = ranks_outcome(place, spec_print(out->model->spec, 0, &text));
+	else
+		status = ranks_outcome(place, RS_OK);
+	if (status == RS_OK)
+		status = spread_text(place, &text);
+	if (status == RS_OK && !ranks_lead(place))
+		status = make_follower(spec, text.data, options, out);
+	else
+		spec_free(spec);
+	buffer_free(&text);
+	RS_TRY(status);
+	parts |= out->model->catalogue != NULL ? SPREAD_ITEMS : 0;
+	parts |= has_own_tables && out->version != 0 ? SPREAD_TABLES : 0;
+	return spread_model(out->model, parts);
+}
+
+/* Takes the spec. */
+static enum rs_status
+start_together(struct spec *spec, const struct train_options *options,
+	const struct model_options *model_options, struct start *out)
+{
+	const struct train_place *const place = model_options->place;
+	struct start_head head = { 0 };
+	enum rs_status status = RS_OK;
+
+	if (ranks_lead(place)) {
+		status = start_alone(spec, options, model_options, out);
+		spec = NULL;
+		head = (struct start_head){ out->progress, out->version, out->resumed,
+			out->finished };
+	}
+	status = ranks_outcome(place, status);
+	if (status == RS_OK)
+		status = ranks_broadcast(place, &head, sizeof head);
+	if (status != RS_OK || head.finished) {
+		spec_free(spec);
+		out->finished = status == RS_OK;
+		out->version = head.version;
+		return status;
+	}
+	out->progress = head.progress;
+	out->version = head.version;
+	out->resumed = head.resumed;
+	return share_model(spec, model_options, out);
+}
+
+enum rs_status
+start_model(struct spec *spec, const struct train_options *options,
+	const struct model_options *model_options, struct start *out)
+{
+	memset(out, 0, sizeof *out);
+	return ranks_several(model_options->place)
+		? start_together(spec, options, model_options, out)
+		: start_alone(spec, options, model_options, out);
 }

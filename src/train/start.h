@@ -1,6 +1,7 @@
 /*
  * What a run starts from: a fresh model, a trained one (warm start), or the last
- * saved state of an unfinished run.
+ * saved state of an unfinished run.  Of several ranks, rank 0 starts and sends the others
+ * what they need; all fail as it does.
  */
 #ifndef TRAIN_START_H
 #define TRAIN_START_H

@@ -2,68 +2,37 @@
 #include "train/step.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "base/thread.h"
-#include "train/contrast.h"
-#include "train/dense.h"
-#include "train/slot.h"
+#include "train/ranks.h"
+#include "train/step_private.h"
 
-#define LINE          64
-#define PREDICT_CHUNK 512      /* rows                                            */
+#define STEP_FAILED (1U << STEP_VOTES)     /* vote: a rank could not do its slots       */
+#define HASH_STEPS  32         /* ranks compare their dense parameters every so often */
 
-/* One exec, whose activations stay in the cache.  `left` is begin << 32 | end of the
- * worker's slots that nobody has taken: it takes from the front, others, when they
- * have none of their own, from the back. */
-struct worker {
-	_Alignas(LINE) struct slot_view view;
-	size_t  slot_begin, slot_end, B_max;
-	struct exec *exec;
-	_Alignas(LINE) atomic_uint_fast64_t left;
-};
-
-/* Row gradients are borrowed until commit, so every slot has a block of them. */
-struct slot {
-	struct row_grads *rows;        /* made by the first worker that runs the slot */
-	size_t  B_max;
-	const char *culprit;           /* operator that went non-finite               */
-};
-
-struct stepper {
-	struct model *model;
-	size_t n_workers, n_slots;
-	struct reducer *reducer;
-	struct dense dense;
-	struct contrast *contrast;     /* a loss over many items; NULL: one of rows   */
-	struct worker *worker;         /* [n_workers]                                 */
-	struct slot *slot;             /* [n_slots]                                   */
-	atomic_int failed;             /* 1 while one writes failure, then 2          */
-	struct rs_failure failure;
-};
-
+static enum rs_status fetch_step(struct stepper *s, size_t worker, const struct batch *batch);
+static enum rs_status sum_all(struct stepper *s, size_t worker, const struct slot_sum **total);
 static size_t slot_take(struct stepper *s, size_t worker);
-static void slots_give(struct worker *w);
+static void slots_give(struct step_worker *w);
 static enum rs_status compare_items(struct stepper *s, size_t worker, const struct batch *batch,
 	enum rs_status status);
-static enum rs_status slot_reserve(struct stepper *s, struct slot *slot, size_t B_max);
+static enum rs_status slot_reserve(struct stepper *s, struct step_slot *slot, size_t B_max);
 static enum rs_status worker_prepare(
-	struct stepper *s, struct worker *w, const struct batch *batch);
-static void fail_note(struct stepper *s, enum rs_status status);
-static enum rs_status fail_check(struct stepper *s);
+	struct stepper *s, struct step_worker *w, const struct batch *batch);
 static float loss_scale(const struct batch *batch);
 static void sum_rows(struct slot_sum *sum, const struct feed *feed, const float *logit, int is_mse);
-static void find_culprit(struct stepper *s, size_t worker, const struct batch *batch,
-	struct step_result *out);
 static enum rs_status apply(struct stepper *s, size_t worker, const struct slot_sum *total,
 	double rate, double rate_factor);
 
 /* Rows of one slot through the graph and back. */
 static enum rs_status
-slot_run(struct stepper *s, struct worker *w, size_t slot, const struct batch *batch,
+slot_run(struct stepper *s, struct step_worker *w, size_t slot, const struct batch *batch,
 	struct slot_sum *sum)
 {
 	struct model *m = s->model;
@@ -96,39 +65,127 @@ step_run(struct stepper *s, size_t worker, const struct batch *batch, double rat
 	double rate_factor, struct step_result *out)
 {
 	struct reducer *r = s->reducer;
-	struct worker *w = &s->worker[worker];
+	struct step_worker *w = &s->worker[worker];
 	const struct slot_sum *total;
 	enum rs_status status = worker_prepare(s, w, batch);
 
 	w->view.feed.loss_scale = loss_scale(batch);
 	w->view.feed.step = s->model->step + 1;
+	step_fail_note(s, status);
+	if (s->use != NULL)
+		RS_TRY(fetch_step(s, worker, batch));                        /* rows          */
 	if (s->contrast != NULL)
 		status = compare_items(s, worker, batch, status);            /* forward, loss */
+	if (s->contrast != NULL && s->exchange != NULL)
+		RS_TRY(step_settle(s, worker));
 	for (size_t slot; (slot = slot_take(s, worker)) < s->n_slots;) {
 		struct slot_sum *sum = r->ops->acquire(r, worker);
 
 		if (status == RS_OK)
 			status = s->contrast != NULL ? contrast_backward(s->contrast, slot, sum) :
 						       slot_run(s, w, slot, batch, sum);
-		fail_note(s, status);              /* the others wait: contribute anyway */
+		step_fail_note(s, status);         /* the others wait: contribute anyway */
+		sum->votes = s->votes | (status != RS_OK ? STEP_FAILED : 0);
+		sum->bad |= status != RS_OK;
 		RS_TRY(r->ops->contribute(r, worker, slot, sum));
 	}
-	RS_TRY(r->ops->finish(r, worker, &total));                           /* dense gradients */
-	slots_give(w);
-	RS_TRY(fail_check(s));
+	RS_TRY(sum_all(s, worker, &total));                                  /* dense gradients */
 
 	*out = (struct step_result){ .loss = total->loss,
 		.weight = total->weight,
 		.label = total->label,
 		.prediction = total->prediction,
 		.rows = total->rows,
-		.skipped = total->bad };
+		.skipped = total->bad,
+		.votes = total->votes };
 	if (total->bad)
-		find_culprit(s, worker, batch, out);
+		step_culprit(s, worker, batch, out);
 	status = apply(s, worker, total, rate, rate_factor);                 /* optimizers */
-	fail_note(s, status);
+	step_fail_note(s, status);
 	RS_TRY(r->ops->barrier(r, worker));
-	return fail_check(s);
+	if (worker == 0)
+		ranks_progress(s->model->place);
+	return step_fail_check(s);
+}
+
+enum rs_status
+step_settle(struct stepper *s, size_t worker)
+{
+	RS_TRY(s->reducer->ops->barrier(s->reducer, worker));
+	if (worker == 0)
+		s->given_up = atomic_load_explicit(&s->failed, memory_order_acquire) != 0;
+	RS_TRY(s->reducer->ops->barrier(s->reducer, worker));
+	return s->given_up ? rs_failure_put(&s->failure) : RS_OK;
+}
+
+enum rs_status
+step_fetch(struct stepper *s, size_t worker, uint64_t step, int training)
+{
+	struct lookup *l = s->model->lookup;
+	const struct lookup_fetch f = {
+		.use = s->use, .n_uses = graph_n_inputs(s->model->graph), .step = step,
+		.training = training, .worker = worker, .n_workers = s->n_workers,
+	};
+
+	RS_TRY(s->reducer->ops->barrier(s->reducer, worker));
+	step_fail_note(s, l->ops->fetch(l, &f));
+	return step_settle(s, worker);
+}
+
+/* Rows [begin,end) of the slots [slot_begin,slot_end) of B. */
+static void
+use_rows(struct stepper *s, enum graph_output output, const struct batch *batch)
+{
+	const size_t rows[2] = { model_slot_begin(batch->B, s->n_slots, s->slot_begin),
+		model_slot_begin(batch->B, s->n_slots, s->slot_end) };
+
+	slot_uses(s->model, output, batch, rows, s->use);
+}
+
+void
+step_use_nothing(struct stepper *s)
+{
+	for (size_t i = 0; i < graph_n_inputs(s->model->graph); i++)
+		s->use[i].n = 0;
+}
+
+static enum rs_status
+fetch_step(struct stepper *s, size_t worker, const struct batch *batch)
+{
+	if (worker == 0)
+		step_use_nothing(s);
+	if (worker == 0 && s->contrast == NULL)
+		use_rows(s, GRAPH_LOGIT, batch);
+	if (worker == 0 && s->contrast != NULL) {
+		use_rows(s, GRAPH_USER, batch);
+		use_rows(s, GRAPH_ITEM, contrast_items(s->model, batch));
+	}
+	return step_fetch(s, worker, s->worker[worker].view.feed.step, 1);
+}
+
+/* The sum over all slots, or what went wrong anywhere. */
+static enum rs_status
+sum_all(struct stepper *s, size_t worker, const struct slot_sum **total)
+{
+	struct reducer *r = s->reducer;
+	const struct model *m = s->model;
+	const uint64_t step = s->worker[worker].view.feed.step;
+
+	if (worker == 0 && s->exchange != NULL) {
+		r->step = step;
+		r->dense_hash = m->step % HASH_STEPS == 0 ?
+			hash_fingerprint64((const char *)m->param, m->P * sizeof(float)) : 0;
+	}
+	const enum rs_status status = r->ops->finish(r, worker, total);
+	slots_give(&s->worker[worker]);
+	if (s->exchange != NULL || s->use != NULL)
+		RS_TRY(step_settle(s, worker));
+	else
+		RS_TRY(step_fail_check(s));
+	RS_TRY(status);
+	if ((*total)->votes & STEP_FAILED)
+		return rs_fail(RS_EPEER, "a worker could not do its part of step %" PRIu64, step);
+	return RS_OK;
 }
 
 /* One round of a loss over many items: every slot once, then all wait.  After a failure
@@ -140,10 +197,22 @@ round_run(struct stepper *s, size_t worker, enum rs_status status,
 	for (size_t slot; (slot = slot_take(s, worker)) < s->n_slots;)
 		if (status == RS_OK)
 			status = run(s->contrast, worker, slot);
-	fail_note(s, status);
+	step_fail_note(s, status);
 	RS_TRY(s->reducer->ops->barrier(s->reducer, worker));
 	slots_give(&s->worker[worker]);
-	return status != RS_OK ? status : fail_check(s);
+	return status != RS_OK ? status : step_fail_check(s);
+}
+
+/* What worker 0 does for all. */
+static enum rs_status
+run_alone(struct stepper *s, size_t worker, enum rs_status status,
+	enum rs_status (*run)(struct contrast *c))
+{
+	if (worker == 0 && status == RS_OK)
+		status = run(s->contrast);
+	step_fail_note(s, status);
+	RS_TRY(s->reducer->ops->barrier(s->reducer, worker));
+	return status != RS_OK ? status : step_fail_check(s);
 }
 
 /* The rounds before that of the gradients. */
@@ -152,12 +221,17 @@ compare_items(struct stepper *s, size_t worker, const struct batch *batch, enum 
 {
 	if (worker == 0 && status == RS_OK)
 		status = contrast_begin(s->contrast, batch, s->model->step + 1);
-	fail_note(s, status);
+	step_fail_note(s, status);
 	RS_TRY(s->reducer->ops->barrier(s->reducer, worker));
 	if (status == RS_OK)
-		status = fail_check(s);
+		status = step_fail_check(s);
 	status = round_run(s, worker, status, contrast_forward);
-	return round_run(s, worker, status, contrast_compare);
+	if (s->exchange == NULL)
+		return round_run(s, worker, status, contrast_compare);
+	status = run_alone(s, worker, status, contrast_gather);
+	status = round_run(s, worker, status, contrast_compare);
+	status = round_run(s, worker, status, contrast_sum);
+	return run_alone(s, worker, status, contrast_exchange);
 }
 
 /* A slot for the worker, n_slots when none is left.  Who runs a slot changes no bit;
@@ -166,7 +240,7 @@ static size_t
 slot_take(struct stepper *s, size_t worker)
 {
 	for (size_t k = 0; k < s->n_workers; k++) {
-		struct worker *w = &s->worker[(worker + k) % s->n_workers];
+		struct step_worker *w = &s->worker[(worker + k) % s->n_workers];
 		uint_fast64_t left = atomic_load_explicit(&w->left, memory_order_acquire);
 
 		while (left >> 32 < (left & UINT32_MAX)) {
@@ -182,7 +256,7 @@ slot_take(struct stepper *s, size_t worker)
 
 /* The slots of the next round; between two barriers in which nobody takes any. */
 static void
-slots_give(struct worker *w)
+slots_give(struct step_worker *w)
 {
 	atomic_store_explicit(&w->left, (uint64_t)w->slot_begin << 32 | w->slot_end,
 	    memory_order_release);
@@ -246,9 +320,8 @@ sum_rows(struct slot_sum *sum, const struct feed *feed, const float *logit, int 
 	sum->rows = (double)feed->B;
 }
 
-/* The failure of the first worker that has one is everyone's. */
-static void
-fail_note(struct stepper *s, enum rs_status status)
+void
+step_fail_note(struct stepper *s, enum rs_status status)
 {
 	int none = 0;
 
@@ -258,47 +331,15 @@ fail_note(struct stepper *s, enum rs_status status)
 	atomic_store(&s->failed, 2);
 }
 
-static enum rs_status
-fail_check(struct stepper *s)
+enum rs_status
+step_fail_check(struct stepper *s)
 {
 	return atomic_load_explicit(&s->failed, memory_order_acquire) == 2
 	    ? rs_failure_put(&s->failure) : RS_OK;
 }
 
-/* The first operator of a slot that is not finite; nothing was applied, so the
- * forward pass gives again what it gave. */
-static const char *
-slot_culprit(struct stepper *s, struct worker *w, size_t slot, const struct batch *batch)
-{
-	const size_t begin = model_slot_begin(batch->B, s->n_slots, slot);
-	const size_t end = model_slot_begin(batch->B, s->n_slots, slot + 1);
-
-	if (begin == end)
-		return NULL;
-	slot_view_set(&w->view, batch, begin, end);
-	exec_set_rows(w->exec, NULL);
-	if (slot_view_pull(&w->view, slot, 0) != RS_OK
-	    || exec_forward(w->exec, s->model->param, &w->view.feed, 1) == NULL)
-		return NULL;
-	return exec_culprit(w->exec);
-}
-
-/* Every worker looks through its slots; the lowest slot's answer is the answer. */
-static void
-find_culprit(struct stepper *s, size_t worker, const struct batch *batch, struct step_result *out)
-{
-	struct worker *w = &s->worker[worker];
-
-	for (size_t slot = w->slot_begin; slot < w->slot_end; slot++)
-		s->slot[slot].culprit = slot_culprit(s, w, slot, batch);
-	(void)s->reducer->ops->barrier(s->reducer, worker);
-	for (size_t slot = s->n_slots; slot-- > 0;)
-		if (s->slot[slot].culprit != NULL)
-			out->culprit = s->slot[slot].culprit;
-}
-
 static enum rs_status
-slot_reserve(struct stepper *s, struct slot *slot, size_t B_max)
+slot_reserve(struct stepper *s, struct step_slot *slot, size_t B_max)
 {
 	if (slot->B_max == B_max)
 		return RS_OK;
@@ -311,7 +352,7 @@ slot_reserve(struct stepper *s, struct slot *slot, size_t B_max)
 }
 
 static enum rs_status
-worker_reserve(struct stepper *s, struct worker *w, size_t B_max)
+worker_reserve(struct stepper *s, struct step_worker *w, size_t B_max)
 {
 	if (B_max <= w->B_max)
 		return RS_OK;
@@ -325,7 +366,7 @@ worker_reserve(struct stepper *s, struct worker *w, size_t B_max)
 
 /* Grows what a batch larger than any before needs. */
 static enum rs_status
-worker_prepare(struct stepper *s, struct worker *w, const struct batch *batch)
+worker_prepare(struct stepper *s, struct step_worker *w, const struct batch *batch)
 {
 	const size_t rows = (batch->B + s->n_slots - 1) / s->n_slots;
 
@@ -333,47 +374,11 @@ worker_prepare(struct stepper *s, struct worker *w, const struct batch *batch)
 	return slot_view_reserve(&w->view, batch, rows);
 }
 
-static enum rs_status
-predict_chunk(struct stepper *s, struct worker *w, const struct step_prediction *p, size_t begin)
+void
+stepper_vote(struct stepper *s, unsigned votes)
 {
-	const size_t B = p->batch->B, width = graph_output_width(s->model->graph, p->output);
-	const size_t end = begin + PREDICT_CHUNK < B ? begin + PREDICT_CHUNK : B;
-	const float *value;
-
-	slot_view_set(&w->view, p->batch, begin, end);
-	exec_set_rows(w->exec, NULL);
-	RS_TRY(slot_view_pull(&w->view, 0, 0));
-	value = exec_forward(w->exec, s->model->param, &w->view.feed, 0);
-	if (value == NULL)
-		return rs_failure()->status;
-	memcpy(p->value + begin * width, value, (end - begin) * width * sizeof(*value));
-	if (p->unseen != NULL)
-		slot_view_count_unseen(&w->view, p->unseen);
-	return RS_OK;
-}
-
-static void
-worker_set_output(struct worker *w, enum graph_output output)
-{
-	w->view.output = output;
-	exec_set_output(w->exec, output);
-}
-
-enum rs_status
-step_predict(struct stepper *s, size_t worker, const struct step_prediction *p)
-{
-	struct worker *w = &s->worker[worker];
-	enum rs_status status;
-
-	worker_set_output(w, p->output);
-	status = slot_view_reserve(&w->view, p->batch, PREDICT_CHUNK);
-	for (size_t begin = worker * PREDICT_CHUNK; begin < p->batch->B && status == RS_OK;
-	    begin += s->n_workers * PREDICT_CHUNK)
-		status = predict_chunk(s, w, p, begin);
-	worker_set_output(w, GRAPH_LOGIT);
-	fail_note(s, status);
-	RS_TRY(s->reducer->ops->barrier(s->reducer, worker));
-	return fail_check(s);
+	assert(votes >> STEP_VOTES == 0);
+	s->votes = votes;
 }
 
 void
@@ -387,13 +392,41 @@ worker_init(struct stepper *s, size_t i)
 {
 	const size_t batch_size = (size_t)spec_settings(s->model->spec)->train.batch_size;
 	const size_t rows = (batch_size + s->n_slots - 1) / s->n_slots;
-	struct worker *w = &s->worker[i];
+	struct step_worker *w = &s->worker[i];
 
-	w->slot_begin = s->n_slots * i / s->n_workers;
-	w->slot_end = s->n_slots * (i + 1) / s->n_workers;
+	w->slot_begin = s->slot_begin + (s->slot_end - s->slot_begin) * i / s->n_workers;
+	w->slot_end = s->slot_begin + (s->slot_end - s->slot_begin) * (i + 1) / s->n_workers;
 	slots_give(w);
 	RS_TRY(slot_view_init(&w->view, s->model));
-	return worker_reserve(s, w, rows > PREDICT_CHUNK ? rows : PREDICT_CHUNK);
+	return worker_reserve(s, w, rows > STEP_PREDICT_CHUNK ? rows : STEP_PREDICT_CHUNK);
+}
+
+static enum rs_status
+open_use(struct stepper *s)
+{
+	const struct graph *g = s->model->graph;
+
+	if (s->model->lookup->ops->fetch == NULL)
+		return RS_OK;
+	RS_TRY(memory_alloc(graph_n_inputs(g) + 1, sizeof(*s->use), &s->use));
+	for (size_t i = 0; i < graph_n_inputs(g); i++)
+		s->use[i].table = graph_input(g, i)->table;
+	return RS_OK;
+}
+
+static enum rs_status
+open_exchange(struct stepper *s)
+{
+	const struct train_place *place = s->model->place;
+
+	ranks_share(place, s->n_slots, &s->slot_begin, &s->slot_end);
+	if (!ranks_several(place))
+		return RS_OK;
+	if (place->n_ranks > s->n_slots || place->n_ranks > RANKS_MAX)
+		return rs_fail(RS_ESPEC, "%zu workers for %zu slots of a batch: at most one a slot",
+			place->n_ranks, s->n_slots);
+	s->exchange = place->exchange;
+	return memory_alloc(place->n_ranks, sizeof(*s->culprit), &s->culprit);
 }
 
 static enum rs_status
@@ -401,11 +434,14 @@ stepper_init(struct stepper *s)
 {
 	const char *why;
 
+	RS_TRY(open_exchange(s));
 	RS_TRY(memory_alloc(s->n_workers, sizeof(*s->worker), &s->worker));
 	RS_TRY(memory_alloc(s->n_slots, sizeof(*s->slot), &s->slot));
 	RS_TRY(reducer_shm_open(&(struct reducer_options){ .kernel = s->model->kernel,
 	    .n_workers = s->n_workers, .n_cores = thread_auto_count(&why),
-	    .n_slots = s->n_slots, .n_params = s->model->P }, &s->reducer));
+	    .n_slots = s->n_slots, .n_params = s->model->P,
+	    .exchange = s->exchange }, &s->reducer));
+	RS_TRY(open_use(s));
 	RS_TRY(dense_init(&s->dense, s->model, s->n_workers));
 	if (contrast_needed(spec_settings(s->model->spec)))
 		RS_TRY(contrast_create(s->model, s->n_slots, s->n_workers, &s->contrast));
@@ -445,6 +481,8 @@ stepper_free(struct stepper *s)
 	}
 	for (size_t i = 0; s->slot != NULL && i < s->n_slots; i++)
 		row_grads_destroy(s->slot[i].rows);
+	free(s->use);
+	free(s->culprit);
 	dense_free(&s->dense);
 	contrast_free(s->contrast);
 	if (s->reducer != NULL)

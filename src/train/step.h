@@ -6,6 +6,10 @@
  * backward -> row gradients pushed, dense gradients summed over the tree -> dense
  * optimizer (each worker a range), rows committed.  No allocation, no lock and no
  * system call in the steady state.
+ *
+ * With several ranks (model.place) a process runs the slots of its rank, and every rank
+ * gets the same result.  A failure of one rank is RS_EPEER in the others, at once or when
+ * the exchange is told to stop; no rank then has applied the step.
  */
 #ifndef TRAIN_STEP_H
 #define TRAIN_STEP_H
@@ -17,8 +21,11 @@
 struct step_result {
 	double loss, weight, label, prediction, rows;   /* sums over the global batch */
 	int    skipped;                /* 1: not finite, nothing was applied          */
+	unsigned votes;                /* bits that any rank has set, see stepper_vote() */
 	const char *culprit;           /* node that went non-finite, or NULL          */
 };
+
+#define STEP_VOTES (SLOT_VOTES - 1)    /* bits that callers may use                   */
 
 struct stepper;
 
@@ -27,10 +34,13 @@ void stepper_free(struct stepper *s);
 /* rate: dense learning rate of this step; rate_factor: for scheduled tables. */
 enum rs_status step_run(struct stepper *s, size_t worker, const struct batch *batch,
 	double rate, double rate_factor, struct step_result *out);
+/* What this process votes in the steps to come; between steps only. */
+void stepper_vote(struct stepper *s, unsigned votes);
 void stepper_barrier(struct stepper *s, size_t worker);
 
 /* What a batch is wanted for: its logits [B], or the vectors [B,dim] of a tower.
- * unseen[0] += ids that training never touched, unseen[1] += ids; may be NULL. */
+ * unseen[0] += ids that training never touched, unseen[1] += ids, of the rows that this
+ * rank ran; may be NULL. */
 struct step_prediction {
 	enum graph_output output;
 	const struct batch *batch;
@@ -38,7 +48,7 @@ struct step_prediction {
 	uint64_t *unseen;
 };
 
-/* Without training; workers share the rows in chunks of a fixed size, so the numbers
+/* Without training; ranks and workers share the rows in chunks of a fixed size, so the numbers
  * do not depend on how many there are. */
 enum rs_status step_predict(struct stepper *s, size_t worker, const struct step_prediction *p);
 

@@ -3,101 +3,26 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdio.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "base/memory.h"
 #include "base/thread.h"
-#include "data/sampler.h"
-#include "train/checkpoint.h"
+#include "spec/option.h"
 #include "train/contrast.h"
-#include "train/evaluate.h"
 #include "train/labels.h"
-#include "train/monitor.h"
-#include "train/report.h"
+#include "train/ranks.h"
 #include "train/schedule.h"
-#include "train/start.h"
-#include "train/workers.h"
+#include "train/train_private.h"
 
 /* Steps in a row that were not finite before the run is given up. */
 #define TRAIN_BAD_STEPS 3
 
 enum ending { ENDING_NONE, ENDING_ROWS, ENDING_EARLY, ENDING_TIME, ENDING_SIGNAL };
 
-struct training {
-	const struct train_options *options;
-	const struct settings      *settings;      /* of the model's spec             */
-	struct train_summary       *summary;
-	struct monitor              monitor;
-	struct model_options        model_options;
-	struct checkpoint_lock      lock;
-	struct start                start;
-	struct model               *m;             /* owned                           */
-	struct loader              *loader;
-	struct sampler             *sampler;       /* NULL: no items are drawn        */
-	struct workers             *workers;
-	struct evaluation          *evaluation;    /* of data.valid                   */
-	struct report               report;
-	struct checkpoint_progress  progress;
-	struct parser_tally         former;        /* of the runs this one goes on with */
-	uint64_t total_steps;
-	double   started, epoch_started, saved_at;
-	uint64_t epoch_rows, epoch_dropped, epoch_skipped_before;
-	struct metric_result best_valid;
-	int      best_is_known;                    /* best_valid is of best_version   */
-	int      best_is_saved;                    /* the weights are not the best    */
-	double   rate;
-};
-
-/* --- rows and positions ---------------------------------------------------- */
-
-static void
-take_position(struct training *t)
-{
-	struct parser_tally now;
-
-	loader_position(t->loader, &t->progress.position);
-	loader_tally(t->loader, &now);
-	t->progress.tally = (struct parser_tally){
-		.read = t->former.read + now.read, .skipped = t->former.skipped + now.skipped,
-		.zero_weight = t->former.zero_weight + now.zero_weight, .blank = t->former.blank
-			+ now.blank,
-	};
-	t->progress.step = t->m->step;
-	t->progress.skipped_steps = t->m->skipped_steps;
-	t->progress.rate_factor = t->m->rate_factor;
-	t->progress.seed = (uint64_t)t->settings->train.seed;
-}
-
-static enum rs_status
-save(struct training *t, enum checkpoint_state state, uint64_t *version)
-{
-	const char *const directory = t->options->directory;
-	uint64_t bytes;
-
-	t->progress.state = state;
-	RS_TRY(checkpoint_save(directory, t->m, &t->progress, state == CHECKPOINT_FINAL, version,
-		&bytes));
-	if (t->progress.best_version == CHECKPOINT_ITSELF)
-		t->progress.best_version = *version;
-	t->saved_at = clock_seconds();
-	if (t->options->callbacks.saved != NULL)
-		t->options->callbacks.saved(t->options->callbacks.context, directory, *version,
-			bytes);
-	return checkpoint_prune(directory, (size_t)t->settings->train.keep,
-		&t->progress.best_version, 1);
-}
-
-static enum rs_status
-save_state(struct training *t)
-{
-	uint64_t version;
-
-	take_position(t);
-	return save(t, CHECKPOINT_TRAINING, &version);
-}
+/* What depends on a clock or a signal: bits of a step's votes. */
+enum vote { VOTE_INT = 1, VOTE_TERM = 2, VOTE_TIME = 4, VOTE_SAVE = 8 };
 
 /* --- the NaN guard ---------------------------------------------------------- */
 
@@ -131,6 +56,15 @@ guard(struct training *t, const struct step_result *result, const struct batch *
 	return RS_OK;
 }
 
+static enum rs_status
+save_state(struct training *t)
+{
+	uint64_t version;
+
+	train_take_position(t);
+	return train_save(t, CHECKPOINT_TRAINING, &version);
+}
+
 /* --- one batch --------------------------------------------------------------- */
 
 static enum rs_status
@@ -142,10 +76,12 @@ train_batch(struct training *t, const struct batch *batch)
 		* schedule_batch_factor(s);
 	struct step_result result;
 
+	t->votes = 0;
 	if (batch->B == 0)
 		return RS_OK;
 	t->rate = s->learning_rate * factor;
 	RS_TRY(workers_step(t->workers, batch, t->rate, factor, &result));
+	t->votes = result.votes;
 	RS_TRY(guard(t, &result, batch));
 	if (result.skipped)
 		return RS_OK;
@@ -227,6 +163,26 @@ check_positives(const struct training *t, const struct train_epoch *e)
 	return rs_hint("losses over items learn from such rows only");
 }
 
+/* The figures decide, so all ranks must have the same. */
+static enum rs_status
+validate(struct training *t, struct metric_result *valid)
+{
+	struct ranks_pulse pulse;
+	uint64_t bits = 0;
+
+	ranks_pulse_begin(&pulse, t->options->place);
+	enum rs_status status = evaluate_run(t->evaluation, t->workers, t->m, valid, NULL);
+	if (status == RS_OK) {
+		const double figure = monitor_figure(&t->monitor, valid);
+
+		memcpy(&bits, &figure, sizeof bits);
+		status = ranks_compare(t->options->place, bits, RS_EDATA,
+			"has another figure of the validation data than");
+	}
+	ranks_pulse_end(&pulse);
+	return status;
+}
+
 static enum rs_status
 end_epoch(struct training *t, uint64_t epoch, enum ending *ending)
 {
@@ -238,7 +194,7 @@ end_epoch(struct training *t, uint64_t epoch, enum ending *ending)
 	if (*ending != ENDING_TIME)
 		RS_TRY(check_rows(t));
 	if (e.has_valid) {
-		RS_TRY(evaluate_run(t->evaluation, t->workers, t->m, &e.valid, NULL));
+		RS_TRY(validate(t, &e.valid));
 		e.is_best = judge(t, epoch, &e.valid);
 		t->best_is_saved = !e.is_best && t->progress.best_epoch > 0;
 		if (t->progress.best_epoch == 0) {     /* no figure yet: the last is as good */
@@ -265,26 +221,48 @@ end_epoch(struct training *t, uint64_t epoch, enum ending *ending)
 
 /* --- the loop ------------------------------------------------------------------ */
 
-static enum ending
-asked_to_stop(const struct training *t)
+/* What this process would have. */
+static unsigned
+wishes(const struct training *t)
 {
-	const double limit = t->settings->train.time_limit;
+	const double limit = t->settings->train.time_limit, now = clock_seconds();
+	const double every = t->settings->train.checkpoint_every;
+	unsigned votes = 0;
 
 	if (t->options->stop_signal != NULL && *t->options->stop_signal != 0)
-		return ENDING_SIGNAL;
-	return limit > 0 && clock_seconds() - t->started >= limit ? ENDING_TIME : ENDING_NONE;
+		votes |= *t->options->stop_signal == SIGINT ? VOTE_INT : VOTE_TERM;
+	if (limit > 0 && now - t->started >= limit)
+		votes |= VOTE_TIME;
+	if (every > 0 && ranks_lead(t->options->place) && now - t->saved_at >= every)
+		votes |= VOTE_SAVE;
+	return votes;
 }
 
+static enum ending
+ending_of(struct training *t, unsigned votes)
+{
+	volatile int *const mine = t->options->stop_signal;
+
+	if (!(votes & (VOTE_INT | VOTE_TERM)))
+		return votes & VOTE_TIME ? ENDING_TIME : ENDING_NONE;
+	t->signal = votes & VOTE_INT ? SIGINT : SIGTERM;
+	if (mine != NULL && *mine == 0)
+		*mine = t->signal;
+	else if (mine != NULL)
+		t->signal = *mine;
+	return ENDING_SIGNAL;
+}
+
+/* One rank alone decides before a batch; several vote with it and decide after. */
 static enum rs_status
 run_batches(struct training *t, enum ending *ending)
 {
-	const double every = t->settings->train.checkpoint_every;
+	const int several = ranks_several(t->options->place);
 	const struct batch *batch;
 	double wait;
 
 	while (*ending == ENDING_NONE) {
-		*ending = asked_to_stop(t);
-		if (*ending != ENDING_NONE)
+		if (!several && (*ending = ending_of(t, wishes(t))) != ENDING_NONE)
 			return RS_OK;
 		wait = 0;
 		RS_TRY(loader_next(t->loader, &batch, &wait));
@@ -293,100 +271,22 @@ run_batches(struct training *t, enum ending *ending)
 			*ending = ENDING_ROWS;
 			return RS_OK;
 		}
+		if (several)
+			workers_vote(t->workers, wishes(t));
+		const double saved_at = t->saved_at;
 		RS_TRY(train_batch(t, batch));
 		if (batch->last)
 			RS_TRY(end_epoch(t, batch->epoch + 1, ending));
-		if (*ending == ENDING_NONE && every > 0 && clock_seconds() - t->saved_at >= every)
+		const unsigned votes = several ? t->votes : wishes(t) & VOTE_SAVE;
+		if (*ending == ENDING_NONE)
+			*ending = ending_of(t, votes);
+		if (*ending == ENDING_NONE && votes & VOTE_SAVE && t->saved_at == saved_at)
 			RS_TRY(save_state(t));
 	}
 	return RS_OK;
 }
 
 /* --- the end of the run ---------------------------------------------------------- */
-
-static enum rs_status
-copy_ledger(struct training *t)
-{
-	const size_t n = loader_n_files(t->loader);
-	struct loader_file *file;
-
-	RS_TRY(memory_alloc(n > 0 ? n : 1, sizeof *file, &file));
-	t->summary->file = file;
-	for (size_t i = 0; i < n; i++) {
-		char *path;
-
-		file[i] = *loader_file(t->loader, i);
-		RS_TRY(memory_strdup(file[i].path, &path));
-		file[i].path = path;
-		t->summary->n_files = i + 1;
-	}
-	return RS_OK;
-}
-
-/* After the loader, whose thread draws. */
-static void
-close_sampler(struct training *t)
-{
-	const uint64_t n = t->sampler != NULL ? sampler_fallbacks(t->sampler) : 0;
-
-	if (n > 0)
-		log_warn("%" PRIu64 " negatives were drawn from all items: the item of their row "
-			"is alone with its value of '%s'", n, t->settings->items.within);
-	sampler_free(t->sampler);
-	t->sampler = NULL;
-}
-
-/* The loader parses ahead for the schema of the model, so it ends before the
- * model does; the summary keeps its counts. */
-static enum rs_status
-close_loader(struct training *t)
-{
-	struct train_summary *const out = t->summary;
-	struct parser_tally tally;
-
-	if (t->loader == NULL)
-		return RS_OK;
-	loader_tally(t->loader, &tally);
-	out->rows_read = tally.read;
-	out->rows_skipped += tally.skipped;
-	out->rows_zero_weight = tally.zero_weight;
-	const enum rs_status status = copy_ledger(t);
-	loader_close(t->loader);
-	t->loader = NULL;
-	close_sampler(t);
-	return status;
-}
-
-/* The weights of the best epoch come back, with their optimizer state. */
-static enum rs_status
-restore_best(struct training *t)
-{
-	struct checkpoint_progress best;
-
-	workers_free(t->workers);
-	t->workers = NULL;
-	RS_TRY(close_loader(t));
-	model_free(t->m);
-	t->m = NULL;
-	t->settings = NULL;
-	RS_TRY(checkpoint_load(t->options->directory, t->progress.best_version, &t->model_options,
-		&t->m, &best, NULL));
-	t->settings = spec_settings(t->m->spec);
-	t->progress.step = best.step;
-	t->progress.position = best.position;
-	t->progress.tally = best.tally;
-	t->progress.rate_factor = best.rate_factor;
-	t->progress.skipped_steps = best.skipped_steps;
-	t->progress.skipped_in_a_row = best.skipped_in_a_row;
-	t->progress.stale_epochs = best.stale_epochs;
-	t->progress.plateau_stale = best.plateau_stale;
-	if (t->best_is_known)
-		return RS_OK;
-	RS_TRY(workers_create(t->m, t->model_options.n_threads, &t->workers));
-	RS_TRY(evaluate_run(t->evaluation, t->workers, t->m, &t->best_valid, NULL));
-	t->best_is_known = 1;
-	return RS_OK;
-}
 
 /* Out of time inside an epoch: its rows count as one, so that the best is chosen
  * among all that was trained. */
@@ -397,7 +297,7 @@ close_epoch(struct training *t, enum ending *ending)
 
 	if (*ending != ENDING_TIME || t->epoch_rows == 0)
 		return RS_OK;
-	take_position(t);
+	train_take_position(t);
 	return end_epoch(t, t->progress.position.epoch + 1, &ignored);
 }
 
@@ -407,11 +307,10 @@ finish(struct training *t, enum ending ending)
 	struct train_summary *const out = t->summary;
 
 	if (ending == ENDING_SIGNAL) {
-		take_position(t);
-		RS_TRY(save(t, CHECKPOINT_TRAINING, &out->version));
+		train_take_position(t);
+		RS_TRY(train_save(t, CHECKPOINT_TRAINING, &out->version));
 		rs_fail(RS_ESIGNAL, "stopped by signal %d after %" PRIu64 " rows",
-			*t->options->stop_signal,
-			out->rows_trained);
+			t->signal, out->rows_trained);
 		return rs_hint("go on with --resume");
 	}
 	RS_TRY(close_epoch(t, &ending));
@@ -419,13 +318,13 @@ finish(struct training *t, enum ending ending)
 		return rs_fail(RS_EDATA, "no row to train on");
 	out->stopped_early = ending == ENDING_EARLY;
 	out->out_of_time = ending == ENDING_TIME;
-	take_position(t);
+	train_take_position(t);
 	if (t->best_is_saved)
-		RS_TRY(restore_best(t));
+		RS_TRY(train_restore_best(t));
 	t->progress.best_version = t->progress.best_epoch > 0 ? CHECKPOINT_ITSELF : 0;
 	out->has_valid = t->best_is_known;
 	out->valid = t->best_valid;
-	return save(t, CHECKPOINT_FINAL, &out->version);
+	return train_save(t, CHECKPOINT_FINAL, &out->version);
 }
 
 /* --- set-up ------------------------------------------------------------------------ */
@@ -455,11 +354,14 @@ open_loader(struct training *t)
 	RS_TRY(loader_open(&options, &t->loader));
 	if (t->start.resumed)
 		RS_TRY(loader_resume(t->loader, &t->progress.position));
-	return RS_OK;
+	struct loader_position position;
+	loader_position(t->loader, &position);
+	return ranks_compare(t->options->place, position.identity, RS_EDATA,
+		"has other training data than");
 }
 
 static enum rs_status
-set_up(struct training *t, struct spec *spec)
+open_all(struct training *t, struct spec *spec)
 {
 	RS_TRY(start_model(spec, t->options, &t->model_options, &t->start));
 	if (t->start.finished)
@@ -475,8 +377,19 @@ set_up(struct training *t, struct spec *spec)
 	RS_TRY(evaluate_open(&(struct evaluate_options){ 0 }, &t->evaluation));
 	RS_TRY(open_sampler(t));
 	RS_TRY(open_loader(t));
-	RS_TRY(workers_create(t->m, t->model_options.n_threads, &t->workers));
+	return workers_create(t->m, t->model_options.n_threads, &t->workers);
+}
 
+static enum rs_status
+set_up(struct training *t, struct spec *spec)
+{
+	struct ranks_pulse pulse;
+
+	ranks_pulse_begin(&pulse, t->options->place);
+	const enum rs_status status = open_all(t, spec);
+	ranks_pulse_end(&pulse);
+	if (status != RS_OK || t->start.finished)
+		return status;
 	const uint64_t rows = loader_rows(t->loader), epochs = (uint64_t)t->settings->train.epochs;
 	const uint64_t batch = (uint64_t)t->settings->train.batch_size;
 	const uint64_t done = t->start.resumed ? t->progress.position.epoch * rows
@@ -499,7 +412,7 @@ fill_summary(struct training *t)
 	out->step = t->m != NULL ? t->m->step : t->progress.step;
 	out->skipped_steps = t->m != NULL ? t->m->skipped_steps : t->progress.skipped_steps;
 	out->loss = report_run_loss(&t->report);
-	return close_loader(t);
+	return train_close_loader(t);
 }
 
 static void
@@ -508,7 +421,7 @@ tear_down(struct training *t)
 	workers_free(t->workers);
 	evaluate_close(t->evaluation);
 	loader_close(t->loader);
-	close_sampler(t);
+	train_close_sampler(t);
 	model_free(t->m);
 }
 
@@ -520,7 +433,9 @@ run_locked(struct training *t, struct spec *spec)
 	enum rs_status status = set_up(t, spec);
 
 	if (status == RS_OK && t->start.finished) {
-		log_warn("the run in '%s' is finished: nothing to resume", t->options->directory);
+		if (ranks_lead(t->options->place))
+			log_warn("the run in '%s' is finished: nothing to resume",
+				t->options->directory);
 		t->summary->version = t->start.version;
 		t->summary->already_finished = 1;
 		return RS_OK;
@@ -545,31 +460,82 @@ run_locked(struct training *t, struct spec *spec)
 	return RS_OK;
 }
 
+/* A version must not tell how many threads, processes and hosts made it. */
+static enum rs_status
+forget_places(struct spec *spec)
+{
+	for (const struct option_row *row = option_table; row->section != NULL; row++)
+		if (strcmp(row->section, "placement") == 0 || strcmp(row->section, "cluster") == 0)
+			RS_TRY(spec_set(spec, row->section, row->key,
+				row->dflt != NULL ? row->dflt : ""));
+	return spec_set(spec, "train", "threads", "0");
+}
+
+static enum rs_status
+check_place(const struct settings *s, const struct train_place *place)
+{
+	const size_t n_slots = model_slots(s);
+
+	if (!ranks_several(place))
+		return RS_OK;
+	if (place->n_ranks > n_slots) {
+		(void)rs_fail(RS_ESPEC, "%zu workers, but a batch has only %zu slots",
+			place->n_ranks, n_slots);
+		return rs_hint("set train.slots to %zu or more, or use fewer workers",
+			place->n_ranks);
+	}
+	for (size_t i = 0; i < s->data.train.n; i++)
+		if (strcmp(s->data.train.item[i], "-") == 0)
+			return rs_fail(RS_ESPEC, "data.train: standard input cannot be read by "
+				"%zu workers", place->n_ranks);
+	return RS_OK;
+}
+
+/* More threads than slots of this process would only wait. */
+static size_t
+count_threads(const struct settings *s, const struct train_place *place)
+{
+	const char *why;
+	const size_t n = s->train.threads > 0 ? (size_t)s->train.threads :
+		thread_auto_count(&why);
+	size_t begin, end;
+
+	ranks_share(place, model_slots(s), &begin, &end);
+	return n < end - begin ? n : end - begin;
+}
+
+/* The directory is that of rank 0. */
+static enum rs_status
+enter_directory(struct training *t)
+{
+	const struct train_options *const o = t->options;
+
+	if (!ranks_lead(o->place))
+		return RS_OK;
+	RS_TRY(checkpoint_lock(o->directory, o->lock_wait, &t->lock));
+	return checkpoint_prune(o->directory, SIZE_MAX, NULL, 0);
+}
+
 enum rs_status
 train_run(struct spec *spec, const struct train_options *options, struct train_summary *out)
 {
-	struct training t = { .options = options, .summary = out };
-	const struct settings *const settings = spec_settings(spec);
-	const char *why;
-	const size_t threads = settings->train.threads > 0 ? (size_t)settings->train.threads :
-							     thread_auto_count(&why);
+	struct training t = { .options = options, .summary = out, .lock.fd = -1 };
 
 	memset(out, 0, sizeof *out);
 	out->loss = NAN;
-	t.model_options = (struct model_options){
-		.kernel = options->kernel, .for_training = 1,
-		.n_threads = model_workers(settings, threads),
-	};
-	/* A version must not tell how many threads made it. */
-	enum rs_status status = spec_set(spec, "train", "threads", "0");
-	if (status == RS_OK)
-		status = checkpoint_lock(options->directory, options->lock_wait, &t.lock);
+	enum rs_status status = check_place(spec_settings(spec), options->place);
 	if (status != RS_OK) {
 		spec_free(spec);
 		return status;
 	}
+	t.model_options = (struct model_options){
+		.kernel = options->kernel, .for_training = 1, .place = options->place,
+		.n_threads = count_threads(spec_settings(spec), options->place),
+	};
+	status = forget_places(spec);
+	if (status == RS_OK && (status = enter_directory(&t)) != RS_OK)
+		status = ranks_outcome(options->place, status);    /* else start_model() tells */
 	const double started = clock_seconds();
-	status = checkpoint_prune(options->directory, SIZE_MAX, NULL, 0);
 	if (status == RS_OK)
 		status = run_locked(&t, spec);
 	else

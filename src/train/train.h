@@ -1,6 +1,8 @@
 /*
  * The training loop: epochs, evaluation, early stop, schedule, checkpoints,
  * signals, time limit.  It reports through callbacks and knows no database.
+ * With a place of several ranks train_run() is called in each with the same spec and data;
+ * only rank 0 looks at the model directory.
  */
 #ifndef TRAIN_TRAIN_H
 #define TRAIN_TRAIN_H
@@ -13,6 +15,7 @@
 #include "spec/spec.h"
 #include "train/metric.h"
 #include "train/model.h"
+#include "train/place.h"
 
 struct train_progress {            /* one row of the progress table               */
 	uint64_t epoch, rows, total_rows;     /* rows of this run; total 0 = unknown  */
@@ -47,7 +50,9 @@ struct train_options {
 	uint64_t expect_rows;          /* data rows in the first epoch; 0 any         */
 	double lock_wait;
 	const char *kernel;
-	volatile int *stop_signal;     /* set by a handler; checked every batch       */
+	volatile int *stop_signal;     /* set by a handler; checked every batch; also set
+	                                * when another rank's ended the run           */
+	const struct train_place *place;   /* borrowed; NULL: all in this process     */
 	struct train_callbacks callbacks;
 };
 
@@ -64,7 +69,8 @@ struct train_summary {
 	size_t   n_files;
 };
 
-/* Takes the spec.  RS_EDIVERGED, RS_ESIGNAL, RS_EPARTIAL are ends with a filled
+/* Takes the spec, whose [placement], [cluster] and threads are no part of what is saved.
+ * RS_EDIVERGED, RS_ESIGNAL, RS_EPARTIAL are ends with a filled
  * summary; free it with train_summary_free in every case. */
 enum rs_status train_run(struct spec *spec, const struct train_options *options,
 	struct train_summary *out);

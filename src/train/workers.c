@@ -183,6 +183,12 @@ workers_step(struct workers *w, const struct batch *batch, double rate, double r
 	return RS_OK;
 }
 
+void
+workers_vote(struct workers *w, unsigned votes)
+{
+	stepper_vote(w->stepper, votes);
+}
+
 static enum rs_status
 predict_all(struct workers *w, enum graph_output output, const struct batch *batch, float *value)
 {

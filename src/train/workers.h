@@ -22,6 +22,8 @@ void workers_free(struct workers *w);
 
 enum rs_status workers_step(struct workers *w, const struct batch *batch, double rate,
 	double rate_factor, struct step_result *out);
+/* What this process votes in the steps to come, see train/step.h. */
+void workers_vote(struct workers *w, unsigned votes);
 /* logit [B]; unseen as in step_predict(), may be NULL. */
 enum rs_status workers_predict(struct workers *w, const struct batch *batch, float *logit,
 	uint64_t unseen[2]);

@@ -1,0 +1,64 @@
+/* Inside of a stepper; for step.c, step_culprit.c and step_predict.c only. */
+#ifndef TRAIN_STEP_PRIVATE_H
+#define TRAIN_STEP_PRIVATE_H
+
+#include <stdatomic.h>
+
+#include "train/contrast.h"
+#include "train/dense.h"
+#include "train/slot.h"
+#include "train/step.h"
+
+#define STEP_LINE          64
+#define STEP_CULPRIT_MAX   128      /* bytes of a name                            */
+#define STEP_PREDICT_CHUNK 512      /* rows                                       */
+
+/* One exec, whose activations stay in the cache.  `left` is begin << 32 | end of the
+ * worker's slots that nobody has taken: it takes from the front, others, when they
+ * have none of their own, from the back. */
+struct step_worker {
+	_Alignas(STEP_LINE) struct slot_view view;
+	size_t  slot_begin, slot_end, B_max;
+	struct exec *exec;
+	_Alignas(STEP_LINE) atomic_uint_fast64_t left;
+};
+
+/* Row gradients are borrowed until commit, so every slot has a block of them. */
+struct step_slot {
+	struct row_grads *rows;        /* made by the first worker that runs the slot */
+	size_t  B_max;
+	const char *culprit;           /* operator that went non-finite               */
+};
+
+struct stepper {
+	struct model *model;
+	size_t n_workers, n_slots;
+	size_t slot_begin, slot_end;   /* of this process                             */
+	struct exchange *exchange;     /* NULL: all slots are of this process         */
+	struct lookup_use *use;        /* [n_inputs] NULL: rows are at hand           */
+	unsigned votes;
+	int    given_up;               /* worker 0's view of failed, see step_settle() */
+	char  (*culprit)[STEP_CULPRIT_MAX];   /* [n_ranks] with an exchange            */
+	struct reducer *reducer;
+	struct dense dense;
+	struct contrast *contrast;     /* a loss over many items; NULL: one of rows   */
+	struct step_worker *worker;    /* [n_workers]                                 */
+	struct step_slot *slot;        /* [n_slots]                                   */
+	atomic_int failed;             /* 1 while one writes failure, then 2          */
+	struct rs_failure failure;
+};
+
+/* The failure of the first worker that has one is everyone's. */
+void step_fail_note(struct stepper *s, enum rs_status status);
+enum rs_status step_fail_check(struct stepper *s);
+/* Whether anything failed until here; all workers come, the answer is the same for all. */
+enum rs_status step_settle(struct stepper *s, size_t worker);
+/* Rows that are elsewhere come in before anyone pulls; all workers come.  s->use is filled
+ * by worker 0; step as in struct lookup_fetch. */
+enum rs_status step_fetch(struct stepper *s, size_t worker, uint64_t step, int training);
+void step_use_nothing(struct stepper *s);
+/* Which operator made a step not finite; all workers come. */
+void step_culprit(struct stepper *s, size_t worker, const struct batch *batch,
+	struct step_result *out);
+
+#endif

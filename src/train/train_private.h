@@ -1,0 +1,53 @@
+/* Inside of a run; for train.c and train_save.c only. */
+#ifndef TRAIN_TRAIN_PRIVATE_H
+#define TRAIN_TRAIN_PRIVATE_H
+
+#include "data/sampler.h"
+#include "train/checkpoint.h"
+#include "train/evaluate.h"
+#include "train/monitor.h"
+#include "train/report.h"
+#include "train/start.h"
+#include "train/train.h"
+#include "train/workers.h"
+
+struct training {
+	const struct train_options *options;
+	const struct settings      *settings;      /* of the model's spec             */
+	struct train_summary       *summary;
+	struct monitor              monitor;
+	struct model_options        model_options;
+	struct checkpoint_lock      lock;
+	struct start                start;
+	struct model               *m;             /* owned                           */
+	struct loader              *loader;
+	struct sampler             *sampler;       /* NULL: no items are drawn        */
+	struct workers             *workers;
+	struct evaluation          *evaluation;    /* of data.valid                   */
+	struct report               report;
+	struct checkpoint_progress  progress;
+	struct parser_tally         former;        /* of the runs this one goes on with */
+	uint64_t total_steps;
+	double   started, epoch_started, saved_at;
+	uint64_t epoch_rows, epoch_dropped, epoch_skipped_before;
+	struct metric_result best_valid;
+	int      best_is_known;                    /* best_valid is of best_version   */
+	int      best_is_saved;                    /* the weights are not the best    */
+	double   rate;
+	unsigned votes;                            /* of all ranks, of the last step  */
+	int      signal;                           /* that ended the run              */
+};
+
+/* Where the run is, into t->progress. */
+void train_take_position(struct training *t);
+/* A version of the model as it is: written by rank 0, known to all. */
+enum rs_status train_save(struct training *t, enum checkpoint_state state, uint64_t *version);
+/* The weights of the best epoch come back, with their optimizer state; the loader ends. */
+enum rs_status train_restore_best(struct training *t);
+/* The loader parses ahead for the schema of the model, so it ends before the
+ * model does; the summary keeps its counts. */
+enum rs_status train_close_loader(struct training *t);
+/* After the loader, whose thread draws. */
+void train_close_sampler(struct training *t);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * The ranks of a run as threads of a test: their exchange, and tables that all share.
+ *
+ * The exchange waits for all ranks and then does the call for all; it is written apart from
+ * those of src/reduce.  The shared tables are one local lookup behind a fetch, so pulls of
+ * a training step that no fetch announced are noticed.
+ */
+#ifndef TESTS_TRAIN_PLACE_HUB_H
+#define TESTS_TRAIN_PLACE_HUB_H
+
+#include <stddef.h>
+
+#include "train/place.h"
+
+enum { HUB_RANKS = 8 };
+
+struct place_hub;
+/* has_tables 0: each rank has its own. */
+struct place_hub *place_hub_open(size_t n_ranks, int has_tables);
+void place_hub_close(struct place_hub *hub);
+const struct train_place *place_hub_rank(struct place_hub *hub, size_t rank);
+/* The run is over: whoever waits gives up. */
+void place_hub_stop(struct place_hub *hub);
+/* The n-th pull of this rank fails, from 1. */
+void place_hub_fail_pull(struct place_hub *hub, size_t rank, size_t n);
+void place_hub_fail_fetch(struct place_hub *hub, size_t rank, size_t n);
+
+#endif
