@@ -39,56 +39,114 @@ write_padding(struct file_writer *w, uint64_t n)
 	return file_writer_write(w, zero, (size_t)(align_up(n) - n));
 }
 
-/* One section: `width` floats at `offset` of every row, gathered in chunks. */
+/* One section, `width` floats of every row. */
 static enum rs_status
-write_floats(
-	const struct table *t, struct file_writer *w, size_t offset, size_t width, float *chunk)
+write_floats(const struct table_file_shape *s, const struct table_file_source *from, size_t width,
+	enum rs_status (*get)(void *context, uint64_t id, size_t n, float *out), float *chunk,
+	struct file_writer *w)
 {
-	const size_t per_chunk = CHUNK_BYTES / sizeof(float) / (width > 0 ? width : 1);
-	const uint64_t rows = t->n_rows;
+	for (uint64_t id = s->begin; width > 0 && id < s->end; id += from->n_most) {
+		const size_t n = s->end - id < from->n_most ? (size_t)(s->end - id) : from->n_most;
 
-	for (uint64_t begin = 0; width > 0 && begin < rows; begin += per_chunk) {
-		const size_t n = rows - begin < per_chunk ? (size_t)(rows - begin) : per_chunk;
-
-		for (size_t i = 0; i < n; i++)
-			memcpy(chunk + i * width, table_row(t, begin + i) + offset,
-				width * sizeof(float));
+		RS_TRY(get(from->context, id, n, chunk));
 		RS_TRY(file_writer_write(w, chunk, n * width * sizeof(float)));
 	}
-	return write_padding(w, rows * width * sizeof(float));
+	return write_padding(w, (s->end - s->begin) * width * sizeof(float));
 }
 
 static enum rs_status
-write_sections(const struct table *t, struct file_writer *w, float *chunk)
+write_sections(const struct table_file_shape *s, const struct table_file_source *from,
+	float *chunk, struct file_writer *w)
 {
 	struct table_file_header h = {
 		.magic = TABLE_FILE_MAGIC, .version = TABLE_FILE_VERSION, .header_bytes = sizeof(h),
-		.rows = t->settings.rows, .begin = t->begin, .end = t->begin + t->n_rows,
-		.dim = (uint32_t)t->D, .n_slot = (uint32_t)t->n_slot,
+		.rows = s->rows, .begin = s->begin, .end = s->end, .dim = (uint32_t)s->dim,
+		.n_slot = (uint32_t)s->n_slot,
 	};
+	const uint8_t *touched;
 
 	header_layout(&h);
-	snprintf(h.optimizer, sizeof(h.optimizer), "%s", t->optimizer->name);
-	snprintf(h.name, sizeof(h.name), "%s", t->settings.name);
+	snprintf(h.optimizer, sizeof(h.optimizer), "%s", s->optimizer);
+	snprintf(h.name, sizeof(h.name), "%s", s->name);
 	RS_TRY(file_writer_write(w, &h, sizeof(h)));
-	RS_TRY(write_floats(t, w, 0, t->D, chunk));
-	RS_TRY(write_floats(t, w, t->D, t->n_slot, chunk));
-	return file_writer_write(w, t->touched, (size_t)(t->n_rows + 7) / 8);
+	RS_TRY(write_floats(s, from, s->dim, from->weights, chunk, w));
+	RS_TRY(write_floats(s, from, s->n_slot, from->slots, chunk, w));
+	RS_TRY(from->touched(from->context, &touched));
+	return file_writer_write(w, touched, (size_t)(s->end - s->begin + 7) / 8);
+}
+
+enum rs_status
+table_file_stream(const struct table_file_shape *shape, const struct table_file_source *from,
+	struct file_writer *w)
+{
+	const size_t width = shape->dim > shape->n_slot ? shape->dim : shape->n_slot;
+	enum rs_status status;
+	size_t floats;
+	float *chunk;
+
+	RS_TRY(size_mul(from->n_most, width, &floats));
+	RS_TRY(memory_alloc(floats, sizeof(*chunk), &chunk));
+	status = write_sections(shape, from, chunk, w);
+	free(chunk);
+	return status;
+}
+
+static enum rs_status
+get_floats(const struct table *t, uint64_t id, size_t n, size_t offset, size_t width, float *out)
+{
+	for (size_t i = 0; i < n; i++)
+		memcpy(out + i * width, table_row(t, id - t->begin + i) + offset,
+			width * sizeof(float));
+	return RS_OK;
+}
+
+static enum rs_status
+get_weights(void *context, uint64_t id, size_t n, float *out)
+{
+	const struct table *t = context;
+
+	return get_floats(t, id, n, 0, t->D, out);
+}
+
+static enum rs_status
+get_slots(void *context, uint64_t id, size_t n, float *out)
+{
+	const struct table *t = context;
+
+	return get_floats(t, id, n, t->D, t->n_slot, out);
+}
+
+static enum rs_status
+get_touched(void *context, const uint8_t **out)
+{
+	const struct table *t = context;
+
+	*out = (const uint8_t *)t->touched;
+	return RS_OK;
+}
+
+static struct table_file_shape
+shape_of(const struct table *t)
+{
+	return (struct table_file_shape){
+		.name = t->settings.name, .optimizer = t->optimizer->name,
+		.rows = t->settings.rows, .begin = t->begin, .end = t->begin + t->n_rows,
+		.dim = t->D, .n_slot = t->n_slot,
+	};
 }
 
 enum rs_status
 table_file_write(const struct table *t, struct file_writer *w)
 {
-	enum rs_status status;
-	float *chunk;
-	size_t bytes = CHUNK_BYTES;
+	const struct table_file_shape shape = shape_of(t);
+	const size_t n = CHUNK_BYTES / sizeof(float) / t->stride;
+	struct table table = *t;            /* the functions take what is not const   */
+	const struct table_file_source from = {
+		.weights = get_weights, .slots = get_slots, .touched = get_touched,
+		.context = &table, .n_most = n > 0 ? n : 1,
+	};
 
-	if (bytes < t->stride * sizeof(float))
-		bytes = t->stride * sizeof(float);
-	RS_TRY(memory_alloc(bytes, 1, &chunk));
-	status = write_sections(t, w, chunk);
-	free(chunk);
-	return status;
+	return table_file_stream(&shape, &from, w);
 }
 
 enum rs_status
@@ -117,110 +175,128 @@ table_file_check(const struct file_map *m, const char *path, const struct table_
 }
 
 static enum rs_status
-check_table(const struct table *t, const struct table_file_header *h, const char *path)
+check_table(const struct table_file_shape *t, const struct table_file_header *h, const char *path)
 {
-	if (strcmp(h->name, t->settings.name) != 0)
+	if (strcmp(h->name, t->name) != 0)
 		return rs_fail(RS_EDATA, "'%s' holds table '%s', expected '%s'", path, h->name,
-		    t->settings.name);
-	if (h->rows != t->settings.rows || h->dim != t->D)
+		    t->name);
+	if (h->rows != t->rows || h->dim != t->dim)
 		return rs_fail(RS_EDATA,
 			"'%s': table '%s' has %llu rows of %u, expected %llu of %zu", path, h->name,
-			(unsigned long long)h->rows, h->dim, (unsigned long long)t->settings.rows,
-			t->D);
+			(unsigned long long)h->rows, h->dim, (unsigned long long)t->rows, t->dim);
 	return RS_OK;
 }
 
-/* Those of the rows that are here. */
-static void
-read_rows(struct table *t, const struct table_file_header *h, const char *data)
-{
-	const int same = strcmp(h->optimizer, t->optimizer->name) == 0 && h->n_slot == t->n_slot;
-	const uint64_t begin = h->begin > t->begin ? h->begin : t->begin;
-	const uint64_t end = h->end < t->begin + t->n_rows ? h->end : t->begin + t->n_rows;
-	const char *touched = data + h->touched;
-
-	for (uint64_t id = begin; id < end; id++) {
-		const uint64_t i = id - h->begin;
-		float *w = table_row(t, id - t->begin);
-
-		memcpy(w, data + h->weights + i * t->D * sizeof(float), t->D * sizeof(float));
-		if (same)
-			memcpy(w + t->D, data + h->slots + i * t->n_slot * sizeof(float),
-			    t->n_slot * sizeof(float));
-		else if (t->n_slot > 0)
-			row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, w + t->D);
-		if (touched[i / 8] >> (i % 8) & 1)
-			table_touch(t, id - t->begin);
-	}
-	t->state_anew |= !same && t->n_slot > 0;
-}
-
+/* One file; take NULL: it is only checked. */
 static enum rs_status
-read_file(struct table *t, const char *path, uint64_t *begin, uint64_t *end)
+visit_file(const struct table_file_shape *s, const char *path,
+	enum rs_status (*take)(void *context, const struct table_file_piece *p), void *context,
+	struct table_file_piece *out)
 {
-	struct file_map m;
 	const struct table_file_header *h;
+	struct file_map m;
 	enum rs_status status;
 
 	RS_TRY(file_map_open(&m, path));
 	status = table_file_check(&m, path, &h);
 	if (status == RS_OK)
-		status = check_table(t, h, path);
+		status = check_table(s, h, path);
 	if (status == RS_OK) {
-		read_rows(t, h, m.data);
-		*begin = h->begin;
-		*end = h->end;
+		const int same = strcmp(h->optimizer, s->optimizer) == 0 && h->n_slot == s->n_slot;
+
+		*out = (struct table_file_piece){
+			.begin = h->begin, .end = h->end,
+			.weights = (const float *)(const void *)(m.data + h->weights),
+			.slots = same ? (const float *)(const void *)(m.data + h->slots) : NULL,
+			.touched = (const uint8_t *)m.data + h->touched,
+		};
+		if (take != NULL)
+			status = take(context, out);
 	}
 	file_map_close(&m);
 	return status;
 }
 
-/* Ranges of the files must be all rows, each once; begin, end are sorted here. */
+static int
+comes_after(const struct table_file_piece *a, const struct table_file_piece *b)
+{
+	return a->begin > b->begin || (a->begin == b->begin && a->end > b->end);
+}
+
+/* Ranges of the files must be all rows, each once; they are sorted here. */
 static enum rs_status
-check_cover(const struct table *t, uint64_t *begin, uint64_t *end, size_t n)
+check_cover(const struct table_file_shape *s, struct table_file_piece *p, size_t n)
 {
 	uint64_t next = 0;
 
 	for (size_t i = 1; i < n; i++)
-		for (size_t j = i; j > 0 && (begin[j - 1] > begin[j]
-		    || (begin[j - 1] == begin[j] && end[j - 1] > end[j])); j--) {
-			const uint64_t b = begin[j], e = end[j];
+		for (size_t j = i; j > 0 && comes_after(&p[j - 1], &p[j]); j--) {
+			const struct table_file_piece piece = p[j];
 
-			begin[j] = begin[j - 1];
-			end[j] = end[j - 1];
-			begin[j - 1] = b;
-			end[j - 1] = e;
+			p[j] = p[j - 1];
+			p[j - 1] = piece;
 		}
 	for (size_t i = 0; i < n; i++) {
-		if (begin[i] != next)
-			return rs_fail(RS_EDATA, "table '%s': rows %llu to %llu are %s",
-				t->settings.name,
-				(unsigned long long)(begin[i] < next ? begin[i] : next),
-				(unsigned long long)(begin[i] < next ? next : begin[i]),
-				begin[i] < next ? "in two files" : "in no file");
-		next = end[i];
+		const uint64_t begin = p[i].begin;
+
+		if (begin != next)
+			return rs_fail(RS_EDATA, "table '%s': rows %llu to %llu are %s", s->name,
+				(unsigned long long)(begin < next ? begin : next),
+				(unsigned long long)(begin < next ? next : begin),
+				begin < next ? "in two files" : "in no file");
+		next = p[i].end;
 	}
-	if (next != t->settings.rows)
-		return rs_fail(RS_EDATA, "table '%s': rows %llu to %llu are in no file",
-			t->settings.name, (unsigned long long)next,
-			(unsigned long long)t->settings.rows);
+	if (next != s->rows)
+		return rs_fail(RS_EDATA, "table '%s': rows %llu to %llu are in no file", s->name,
+			(unsigned long long)next, (unsigned long long)s->rows);
+	return RS_OK;
+}
+
+enum rs_status
+table_file_visit(const struct table_file_shape *shape, const char *const *path, size_t n_paths,
+	enum rs_status (*take)(void *context, const struct table_file_piece *p), void *context)
+{
+	enum rs_status status = RS_OK;
+	struct table_file_piece *piece;
+
+	RS_TRY(memory_alloc(n_paths + 1, sizeof(*piece), &piece));
+	for (size_t i = 0; i < n_paths && status == RS_OK; i++)
+		status = visit_file(shape, path[i], NULL, NULL, &piece[i]);
+	if (status == RS_OK)
+		status = check_cover(shape, piece, n_paths);
+	for (size_t i = 0; i < n_paths && status == RS_OK; i++)
+		status = visit_file(shape, path[i], take, context, &piece[i]);
+	free(piece);
+	return status;
+}
+
+/* Those of the rows that are here. */
+static enum rs_status
+read_rows(void *context, const struct table_file_piece *p)
+{
+	struct table *t = context;
+	const uint64_t begin = p->begin > t->begin ? p->begin : t->begin;
+	const uint64_t end = p->end < t->begin + t->n_rows ? p->end : t->begin + t->n_rows;
+
+	for (uint64_t id = begin; id < end; id++) {
+		const uint64_t i = id - p->begin;
+		float *w = table_row(t, id - t->begin);
+
+		memcpy(w, p->weights + i * t->D, t->D * sizeof(float));
+		if (p->slots != NULL)
+			memcpy(w + t->D, p->slots + i * t->n_slot, t->n_slot * sizeof(float));
+		else if (t->n_slot > 0)
+			row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, w + t->D);
+		table_set_touched(t, id - t->begin, p->touched[i / 8] >> (i % 8) & 1);
+	}
+	t->state_anew |= p->slots == NULL && t->n_slot > 0;
 	return RS_OK;
 }
 
 enum rs_status
 table_file_read(struct table *t, const char *const *path, size_t n_paths)
 {
-	enum rs_status status = RS_OK;
-	uint64_t *range;
+	const struct table_file_shape shape = shape_of(t);
 
-	RS_TRY(memory_alloc(n_paths + 1, 2 * sizeof(*range), &range));
-	memset(t->touched, 0,
-		(size_t)(t->n_rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS *
-			sizeof(*t->touched));
-	for (size_t i = 0; i < n_paths && status == RS_OK; i++)
-		status = read_file(t, path[i], &range[i], &range[n_paths + i]);
-	if (status == RS_OK)
-		status = check_cover(t, range, range + n_paths, n_paths);
-	free(range);
-	return status;
+	return table_file_visit(&shape, path, n_paths, read_rows, t);
 }

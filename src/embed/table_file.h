@@ -36,8 +36,40 @@ struct table_file_header {
 
 enum rs_status table_file_write(const struct table *t, struct file_writer *w);
 /* Files without slots, or of another optimizer, leave the slots at their initial
- * values and set state_anew.  RS_EDATA: not such a file, another table, rows missing. */
+ * values and set state_anew.  RS_EDATA: not such a file, another table, rows missing;
+ * the table is then as it was. */
 enum rs_status table_file_read(struct table *t, const char *const *path, size_t n_paths);
+
+/* A table whose rows are not in a struct table: what it is, */
+struct table_file_shape {
+	const char *name, *optimizer;
+	uint64_t rows;             /* of the whole table                             */
+	uint64_t begin, end;       /* rows written                                   */
+	size_t   dim, n_slot;
+};
+/* where its rows come from, in order: all weights, then all slots, then touched, */
+struct table_file_source {
+	/* Floats [n, dim] or [n, n_slot] of rows [id, id + n). */
+	enum rs_status (*weights)(void *context, uint64_t id, size_t n, float *out);
+	enum rs_status (*slots)(void *context, uint64_t id, size_t n, float *out);
+	/* All bits, [(end - begin + 7) / 8] bytes. */
+	enum rs_status (*touched)(void *context, const uint8_t **out);
+	void *context;
+	size_t n_most;             /* rows of one call                               */
+};
+enum rs_status table_file_stream(const struct table_file_shape *shape,
+	const struct table_file_source *from, struct file_writer *w);
+/* and where they go, as they lie in a file. */
+struct table_file_piece {
+	uint64_t begin, end;
+	const float *weights;      /* [end-begin, dim]                               */
+	const float *slots;        /* [end-begin, n_slot]; NULL: not of this optimizer */
+	const uint8_t *touched;    /* bit i of byte i/8                              */
+};
+enum rs_status table_file_visit(const struct table_file_shape *shape, const char *const *path,
+	size_t n_paths, enum rs_status (*take)(void *context, const struct table_file_piece *p),
+	void *context);
+
 /* Checks a mapped file; the header is valid as long as the map. */
 enum rs_status table_file_check(const struct file_map *m, const char *path,
 	const struct table_file_header **out);

@@ -25,9 +25,11 @@ struct remote_lookup_options {
 };
 
 struct remote_lookup_counts {
-	uint64_t pulled_rows, pushed_rows;     /* of the wire, all tables             */
-	uint64_t pull_bytes, push_bytes, steps; /* bodies, keys included              */
-	double   waited;                       /* seconds that training stood still   */
+	uint64_t pulled_rows, pushed_rows;     /* in training, all tables             */
+	uint64_t pull_bytes;            /* bodies of PULL and PULL_R, in training      */
+	uint64_t push_bytes, steps;     /* bodies of PUSH, keys included               */
+	uint64_t dropped_residuals;     /* rounding errors for which there was no room */
+	double   waited;                /* seconds that training stood still           */
 };
 
 /* Every rank opens; rank 0's INIT_TABLE and those of the others must agree. */

@@ -2,3 +2,7 @@ librs_a_SOURCES += src/remote/body.h src/remote/parts.h src/remote/shard.h src/r
 librs_a_SOURCES += src/remote/collect.h src/remote/collect.c
 librs_a_SOURCES += src/remote/collect_request.h src/remote/collect_request.c
 librs_a_SOURCES += src/remote/body.c src/remote/parts.c
+librs_a_SOURCES += src/remote/lookup.c src/remote/lookup_private.h
+librs_a_SOURCES += src/remote/lookup_ids.c src/remote/lookup_pull.c src/remote/lookup_push.c
+librs_a_SOURCES += src/remote/lookup_wire.c src/remote/lookup_files.c
+librs_a_SOURCES += src/remote/lookup_residual.c src/remote/lookup_residual.h

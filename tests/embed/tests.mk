@@ -2,3 +2,4 @@
 check_PROGRAMS += tests/embed/local_test
 check_PROGRAMS += tests/embed/table_file_test
 check_PROGRAMS += tests/embed/merge_test
+check_PROGRAMS += tests/embed/id_sort_test
