@@ -73,9 +73,11 @@ take_pair_line(const char *path, size_t number, const char *line, size_t n, stru
 	else
 		return rs_fail_at(RS_EDENIED, path, number, name.column,
 			"expected 'public = KEY' or 'secret = KEY'");
-	if (equals.n != 1 || equals.text[0] != '=' || !key_is_text(key.text, key.n) || rest.n > 0)
+	if (equals.n != 1 || equals.text[0] != '=')
+		return rs_fail_at(RS_EDENIED, path, number, equals.column, "expected '='");
+	if (!key_is_text(key.text, key.n) || rest.n > 0)
 		return rs_fail_at(RS_EDENIED, path, number, key.column,
-			"expected a key of 40 characters of Z85 after '='");
+			"expected a key of 40 characters of Z85 and nothing else");
 	if (to[0] != '\0')
 		return rs_fail_at(RS_EDENIED, path, number, name.column,
 			"the second key of its kind");

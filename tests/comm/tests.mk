@@ -1,4 +1,4 @@
-check_PROGRAMS += tests/comm/frame_test
+check_PROGRAMS += tests/comm/frame_test tests/comm/keys_test
 check_PROGRAMS += tests/comm/fields_test
 check_PROGRAMS += tests/comm/job_test
 
