@@ -14,6 +14,7 @@
 	ROW(runs) \
 	ROW(synth) \
 	ROW(bench) \
+	ROW(k8s) \
 	ROW(completion) \
 	ROW(help)
 

@@ -39,3 +39,4 @@ src/cmd/commit.h: look-at-commit
 	$(AM_V_at)$(MKDIR_P) src/cmd && sh $(srcdir)/src/cmd/commit.sh $(srcdir) $@
 src/cmd/help.$(OBJEXT): src/cmd/commit.h
 librs_a_SOURCES += src/cmd/plan.c
+librs_a_SOURCES += src/cmd/k8s.c
