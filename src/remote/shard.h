@@ -4,9 +4,12 @@
  * INIT_TABLE names all parts at once and opens them as a local lookup; PULL gathers rows,
  * PUSH stages or applies gradients, SUM and GATHER serve the push-pull dense plane, SNAP_*
  * read and set whole rows.  In sync a pull of step t is answered when step t-1 is applied
- * (ssp: t-1-staleness; async: at once), and step t is applied when the last push of every
- * worker for it is there, in slot order.  A push or sum that was had already is acknowledged
- * and dropped.  Requests of another epoch are refused (RS_EPROTOCOL).  Formats: remote/body.h.
+ * (ssp: t-1-staleness; async: at once); of step 0 (no step), when what its rank pushed is.
+ * Step t is applied when the last push of every worker for it is there, in slot order; every
+ * worker pushes for every step, if only an empty body_push, to all shards with rows.  SNAP_GET
+ * of step t sees exactly t-1 steps in every mode.  A push or sum that was had already is
+ * acknowledged and dropped.  Requests of another job or epoch are refused (RS_EPROTOCOL).
+ * Formats: remote/body.h.
  */
 #ifndef REMOTE_SHARD_H
 #define REMOTE_SHARD_H
@@ -20,8 +23,12 @@
 
 struct shard_counts {
 	uint64_t pulls, pulled_rows, pulled_bytes, pushes, pushed_rows, pushed_bytes, repeated;
-	uint64_t misses, waiting, staleness_max, step, malformed, bytes;   /* waiting: pulls
-	                             * now parked; misses: rows never trained that were pulled */
+	uint64_t misses;            /* rows pulled that were never trained            */
+	uint64_t refused;           /* async: pushes dropped for a NaN or Inf         */
+	uint64_t waiting;           /* requests parked now                            */
+	uint64_t staleness_max;     /* steps that a pulled row lagged                 */
+	uint64_t step;              /* last one applied; async: by all workers        */
+	uint64_t malformed, bytes;  /* bytes: of the tables                           */
 	double   busy;              /* seconds spent at work                          */
 };
 

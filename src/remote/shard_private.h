@@ -1,0 +1,221 @@
+/*
+ * The inside of a parameter server shard, private to remote/shard*.c.
+ *
+ * One thread serves: it owns the wire and all of struct shard; the helpers of the crew work
+ * only inside shard_crew_run().  Blocks of a pool are for rows on their way: those of an
+ * answer go back to it from a thread of the wire's library, perhaps after the shard is gone.
+ * Whoever handles a message leaves it to the caller, or moves it with shard_keep().
+ */
+#ifndef REMOTE_SHARD_PRIVATE_H
+#define REMOTE_SHARD_PRIVATE_H
+
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "data/schema.h"
+#include "embed/lookup.h"
+#include "remote/body.h"
+#include "remote/collect.h"
+#include "remote/shard.h"
+
+#define SHARD_NONE       SIZE_MAX
+#define SHARD_RANKS_MAX  4096
+#define SHARD_SLOTS_MAX  65536
+#define SHARD_PARKED_MAX 64             /* requests of a rank that wait           */
+#define SHARD_SECTIONS_MAX 65536        /* of one message                         */
+
+/* --- shard_crew.c: helpers --- */
+
+typedef void shard_work(void *argument, size_t worker, size_t n_workers);
+
+struct shard_crew {
+	pthread_mutex_t lock;
+	pthread_cond_t  go, done;
+	pthread_t *thread;              /* [n_threads - 1]                                */
+	size_t   n_threads, n_started, n_joined, n_workers, n_left;
+	uint64_t round;
+	int      is_over;
+	shard_work *work;
+	void    *argument;
+};
+
+enum rs_status shard_crew_open(struct shard_crew *c, size_t n_threads);
+void shard_crew_close(struct shard_crew *c);
+/* Calls work in up to n_workers threads, one of them this; returns when all are done. */
+void shard_crew_run(struct shard_crew *c, size_t n_workers, shard_work *work, void *argument);
+
+/* --- shard_pool.c: blocks --- */
+
+struct shard_pool;
+struct shard_block {
+	struct shard_pool *pool;
+	size_t capacity;
+	_Alignas(64) uint8_t data[];
+};
+
+enum rs_status shard_pool_open(struct shard_pool **out);
+/* Blocks that are out keep the pool alive. */
+void shard_pool_close(struct shard_pool *p);
+enum rs_status shard_pool_take(struct shard_pool *p, size_t bytes, struct shard_block **out);
+void shard_pool_put(struct shard_block *b);
+/* The release of a wire_part: hint is the block. */
+void shard_pool_release(void *data, void *hint);
+
+/* --- shard_reader.c: a body, whatever parts it comes in --- */
+
+struct shard_reader {
+	const struct frame_part *part;
+	size_t n_parts, i, at;
+	size_t left;                    /* bytes not read yet                             */
+};
+
+void shard_reader_init(struct shard_reader *r, const struct wire_message *m);
+/* The next n bytes; RS_EPROTOCOL when there are less. */
+enum rs_status shard_reader_copy(struct shard_reader *r, void *out, size_t n);
+/* The same in place when they lie in one part, else NULL and nothing is read. */
+const uint8_t *shard_reader_span(struct shard_reader *r, size_t n);
+/* The next n bytes in one piece, copied to scratch if need be. */
+enum rs_status shard_reader_block(struct shard_reader *r, size_t n, struct buffer *scratch,
+	const uint8_t **out);
+
+/* --- the tables and the ranks --- */
+
+/* One table of the model; local: its number among those here, or SHARD_NONE. */
+struct shard_table {
+	size_t   local, dim, n_slot;
+	uint64_t begin, end;
+	char     name[72];              /* for messages                                   */
+};
+
+/* A message of a push, decoded. */
+struct shard_section {
+	size_t table, slot, n;          /* table: local                                   */
+	const uint64_t *ids;            /* [n]                                            */
+	const float   **grad;           /* [n]                                            */
+};
+
+struct shard_chunk {
+	struct shard_section *section;
+	size_t n_sections, n_keys;
+	struct shard_block *block;      /* of all arrays                                  */
+	struct wire_message message;    /* of gradients that stayed where they were       */
+};
+
+enum shard_push_state { SHARD_PUSH_NONE, SHARD_PUSH_STAGED, SHARD_PUSH_APPLIED };
+
+/* What a rank pushes for a step. */
+struct shard_push {
+	uint64_t step;
+	enum shard_push_state state;
+	struct shard_chunk **chunk;     /* [capacity] by frame.chunk                      */
+	size_t   capacity, n_had;
+	size_t   n_chunks;              /* 0: the last one is not there yet               */
+	uint64_t n_keys;
+	double   rate_factor;
+	uint32_t finite;
+};
+
+struct shard_rank {
+	struct shard_push *push;        /* [window] by step % window                      */
+	uint64_t complete;              /* last step up to which all pushes are complete  */
+	uint64_t latest;                /* highest step of which a push came              */
+	size_t   n_parked;
+};
+
+struct shard_parked {
+	struct wire_message message;
+	struct shard_parked *next;
+};
+
+struct shard {
+	const struct shard_options *o;
+	uint32_t epoch;
+	struct shard_crew crew;
+	struct shard_pool *pool;
+	struct collect *collect;
+	struct shard_counts counts;
+	int kept;                       /* the message at hand was moved                  */
+
+	/* Since INIT_TABLE. */
+	struct lookup *lookup;          /* NULL before                                    */
+	struct buffer init;             /* its body                                       */
+	struct body_init head;
+	size_t init_rank;               /* whose it was                                   */
+	struct shard_table *table;      /* [head.n_tables]                                */
+	size_t *local_table;            /* [n_local] number in the model                  */
+	size_t n_local;
+	uint32_t *frontier_rank;        /* [n_slots] rank of the node that begins there   */
+	struct shard_rank *rank;        /* [head.n_ranks]                                 */
+	uint64_t window;                /* steps of a rank that are remembered            */
+	uint64_t applied;               /* sync, ssp: last step applied                   */
+	struct rs_failure broken;       /* ranks disagree: the answer to all from now on  */
+	struct shard_parked *parked;    /* in order of arrival                            */
+};
+
+/* --- shard_section.c --- */
+
+/* Whether it has the keys of the one before. */
+static inline int
+shard_section_is_twin(const struct body_section *section)
+{
+	return section->n > 0 && section->key_bytes == 0;
+}
+
+/* Its table is here and its keys are rows of it; before: NULL for the first. */
+enum rs_status shard_section_check(const struct shard *s, const struct body_section *section,
+	const struct body_section *before, const uint8_t *keys);
+/* The ids [n] of one that was checked and is no twin. */
+void shard_section_keys(const struct shard *s, const struct body_section *section,
+	const uint8_t *keys, uint64_t *ids);
+
+/* --- who answers --- */
+
+enum rs_status shard_init_take(struct shard *s, struct wire_message *m);
+void shard_init_free(struct shard *s);
+/* Takes: looks at it wholly, then answers or parks; answer: it was looked at. */
+enum rs_status shard_pull_take(struct shard *s, struct wire_message *m);
+enum rs_status shard_pull_answer(struct shard *s, const struct wire_message *m);
+enum rs_status shard_push_take(struct shard *s, struct wire_message *m);
+void shard_push_free(struct shard *s);
+/* shard_chunk.c: a message of a push, looked at and decoded; it may keep the message. */
+enum rs_status shard_chunk_read(struct shard *s, struct wire_message *m, struct body_push *head,
+	struct shard_chunk **out);
+void shard_chunk_free(struct shard_chunk *c);
+/* 1: no value of it is NaN, Inf or beyond what a gradient can be. */
+int shard_chunk_is_finite(const struct shard *s, const struct shard_chunk *c);
+/* shard_apply.c: one step of the lookup with these, whose sections go by slot, table and
+ * place in the list. */
+enum rs_status shard_apply(struct shard *s, struct shard_chunk *const *chunk, size_t n,
+	const struct lookup_commit *commit);
+enum rs_status shard_rows_get(struct shard *s, struct wire_message *m);
+enum rs_status shard_rows_answer(struct shard *s, const struct wire_message *m);
+enum rs_status shard_rows_put(struct shard *s, struct wire_message *m);
+
+/* --- shard_park.c: who has to wait --- */
+
+/* Answers it, or keeps it until it is ready; who asks again is told to wait. */
+enum rs_status shard_park_take(struct shard *s, struct wire_message *m);
+/* Answers all that are ready now, or with what broke the shard. */
+void shard_park_answer(struct shard *s);
+void shard_park_free(struct shard *s);
+
+/* The last step that all ranks have pushed. */
+uint64_t shard_park_pushed(const struct shard *s);
+
+/* --- shard.c --- */
+
+void shard_keep(struct shard *s, struct wire_message *m, struct wire_message *to);
+/* An answer; a peer that does not take it asks again. */
+void shard_answer(struct shard *s, const struct wire_message *to, uint16_t type,
+	const struct wire_part *part, size_t n_parts);
+/* The failure last recorded, as an answer. */
+void shard_answer_failure(struct shard *s, const struct wire_message *to);
+/* There are tables, the sender is one of the ranks, and nothing is broken. */
+enum rs_status shard_check_rank(const struct shard *s, const struct wire_message *m);
+/* RS_EPROTOCOL: table is none of the model's or has no rows here. */
+enum rs_status shard_find_table(const struct shard *s, uint32_t table,
+	const struct shard_table **out);
+
+#endif

@@ -1,0 +1,166 @@
+/* SNAP_GET, SNAP_PUT: whole rows, with the state of their optimizer. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "remote/shard_private.h"
+
+/* The rows that a message means, and the bytes of one. */
+struct rows {
+	struct body_rows head;
+	const struct shard_table *table;
+	size_t row_bytes;
+};
+
+static enum rs_status
+look_at(const struct shard *s, struct shard_reader *r, struct rows *out)
+{
+	struct body_rows *h = &out->head;
+	const struct shard_table *t;
+
+	RS_TRY(shard_reader_copy(r, h, sizeof(*h)));
+	RS_TRY(shard_find_table(s, h->table, &t));
+	if (h->begin < t->begin || h->begin > t->end || h->n > t->end - h->begin)
+		return rs_fail(RS_EPROTOCOL, "table '%s': %u rows from %" PRIu64
+			" are not all of %" PRIu64 " to %" PRIu64, t->name, h->n, h->begin,
+			t->begin, t->end);
+	out->table = t;
+	return RS_OK;
+}
+
+static struct lookup_rows
+rows_in(const struct rows *r, uint8_t *data)
+{
+	const size_t n = r->head.n, weights = n * r->head.dim * sizeof(float);
+	const size_t slots = n * r->head.n_slot * sizeof(float);
+
+	return (struct lookup_rows){
+		.table = r->table->local, .begin = r->head.begin, .n = n,
+		.weights = (float *)(void *)data,
+		.slots = slots > 0 ? (float *)(void *)(data + weights) : NULL,
+		.touched = data + weights + slots,
+	};
+}
+
+static enum rs_status
+look_at_get(const struct shard *s, const struct wire_message *m, struct rows *out)
+{
+	struct shard_reader r;
+
+	shard_reader_init(&r, m);
+	RS_TRY(look_at(s, &r, out));
+	if (r.left > 0)
+		return rs_fail(RS_EPROTOCOL, "%zu bytes too many", r.left);
+	out->head.dim = (uint32_t)out->table->dim;
+	out->head.n_slot = (uint32_t)out->table->n_slot;
+	out->row_bytes = (out->table->dim + out->table->n_slot) * sizeof(float) + 1;
+	if (out->head.n > (FRAME_BODY_MAX - sizeof(out->head)) / out->row_bytes)
+		return rs_fail(RS_EPROTOCOL, "table '%s': %u rows are too many for one answer",
+			out->table->name, out->head.n);
+	return RS_OK;
+}
+
+enum rs_status
+shard_rows_get(struct shard *s, struct wire_message *m)
+{
+	struct rows rows;
+
+	RS_TRY(shard_check_rank(s, m));
+	RS_TRY(look_at_get(s, m, &rows));
+	return shard_park_take(s, m);
+}
+
+enum rs_status
+shard_rows_answer(struct shard *s, const struct wire_message *m)
+{
+	struct rows rows;
+	struct shard_block *block;
+
+	RS_TRY(look_at_get(s, m, &rows));
+
+	const size_t bytes = rows.head.n * rows.row_bytes;
+
+	RS_TRY(shard_pool_take(s->pool, bytes, &block));
+
+	const struct lookup_rows want = rows_in(&rows, block->data);
+	const enum rs_status status = lookup_local_get(s->lookup, &want);
+
+	if (status != RS_OK) {
+		shard_pool_put(block);
+		return status;
+	}
+
+	const struct wire_part part[] = {
+		{ .data = &rows.head, .n = sizeof(rows.head) },
+		{ .data = block->data, .n = bytes, .release = shard_pool_release, .hint = block },
+	};
+
+	shard_answer(s, m, FRAME_SNAP_R, part, 2);
+	return RS_OK;
+}
+
+/* Rows are set before a round's first step, and by the rank that keeps the versions. */
+static enum rs_status
+may_put(const struct shard *s, const struct wire_message *m)
+{
+	if (m->frame.slot == 0)
+		return RS_OK;
+	for (size_t r = 0; r < s->head.n_ranks; r++)
+		if (s->rank[r].latest >= s->head.first_step)
+			return rs_fail(RS_EPROTOCOL, "worker %u sets rows after step %" PRIu64,
+				m->frame.slot, s->rank[r].latest);
+	return RS_OK;
+}
+
+static int
+all_bits(const uint8_t *touched, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (touched[i] > 1)
+			return 0;
+	return 1;
+}
+
+static enum rs_status
+set_rows(struct shard *s, const struct rows *rows, struct shard_reader *r, struct shard_block *b)
+{
+	const struct lookup_rows put = rows_in(rows, b->data);
+
+	RS_TRY(shard_reader_copy(r, b->data, r->left));
+	if (!all_bits(put.touched, put.n))
+		return rs_fail(RS_EPROTOCOL, "table '%s': a row is touched neither 0 nor 1",
+			rows->table->name);
+	return lookup_local_put(s->lookup, &put);
+}
+
+enum rs_status
+shard_rows_put(struct shard *s, struct wire_message *m)
+{
+	struct shard_reader r;
+	struct shard_block *block;
+	struct rows rows;
+	enum rs_status status;
+
+	RS_TRY(shard_check_rank(s, m));
+	RS_TRY(may_put(s, m));
+	shard_reader_init(&r, m);
+	RS_TRY(look_at(s, &r, &rows));
+	if (rows.head.dim != rows.table->dim
+	    || (rows.head.n_slot != 0 && rows.head.n_slot != rows.table->n_slot))
+		return rs_fail(RS_EPROTOCOL,
+			"table '%s': rows of %u and %u floats, not %zu and %zu",
+			rows.table->name, rows.head.dim, rows.head.n_slot, rows.table->dim,
+			rows.table->n_slot);
+	rows.row_bytes = ((size_t)rows.head.dim + rows.head.n_slot) * sizeof(float) + 1;
+	if (r.left != rows.head.n * rows.row_bytes)
+		return rs_fail(RS_EPROTOCOL, "table '%s': %zu bytes of %u rows", rows.table->name,
+			r.left, rows.head.n);
+	RS_TRY(shard_pool_take(s->pool, r.left, &block));
+	status = set_rows(s, &rows, &r, block);
+	shard_pool_put(block);
+	RS_TRY(status);
+
+	const struct wire_part part = { .data = &rows.head, .n = sizeof(rows.head) };
+
+	shard_answer(s, m, FRAME_SNAP_R, &part, 1);
+	return RS_OK;
+}
