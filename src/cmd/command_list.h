@@ -15,6 +15,7 @@
 	ROW(synth) \
 	ROW(bench) \
 	ROW(k8s) \
+	ROW(keygen) \
 	ROW(completion) \
 	ROW(help)
 

@@ -18,3 +18,4 @@ dist_check_SCRIPTS += tests/cli/threads.sh tests/cli/models.sh tests/cli/attenti
 dist_check_SCRIPTS += tests/cli/tfrecord.sh
 dist_check_SCRIPTS += tests/cli/memory.sh
 dist_check_SCRIPTS += tests/cli/lists.sh
+dist_check_SCRIPTS += tests/cli/keygen.sh
