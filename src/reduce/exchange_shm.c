@@ -140,7 +140,7 @@ put_parts(const struct shm *e, const struct layout *l, const struct exchange_sum
 	const size_t first = e->first[e->base.rank];
 
 	for (size_t i = 0; i < s->n_parts; i++) {
-		if (offset == 0)
+		if (offset == 0 && s->n_heads > 0)
 			memcpy(l->head + (first + i) * s->n_heads, s->part[i].head,
 				s->n_heads * sizeof(*l->head));
 		if (n > 0)

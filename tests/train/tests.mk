@@ -20,3 +20,4 @@ check_PROGRAMS += tests/train/contrast_step_test
 tests_train_contrast_step_test_SOURCES = tests/train/contrast_step_test.c tests/train/contrast_case.c tests/train/contrast_case.h
 check_PROGRAMS += tests/train/place_test
 tests_train_place_test_SOURCES = tests/train/place_test.c tests/train/place_hub.c tests/train/place_hub.h
+check_PROGRAMS += tests/train/replicated_test
