@@ -23,3 +23,36 @@ AC_MSG_RESULT([$rs_x86])
 AM_CONDITIONAL([X86_LEVELS], [test "$rs_x86" = yes])
 AS_IF([test "$rs_x86" = yes], [AC_DEFINE([HAVE_X86_LEVELS], [1], [AVX2 and AVX-512 code is compiled in])])
 ])
+
+# RS_MPI_LIBRARY(VARIABLE, NAME, PC-MODULE): can a plug-in be linked with it?
+AC_DEFUN([RS_MPI_LIBRARY], [
+PKG_CHECK_MODULES([$1], [$3], [rs_found=yes], [rs_found=no])
+AS_IF([test "$rs_found" = yes], [
+	rs_saved_CPPFLAGS=$CPPFLAGS rs_saved_LIBS=$LIBS
+	CPPFLAGS="$CPPFLAGS $$1_CFLAGS" LIBS="$LIBS $$1_LIBS"
+	AC_MSG_CHECKING([whether programs link with $2])
+	AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <mpi.h>]], [[return MPI_Finalize();]])],
+		[], [rs_found=no])
+	AC_MSG_RESULT([$rs_found])
+	CPPFLAGS=$rs_saved_CPPFLAGS LIBS=$rs_saved_LIBS
+])
+AS_IF([test "$rs_found" = yes], [
+	AC_DEFINE([HAVE_$1], [1], [a plug-in for $2 is built])
+	MPI_PLUGINS="$MPI_PLUGINS recsys-train-mpi-$2.so"
+])
+])
+
+# RS_MPI: plug-ins for the MPI libraries that are there.
+AC_DEFUN([RS_MPI], [
+AC_ARG_WITH([mpi], [AS_HELP_STRING([--with-mpi],
+	[build plug-ins for Open MPI and MPICH @<:@auto: for those that are found@:>@])],
+	[], [with_mpi=auto])
+MPI_PLUGINS=
+AS_IF([test "$with_mpi" != no], [
+	RS_MPI_LIBRARY([OPENMPI], [openmpi], [ompi-c])
+	RS_MPI_LIBRARY([MPICH], [mpich], [mpich])
+	AS_IF([test -z "$MPI_PLUGINS" && test "$with_mpi" = yes],
+		[AC_MSG_ERROR([no MPI was found for --with-mpi (Debian: libopenmpi-dev or libmpich-dev)])])
+])
+AC_SUBST([MPI_PLUGINS])
+])

@@ -12,6 +12,7 @@
 
 #include "cmd/arguments.h"
 #include "config.h"
+#include "reduce/plane.h"
 #include "spec/option.h"
 #include "src/cmd/commit.h"
 
@@ -26,19 +27,16 @@ help_version(void)
 	blas[strcspn(blas, "\n")] = '\0';
 	for (size_t n = strlen(blas); n > 0 && blas[n - 1] == ' '; n--)
 		blas[n - 1] = '\0';
-	return output_printf("recsys-train %s (%s)  features: openblas zlib sqlite%s%s; sqlite %s; "
-		"zlib %s; %s\n",
+	return output_printf("recsys-train %s (%s)  features: openblas zlib sqlite%s%s%s; "
+		"sqlite %s; zlib %s; %s\n",
 		PACKAGE_VERSION, COMMIT,
-#ifdef HAVE_ZMQ
-		" zmq",
-#else
-		"",
-#endif
 #ifdef HAVE_X86_LEVELS
 		" avx2 avx512",
 #else
 		"",
 #endif
+		plane_find("pushpull")->missing == NULL ? " zmq" : "",
+		plane_find("mpi")->missing == NULL ? " mpi" : "",
 		sqlite3_libversion(), zlibVersion(), blas);
 }
 
