@@ -4,3 +4,4 @@ check_PROGRAMS += tests/reduce/exchange_shm_test
 EXTRA_DIST += tests/reduce/thread_exchange.h tests/reduce/shm_bed.h tests/reduce/plane_bed.h
 check_PROGRAMS += tests/reduce/mpi_test
 check_PROGRAMS += tests/reduce/mpi_job_test
+check_PROGRAMS += tests/reduce/pushpull_test
