@@ -482,6 +482,10 @@ wait_items(struct wire_poll *p, size_t n, zmq_pollitem_t *item, double seconds)
 	const size_t n_items = fill_items(p, n, item);
 	const double end = clock_seconds() + seconds;
 
+	/* Old trouble is no event. */
+	for (size_t i = 0; i < n; i++)
+		if (p[i].wire != NULL && wire_is_refused(p[i].wire))
+			seconds = 0;
 	for (double left = seconds; ; left = end - clock_seconds()) {
 		/* Up, so as not to spin through the last millisecond. */
 		const long ms = left > 0 ? (long)(left * 1e3) + 1 : 0;

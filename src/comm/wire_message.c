@@ -252,8 +252,10 @@ inspect(const struct wire *w, struct wire_message *m)
 
 	if (o == NULL)
 		return rs_fail(RS_EPROTOCOL, "an empty message");
+	const enum rs_status decoded = frame_decode(zmq_msg_data(&o->header),
+		zmq_msg_size(&o->header), &m->frame);
 	RS_TRY(identify(w, m, &o->header));
-	RS_TRY(frame_decode(zmq_msg_data(&o->header), zmq_msg_size(&o->header), &m->frame));
+	RS_TRY(decoded);
 	if (o->is_too_long)
 		return rs_fail(RS_EPROTOCOL, "a %s message of more than %d parts",
 			frame_type_name(m->frame.type), WIRE_PARTS_MAX);
