@@ -71,21 +71,31 @@ ranks_outcome(const struct train_place *p, enum rs_status status)
 }
 
 enum rs_status
+ranks_gather(const struct train_place *p, void *things, size_t n, size_t bytes)
+{
+	size_t begin[RANKS_MAX + 1];
+
+	if (!ranks_several(p) || n == 0 || bytes == 0)
+		return RS_OK;
+	for (size_t r = 0; r <= p->n_ranks; r++)
+		begin[r] = tree_rank_begin(n, p->n_ranks, r) * bytes;
+	const double usual = be_patient(p->exchange);
+	const enum rs_status status = p->exchange->ops->gather(p->exchange, things, begin);
+	p->exchange->timeout = usual;
+	ranks_progress(p);
+	return status;
+}
+
+enum rs_status
 ranks_compare(
 	const struct train_place *p, uint64_t value, enum rs_status status, const char *what)
 {
 	uint64_t of[RANKS_MAX];
-	size_t begin[RANKS_MAX + 1];
 
 	if (!ranks_several(p))
 		return RS_OK;
-	for (size_t r = 0; r <= p->n_ranks; r++)
-		begin[r] = r * sizeof *of;
 	of[p->rank] = value;
-	const double usual = be_patient(p->exchange);
-	const enum rs_status gathered = p->exchange->ops->gather(p->exchange, of, begin);
-	p->exchange->timeout = usual;
-	RS_TRY(gathered);
+	RS_TRY(ranks_gather(p, of, p->n_ranks, sizeof *of));
 	for (size_t r = 1; r < p->n_ranks; r++)
 		if (of[r] != of[0])
 			return rs_fail(status, "worker %zu %s worker 0", r, what);

@@ -11,6 +11,7 @@
 #include "data/catalogue.h"
 #include "train/groups.h"
 #include "train/ranking.h"
+#include "train/ranks.h"
 #include "train/seen.h"
 #include "train/top.h"
 
@@ -181,6 +182,7 @@ struct ranks {
 	const struct figure_list *figures;
 	double *gain;                  /* [.] see ranking_gains()                     */
 	double *value;                 /* [n groups, figures.n]                       */
+	size_t first;                  /* group of the first user                     */
 };
 
 static int
@@ -220,9 +222,10 @@ add_hit(const struct figure_list *figures, size_t rank, double *value)
 }
 
 static void
-take_best(void *context, size_t group, const struct top_item *best, size_t n_best)
+take_best(void *context, size_t user, const struct top_item *best, size_t n_best)
 {
 	const struct ranks *const ranks = context;
+	const size_t group = ranks->first + user;
 	const struct figure_list *const figures = ranks->figures;
 	double *const value = ranks->value + group * figures->n;
 	const size_t P = ranks->r->n_relevant[group];
@@ -326,10 +329,14 @@ rank_all(struct retrieval *r, struct workers *w, const struct model *m, const fl
 {
 	struct figure_list figures;
 	struct ranks ranks = { .r = r, .figures = &figures };
+	size_t end;
+
+	ranks_share(m->place, r->groups.n, &ranks.first, &end);
 	const struct top_input in = {
-		.kernel = m->kernel, .n = m->catalogue->n, .U = r->groups.n,
+		.kernel = m->kernel, .n = m->catalogue->n, .U = end - ranks.first,
 		.D = model_vector_dim(m), .K = rank_figures(out, m->catalogue->n, &figures),
-		.item = item, .user = user, .masked_begin = r->masked.begin,
+		.item = item, .user = user + ranks.first * model_vector_dim(m),
+		.masked_begin = r->masked.begin != NULL ? r->masked.begin + ranks.first : NULL,
 		.masked = r->masked.number, .take = take_best, .context = &ranks,
 	};
 
@@ -339,6 +346,9 @@ rank_all(struct retrieval *r, struct workers *w, const struct model *m, const fl
 			&ranks.value);
 	if (status == RS_OK)
 		status = top_run(&in, w);
+	if (status == RS_OK)
+		status = ranks_gather(m->place, ranks.value, r->groups.n,
+			figures.n * sizeof *ranks.value);
 	if (status == RS_OK)
 		put_means(&ranks, out);
 	free(ranks.gain);

@@ -171,7 +171,9 @@ validate(struct training *t, struct metric_result *valid)
 	uint64_t bits = 0;
 
 	ranks_pulse_begin(&pulse, t->options->place);
-	enum rs_status status = evaluate_run(t->evaluation, t->workers, t->m, valid, NULL);
+	enum rs_status status = train_meet(t);
+	if (status == RS_OK)
+		status = evaluate_run(t->evaluation, t->workers, t->m, valid, NULL);
 	if (status == RS_OK) {
 		const double figure = monitor_figure(&t->monitor, valid);
 

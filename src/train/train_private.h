@@ -40,6 +40,9 @@ struct training {
 
 /* Where the run is, into t->progress. */
 void train_take_position(struct training *t);
+/* All ranks have come to the same step with the same data and parameters, and what they
+ * pushed has arrived: rows may be read for evaluation and versions. */
+enum rs_status train_meet(struct training *t);
 /* A version of the model as it is: written by rank 0, known to all. */
 enum rs_status train_save(struct training *t, enum checkpoint_state state, uint64_t *version);
 /* The weights of the best epoch come back, with their optimizer state; the loader ends. */

@@ -29,6 +29,32 @@ train_take_position(struct training *t)
 	t->progress.seed = (uint64_t)t->settings->train.seed;
 }
 
+/* What this process has pushed is where it belongs. */
+static enum rs_status
+flush(const struct model *m)
+{
+	const struct lookup_fetch nothing = { .n_workers = 1 };
+
+	return m->lookup->ops->fetch != NULL ? m->lookup->ops->fetch(m->lookup, &nothing) : RS_OK;
+}
+
+enum rs_status
+train_meet(struct training *t)
+{
+	const struct train_place *const place = t->options->place;
+	struct loader_position position = t->progress.position;
+
+	RS_TRY(flush(t->m));
+	if (!ranks_several(place))
+		return RS_OK;
+	if (t->loader != NULL)
+		loader_position(t->loader, &position);
+	RS_TRY(ranks_compare(place, position.identity, RS_EDATA,
+		"read other training data than"));
+	return ranks_compare(place, hash_fingerprint64((const char *)t->m->param,
+		t->m->P * sizeof *t->m->param), RS_EDIVERGED, "has other dense parameters than");
+}
+
 /* --- versions -------------------------------------------------------------- */
 
 struct written { uint64_t version, bytes; };
@@ -50,20 +76,6 @@ write_version(struct training *t, enum checkpoint_state state, struct written *o
 		&t->progress.best_version, 1);
 }
 
-/* What all ranks have must be equal before it is kept, and nobody is at work then. */
-static enum rs_status
-check_ranks(const struct training *t)
-{
-	const struct train_place *const place = t->options->place;
-
-	if (!ranks_several(place))
-		return RS_OK;
-	RS_TRY(ranks_compare(place, t->progress.position.identity, RS_EDATA,
-		"read other training data than"));
-	return ranks_compare(place, hash_fingerprint64((const char *)t->m->param,
-		t->m->P * sizeof *t->m->param), RS_EDIVERGED, "has other dense parameters than");
-}
-
 enum rs_status
 train_save(struct training *t, enum checkpoint_state state, uint64_t *version)
 {
@@ -73,7 +85,7 @@ train_save(struct training *t, enum checkpoint_state state, uint64_t *version)
 
 	t->progress.state = state;
 	ranks_pulse_begin(&pulse, place);
-	enum rs_status status = check_ranks(t);
+	enum rs_status status = train_meet(t);
 	if (status == RS_OK && ranks_lead(place))
 		status = ranks_outcome(place, write_version(t, state, &written));
 	else if (status == RS_OK)
@@ -164,7 +176,7 @@ fill_again(struct training *t, struct checkpoint_progress *best)
 	const struct train_place *const place = t->options->place;
 	enum rs_status status = RS_OK;
 
-	RS_TRY(check_ranks(t));
+	RS_TRY(train_meet(t));
 	if (ranks_lead(place))
 		status = checkpoint_fill(t->options->directory, t->progress.best_version, 1, t->m,
 			best);

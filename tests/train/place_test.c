@@ -13,14 +13,15 @@
 #include "place_hub.h"
 #include "train/train.h"
 
-enum { N_TRAIN = 613, N_VALID = 300 };
+/* The last batch has fewer rows than slots. */
+enum { N_TRAIN = 3 * 64 + 3, N_VALID = 600 };
 
 struct job {
 	size_t rank;
 	const char *spec, *directory;
 	const char *train;             /* instead of the spec's; NULL: that             */
 	struct place_hub *hub;         /* NULL: no place                              */
-	int resume;
+	int resume, threads;
 	volatile int signal;
 	/* Out. */
 	enum rs_status status;
@@ -69,7 +70,7 @@ write_rows(const char *name, size_t n, uint64_t key)
 	"[field q]\ncolumn = q\ntype = sequence\nshare = c\nmulti_separator = |\n"
 #define TRAIN "[embedding]\ndim = 4\ninit_stddev = 0.1\nlearning_rate = 0.1\n" \
 	"[train]\nbatch_size = 64\nslots = 5\n"
-#define COMMON TRAIN "epochs = 3\nlearning_rate = 0.01\n"
+#define COMMON TRAIN "epochs = 2\nlearning_rate = 0.01\n"
 #define TOWERS "[tower user]\nfields = u,x\nhidden = 6,4\nactivation = tanh\n" \
 	"[tower item]\nfields = i,c\nhidden = 5,4\nactivation = tanh\n" \
 	"[items]\nkey = i\n"
@@ -96,6 +97,12 @@ static const struct { const char *name, *text; } model[] = {
 	{ "catalogue", TWO("softmax") "early_stop = 1\nmonitor = recall@5\n"
 		"[data]\ngroup = u\n[eval]\nmetrics = recall@5\ncandidates = catalogue\n" },
 };
+
+#define DEEP(train) "[model]\ntype = deepfm\n" DATA FIELDS NUMBER "[dnn]\nhidden = 5\n" TRAIN train
+
+static const char diverging[] = DEEP("epochs = 2\nlearning_rate = 1000\noptimizer = sgd\n");
+static const char saving[] = DEEP("epochs = 2\ncheckpoint_every = 0.0001\nkeep = 2\n");
+static const char short_of_time[] = DEEP("epochs = 2\ntime_limit = 0.0001\n");
 
 static const char *
 spec_of(const char *name)
@@ -128,8 +135,7 @@ run_rank(void *argument)
 	if (job->status == RS_OK && job->hub != NULL)
 		job->status = spec_set(spec, "cluster", "ps", "2");
 	if (job->status == RS_OK)
-		job->status = spec_set(spec, "train", "threads",
-			job->hub != NULL && job->rank == 1 ? "2" : "1");
+		job->status = spec_set(spec, "train", "threads", job->threads > 1 ? "2" : "1");
 	if (job->status == RS_OK)
 		job->status = train_run(spec, &options, &job->summary);
 	if (job->status != RS_OK)
@@ -179,6 +185,7 @@ train(const char *name, size_t n_ranks, int has_tables, char directory[300])
 	for (size_t r = 0; r < n; r++) {
 		job[r].spec = spec_of(name);
 		job[r].directory = directory;
+		job[r].threads = n_ranks == 2 && r == 1 && name[0] == 's' ? 2 : 1;
 	}
 	run_jobs(job, n, hub);
 	for (size_t r = 0; r < n; r++) {
@@ -264,11 +271,11 @@ any_number_of_ranks_makes_the_version_of_one_process(void **state)
 }
 
 static void
-start_all(struct job *job, size_t n, const char *name, const char *directory)
+start_all(struct job *job, size_t n, const char *spec, const char *directory)
 {
 	memset(job, 0, HUB_RANKS * sizeof *job);
 	for (size_t r = 0; r < n; r++) {
-		job[r].spec = spec_of(name);
+		job[r].spec = spec;
 		job[r].directory = directory;
 	}
 }
@@ -283,7 +290,7 @@ a_signal_of_one_rank_stops_all_and_others_resume(void **state)
 
 	(void)state;
 	snprintf(directory, sizeof directory, "%s/stopped", top);
-	start_all(job, 4, "softmax", directory);
+	start_all(job, 4, spec_of("softmax"), directory);
 	job[2].signal = SIGTERM;
 	run_jobs(job, 4, hub);
 	place_hub_close(hub);
@@ -297,7 +304,7 @@ a_signal_of_one_rank_stops_all_and_others_resume(void **state)
 	free_jobs(job, 4);
 
 	hub = place_hub_open(3, 1);
-	start_all(job, 3, "softmax", directory);
+	start_all(job, 3, spec_of("softmax"), directory);
 	for (size_t r = 0; r < 3; r++)
 		job[r].resume = 1;
 	run_jobs(job, 3, hub);
@@ -320,20 +327,83 @@ a_failure_of_one_rank_is_a_lost_peer_to_the_others(void **state)
 		struct job job[HUB_RANKS];
 
 		snprintf(directory, sizeof directory, "%s/failed-%zu", top, kind);
-		start_all(job, 3, kind < 2 ? "deepfm" : "softmax", directory);
+		start_all(job, 3, spec_of(kind < 2 ? "deepfm" : "softmax"), directory);
 		if (kind % 2 == 0)
-			place_hub_fail_pull(hub, 1, 50);
+			place_hub_fail_pull(hub, 1, 40);
 		else
-			place_hub_fail_fetch(hub, 1, 5);
+			place_hub_fail_fetch(hub, 1, 3);
 		run_jobs(job, 3, hub);
 		place_hub_close(hub);
 		for (size_t r = 0; r < 3; r++) {
 			if (job[r].status != (r == 1 ? RS_ERESOURCE : RS_EPEER))
 				fail_msg("rank %zu: %s", r, job[r].failure.text);
 			assert_int_equal(job[r].summary.version, 0);
+			assert_int_equal(job[r].summary.skipped_steps, 0);
 		}
 		free_jobs(job, 3);
 	}
+}
+
+static void
+a_loss_that_is_not_finite_is_told_alike_by_all(void **state)
+{
+	struct job job[HUB_RANKS], alone[HUB_RANKS];
+	struct place_hub *hub = place_hub_open(3, 1);
+
+	(void)state;
+	start_all(alone, 1, diverging, NULL);
+	start_all(job, 3, diverging, NULL);
+	alone[0].directory = job[0].directory = top;
+	run_jobs(alone, 1, NULL);
+	run_jobs(job, 3, hub);
+	place_hub_close(hub);
+	assert_int_equal(alone[0].status, RS_EDIVERGED);
+	for (size_t r = 0; r < 3; r++) {
+		assert_int_equal(job[r].status, RS_EDIVERGED);
+		assert_string_equal(job[r].failure.text, alone[0].failure.text);
+	}
+	free_jobs(job, 3);
+	free_jobs(alone, 1);
+}
+
+static void
+all_save_when_rank_0_would(void **state)
+{
+	char directory[300];
+	struct job job[HUB_RANKS];
+	struct place_hub *hub = place_hub_open(3, 1);
+
+	(void)state;
+	snprintf(directory, sizeof directory, "%s/saving", top);
+	start_all(job, 3, saving, directory);
+	run_jobs(job, 3, hub);
+	place_hub_close(hub);
+	for (size_t r = 0; r < 3; r++) {
+		assert_int_equal(job[r].status, RS_OK);
+		assert_int_equal(job[r].summary.version, job[0].summary.version);
+	}
+	assert_true(job[0].summary.version >= 4);
+	free_jobs(job, 3);
+}
+
+static void
+the_time_limit_of_one_ends_all_after_the_same_step(void **state)
+{
+	char directory[300];
+	struct job job[HUB_RANKS];
+	struct place_hub *hub = place_hub_open(3, 1);
+
+	(void)state;
+	snprintf(directory, sizeof directory, "%s/short", top);
+	start_all(job, 3, short_of_time, directory);
+	run_jobs(job, 3, hub);
+	place_hub_close(hub);
+	for (size_t r = 0; r < 3; r++) {
+		assert_int_equal(job[r].status, RS_OK);
+		assert_int_equal(job[r].summary.out_of_time, 1);
+		assert_int_equal(job[r].summary.step, 1);
+	}
+	free_jobs(job, 3);
 }
 
 static void
@@ -346,7 +416,7 @@ the_rank_whose_data_differ_is_named(void **state)
 	(void)state;
 	snprintf(directory, sizeof directory, "%s/other", top);
 	snprintf(other, sizeof other, "%s/valid.csv", top);
-	start_all(job, 3, "deepfm", directory);
+	start_all(job, 3, spec_of("deepfm"), directory);
 	job[2].train = other;
 	run_jobs(job, 3, hub);
 	place_hub_close(hub);
@@ -364,7 +434,7 @@ a_failed_start_of_rank_0_is_everyones(void **state)
 	struct job job[HUB_RANKS];
 
 	(void)state;
-	start_all(job, 3, "deepfm", "/proc/none/of/yours");
+	start_all(job, 3, spec_of("deepfm"), "/proc/none/of/yours");
 	run_jobs(job, 3, hub);
 	place_hub_close(hub);
 	for (size_t r = 0; r < 3; r++) {
@@ -382,7 +452,7 @@ more_ranks_than_slots_are_refused(void **state)
 	struct job job[HUB_RANKS];
 
 	(void)state;
-	start_all(job, 6, "deepfm", "/proc/none/of/yours");
+	start_all(job, 6, spec_of("deepfm"), "/proc/none/of/yours");
 	run_jobs(job, 6, hub);
 	place_hub_close(hub);
 	for (size_t r = 0; r < 6; r++)
@@ -415,6 +485,9 @@ main(void)
 		cmocka_unit_test(any_number_of_ranks_makes_the_version_of_one_process),
 		cmocka_unit_test(a_signal_of_one_rank_stops_all_and_others_resume),
 		cmocka_unit_test(a_failure_of_one_rank_is_a_lost_peer_to_the_others),
+		cmocka_unit_test(a_loss_that_is_not_finite_is_told_alike_by_all),
+		cmocka_unit_test(all_save_when_rank_0_would),
+		cmocka_unit_test(the_time_limit_of_one_ends_all_after_the_same_step),
 		cmocka_unit_test(the_rank_whose_data_differ_is_named),
 		cmocka_unit_test(a_failed_start_of_rank_0_is_everyones),
 		cmocka_unit_test(more_ranks_than_slots_are_refused),
