@@ -242,7 +242,7 @@ take(struct client *c, size_t server, struct wire_message *m)
 	c->server[server].counts.received_bytes += m->bytes;
 	while (call != NULL && (call->request != m->frame.request || call->server != server))
 		call = call->next;
-	if (call == NULL || m->frame.job != c->o.job) {
+	if (call == NULL || (c->o.job != 0 && m->frame.job != c->o.job)) {
 		wire_message_free(m);
 		return;
 	}

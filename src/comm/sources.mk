@@ -1,7 +1,8 @@
 librs_a_SOURCES += src/comm/frame.h src/comm/wire.h src/comm/keys.h src/comm/client.h
 librs_a_SOURCES += src/comm/fields.h src/comm/job.h src/comm/member.h
 librs_a_SOURCES += src/comm/fields.c src/comm/job.c src/comm/client.c
-librs_a_SOURCES += src/comm/monitor.h
+librs_a_SOURCES += src/comm/monitor.h src/comm/monitor.c src/comm/member.c
+librs_a_SOURCES += src/comm/control.h src/comm/control.c
 librs_a_SOURCES += src/comm/frame.c src/comm/keys.c src/comm/keys_list.c src/comm/keys_pair.h
 
 if HAVE_ZMQ

@@ -22,13 +22,14 @@ enum rs_status
 sql_fail(const struct store *s, int code)
 {
 	enum rs_status status = RS_EBUG;
+	const char *what = s->what != NULL ? s->what : "run database";
 
 	for (size_t i = 0; i < sizeof code_table / sizeof code_table[0]; i++)
 		if (code_table[i].code == (code & 0xff))
 			status = code_table[i].status;
 	if (status == RS_EBUSY)
-		return rs_fail(status, "run database '%s': locked by another process", s->path);
-	return rs_fail(status, "run database '%s': %s", s->path,
+		return rs_fail(status, "%s '%s': locked by another process", what, s->path);
+	return rs_fail(status, "%s '%s': %s", what, s->path,
 		s->db != NULL ? sqlite3_errmsg(s->db) : sqlite3_errstr(code));
 }
 

@@ -16,6 +16,7 @@
 struct store {
 	sqlite3 *db;
 	char    *path;
+	const char *what;       /* NULL: "run database", for messages                */
 	int      read_only;
 };
 
