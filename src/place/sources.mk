@@ -5,3 +5,6 @@ librs_a_SOURCES += src/place/placement.c src/place/placement_host.c src/place/pl
 librs_a_SOURCES += src/place/placement_private.h src/place/placement_traffic.c
 librs_a_SOURCES += src/place/private_directory.c src/place/private_directory.h
 librs_a_SOURCES += src/place/supervisor.c src/place/supervisor_child.c src/place/supervisor_child.h
+librs_a_SOURCES += src/place/coordinator.c src/place/coordinator_message.c
+librs_a_SOURCES += src/place/coordinator_status.c src/place/coordinator_private.h
+librs_a_SOURCES += src/place/roster.h src/place/roster.c src/place/job_db.h src/place/job_db.c
