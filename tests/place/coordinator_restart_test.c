@@ -1,0 +1,154 @@
+/* The coordinator dies, is stopped, is started again; and what it says of the nodes. */
+#include "tests/place/coordinator_bed.h"
+
+static void
+a_coordinator_that_is_killed_goes_on_where_it_was(void **state)
+{
+	struct bed b;
+	int status;
+
+	(void)state;
+	bed_open(&b);
+	pid_t pid = fork_coordinator(&b);
+	for (size_t i = 1; i < NODES; i++)
+		node_open(&b, i);
+	all_wait(&b, 1);
+	for (int i = 0; i < 2; i++) {
+		kill(pid, SIGKILL);
+		waitpid(pid, &status, 0);
+		pid = fork_coordinator(&b);
+		/* Longer than the lease: everybody has found it again. */
+		usleep(1000000);
+		for (size_t k = 1; k < NODES; k++)
+			assert_int_equal(0, atomic_load(member_stop(b.node[k].member)));
+	}
+	/* And it still knows what it is there for. */
+	member_close(b.node[WORKER1].member);
+	assert_true(until_stop(&b, WORKER0, 5) < 1.5);
+	node_open(&b, WORKER1);
+	all_wait(&b, 2);
+	leave_start(&b, WORKER1);
+	leave_start(&b, WORKER0);
+	thread_join(b.node[WORKER0].thread);
+	thread_join(b.node[WORKER1].thread);
+	assert_int_equal(RS_OK, b.node[WORKER1].status);
+	assert_int_equal(RS_OK, member_leave(b.node[PS].member, NULL));
+	assert_int_equal(pid, waitpid(pid, &status, 0));
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	bed_close(&b);
+}
+
+/* A node that hears nothing stops by itself and waits. */
+static void
+a_lost_coordinator_stops_the_round_after_the_lease(void **state)
+{
+	struct bed b;
+	int status;
+
+	(void)state;
+	bed_open(&b);
+	pid_t pid = fork_coordinator(&b);
+	for (size_t i = 1; i < NODES; i++)
+		node_open(&b, i);
+	all_wait(&b, 1);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	const double seconds = until_stop(&b, WORKER0, 5);
+	assert_true(seconds > .5 && seconds < 1.5);
+	pid = fork_coordinator(&b);
+	all_wait(&b, 2);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	bed_close(&b);
+}
+
+/* It was stopped for a while: its own silence is nobody else's. */
+static void
+a_coordinator_that_is_stopped_evicts_nobody(void **state)
+{
+	struct bed b;
+	int status;
+
+	(void)state;
+	bed_open(&b);
+	pid_t pid = fork_coordinator(&b);
+	const double lease = b.cluster.lease;
+	b.cluster.lease = 10;               /* that of the nodes                      */
+	for (size_t i = 1; i < NODES; i++)
+		node_open(&b, i);
+	all_wait(&b, 1);
+	kill(pid, SIGSTOP);
+	usleep((useconds_t)(2 * lease * 1e6));
+	kill(pid, SIGCONT);
+	usleep(500000);
+	for (size_t k = 1; k < NODES; k++)
+		assert_int_equal(0, atomic_load(member_stop(b.node[k].member)));
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	bed_close(&b);
+}
+
+static void
+the_table_of_nodes_says_who_and_how(void **state)
+{
+	struct bed b;
+	struct buffer text;
+
+	(void)state;
+	bed_open(&b);
+	all_open(&b);
+	member_report(b.node[PS].member, "pulls = 12\nqueue = 3\n\nso \"quoted\" = x\n");
+	usleep(200000);
+	const struct monitor_options o = { .context = b.context, .endpoint = b.endpoint,
+		.timeout = 5 };
+	buffer_init(&text, FIELDS_MAX);
+	assert_int_equal(RS_OK, monitor_status(&o, 0, &text));
+	text.data[text.n - 1] = '\0';
+	assert_non_null(strstr(text.data, "running, round 1"));
+	assert_non_null(strstr(text.data, "worker 1     running"));
+	assert_non_null(strstr(text.data, "pulls=12  queue=3"));
+	text.n = 0;
+	assert_int_equal(RS_OK, monitor_status(&o, 1, &text));
+	text.data[text.n - 1] = '\0';
+	assert_non_null(strstr(text.data, "\"role\":\"ps\",\"index\":0,\"state\":\"running\""));
+	assert_non_null(strstr(text.data,
+		"\"pulls\":\"12\",\"queue\":\"3\",\"so__quoted_\":\"x\""));
+	buffer_free(&text);
+	all_leave(&b);
+	bed_close(&b);
+}
+
+static void
+a_starter_that_is_gone_ends_the_job(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	bed_open(&b);
+	all_open(&b);
+	close(b.leash[1]);
+	b.leash[1] = dup(0);
+	assert_true(until_stop(&b, PS, 5) < .5);
+	for (size_t i = 1; i < NODES; i++) {
+		assert_true(until_stop(&b, i, 5) < .5);
+		assert_true(member_job_ended(b.node[i].member));
+		assert_int_equal(RS_OK, member_leave(b.node[i].member, NULL));
+	}
+	coordinator_join(&b);
+	assert_int_equal(RS_EPEER, b.status);
+	bed_close(&b);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest test[] = {
+		cmocka_unit_test(a_coordinator_that_is_killed_goes_on_where_it_was),
+		cmocka_unit_test(a_lost_coordinator_stops_the_round_after_the_lease),
+		cmocka_unit_test(a_coordinator_that_is_stopped_evicts_nobody),
+		cmocka_unit_test(the_table_of_nodes_says_who_and_how),
+		cmocka_unit_test(a_starter_that_is_gone_ends_the_job),
+	};
+
+	return cmocka_run_group_tests_name("place/coordinator_restart", test, NULL, NULL);
+}
