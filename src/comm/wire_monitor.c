@@ -11,8 +11,9 @@
 	ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | \
 	ZMQ_EVENT_CLOSED | ZMQ_EVENT_DISCONNECTED)
 
-/* A server hangs up on who expects another key of it, and does not say why; it may also
- * have been killed just then, but not three times in a row. */
+/* A server hangs up on who expects another key of it, and does not say why, nor always if
+ * one of the two has none; it may also have been killed just then, but not three times in a
+ * row. */
 enum { HUNG_UP_MAX = 3 };
 
 enum rs_status
@@ -74,8 +75,10 @@ hung_up(struct wire *w, uint32_t error)
 	}
 	if (w->n_hung_up < HUNG_UP_MAX)
 		w->n_hung_up++;
-	if (w->is_secure && w->n_hung_up == HUNG_UP_MAX)
-		set_trouble(w, RS_EDENIED, "hangs up: has it the key that is expected of it?");
+	if (w->n_hung_up == HUNG_UP_MAX)
+		set_trouble(w, RS_EDENIED, w->is_secure ?
+			"hangs up: has it the key that is expected of it?" :
+			"hangs up: does it want a key?");
 	else
 		set_trouble(w, RS_EPEER, "hangs up");
 }
