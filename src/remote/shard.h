@@ -37,6 +37,7 @@ struct shard_options {
 	const struct kernel_set *kernel;
 	size_t   index;             /* which shard, for messages                      */
 	size_t   n_threads;         /* that apply and gather; 0: auto                 */
+	uint64_t memory_bytes;      /* that tables may take; 0: what the host has     */
 	uint64_t job;
 	const atomic_int *stop;     /* set: the round is over; shard_serve() returns RS_OK */
 	atomic_uint_fast64_t *progress;

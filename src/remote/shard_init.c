@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/tree.h"
+#include "remote/parts.h"
 #include "remote/shard_private.h"
 
 #define TABLES_MAX      65536
@@ -239,6 +241,25 @@ find_tables(struct shard *s, const struct init_body *b, struct lookup_table *her
 	return RS_OK;
 }
 
+/* Large blocks are promised by the system, whatever they are; rows then fill them. */
+static enum rs_status
+check_memory(const struct shard *s, const struct lookup_table *here)
+{
+	const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+	const uint64_t host = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
+	const uint64_t limit = s->o->memory_bytes > 0 ? s->o->memory_bytes : host;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < s->n_local; i++) {
+		bytes += parts_bytes(&here[i], here[i].begin, here[i].end);
+		if (bytes > limit)
+			return rs_fail(RS_ERESOURCE, "ps %zu: the tables up to '%s' have %" PRIu64
+				" bytes here, there are %" PRIu64, s->o->index, here[i].name,
+				bytes, limit);
+	}
+	return RS_OK;
+}
+
 static enum rs_status
 open_lookup(struct shard *s, const struct init_body *b)
 {
@@ -249,6 +270,8 @@ open_lookup(struct shard *s, const struct init_body *b)
 	RS_TRY(memory_alloc(b->head.n_tables + 1, sizeof(*s->local_table), &s->local_table));
 	RS_TRY(memory_alloc(b->head.n_tables + 1, sizeof(*here), &here));
 	status = find_tables(s, b, here);
+	if (status == RS_OK)
+		status = check_memory(s, here);
 	if (status == RS_OK) {
 		const struct lookup_local_options o = {
 			.kernel = s->o->kernel, .table = here, .n_tables = s->n_local,

@@ -3,3 +3,8 @@ check_PROGRAMS += tests/remote/body_test
 check_PROGRAMS += tests/remote/parts_test
 check_PROGRAMS += tests/remote/collect_test
 check_PROGRAMS += tests/remote/lookup_residual_test
+
+if HAVE_ZMQ
+check_PROGRAMS += tests/remote/shard_values_test
+tests_remote_shard_values_test_SOURCES = tests/remote/shard_values_test.c tests/remote/shard_bed.h
+endif
