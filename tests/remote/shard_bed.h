@@ -423,4 +423,34 @@ bed_read_count(struct bed *b, size_t rank, uint64_t step)
 	return rows[0];
 }
 
+/* A counter on one shard: row 0 falls by what is pushed. */
+static inline void
+bed_open_counter(struct bed *b, const char *directory, enum consistency consistency,
+	uint64_t staleness, size_t n_ranks)
+{
+	memset(b, 0, sizeof(*b));
+	bed_counter(b);
+	b->consistency = consistency;
+	b->staleness = staleness;
+	bed_open(b, directory, 1, n_ranks, n_ranks);
+	bed_init(b);
+}
+
+/* A pull of the counter under way. */
+static inline struct frame
+bed_send_pull(struct bed *b, size_t rank, uint64_t step, struct buffer *body)
+{
+	const uint64_t id = 0;
+	struct bed_sections s;
+	struct frame f = bed_frame(b, FRAME_PULL, rank, step);
+
+	bed_sections_init(&s);
+	bed_section(&s, &b->parts.part[0], 0, &id, 1);
+	bed_join(&s, NULL, body);
+	bed_sections_free(&s);
+	f.flags = FRAME_TRAINING;
+	bed_send(b, 0, &f, body->data, body->n);
+	return f;
+}
+
 #endif

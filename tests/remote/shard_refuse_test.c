@@ -1,0 +1,227 @@
+/* What a shard refuses: tables, rows, steps, and messages of somebody else. */
+#include "tests/remote/shard_bed.h"
+
+static struct bed b;
+
+/* A row that is not there must not shift the gradients of the others. */
+static void
+D2_2_a_push_with_a_row_that_is_not_here_is_refused_whole(void **state)
+{
+	const float value[3] = { 5, 1, 2 };
+	const struct body_push head = { .rate_factor = 1, .finite = 1, .n_sections = 1 };
+	struct bed_sections s;
+	struct buffer body;
+	struct frame f;
+
+	bed_open_counter(&b, *state, CONSISTENCY_SYNC, 0, 1);
+	for (size_t missing = 0; missing < 3; missing++) {
+		/* Rows 1, 2 and 9 of 9, or 1 twice, or a byte missing. */
+		const uint64_t id[3][3] = { { 1, 2, 9 }, { 1, 1, 2 }, { 1, 2, 300 } };
+
+		bed_sections_init(&s);
+		bed_section(&s, &b.parts.part[0], 0, id[missing], 3);
+		bed_put(&s.values, value, sizeof(value));
+		bed_join(&s, &head, &body);
+		f = bed_frame(&b, FRAME_PUSH, 0, 1);
+		bed_refused(&b, 0, &f, &body, "key ");
+		buffer_free(&body);
+		bed_sections_free(&s);
+	}
+	bed_push_count(&b, 0, 1, 1);
+	assert_true(bed_read_count(&b, 0, 2) == -1);
+	bed_close(&b);
+}
+
+static void
+nothing_is_served_before_init(void **state)
+{
+	static const uint16_t type[] = { FRAME_PULL, FRAME_PUSH, FRAME_SNAP_GET, FRAME_SNAP_PUT };
+
+	memset(&b, 0, sizeof(b));
+	bed_counter(&b);
+	bed_open(&b, *state, 1, 1, 1);
+	for (size_t i = 0; i < 4; i++) {
+		const struct frame f = bed_frame(&b, type[i], 0, 1);
+
+		bed_refused(&b, 0, &f, NULL, "before INIT_TABLE");
+	}
+	bed_init(&b);
+	bed_push_count(&b, 0, 1, 1);
+	bed_close(&b);
+}
+
+static void
+other_jobs_rounds_workers_and_messages_are_refused(void **state)
+{
+	struct frame f;
+
+	bed_open_counter(&b, *state, CONSISTENCY_SYNC, 0, 2);
+	f = bed_frame(&b, FRAME_PULL, 0, 1);
+	f.job++;
+	bed_refused(&b, 0, &f, NULL, "another job");
+	f = bed_frame(&b, FRAME_PULL, 0, 1);
+	f.epoch++;
+	bed_refused(&b, 0, &f, NULL, "round 2, this is round 1");
+	f = bed_frame(&b, FRAME_HELLO, 0, 1);
+	bed_refused(&b, 0, &f, NULL, "is not sent HELLO");
+	f = bed_frame(&b, FRAME_PULL, 0, 1);
+	f.slot = 2;
+	bed_send(&b, 0, &(struct frame){ .type = FRAME_PULL, .job = BED_JOB, .epoch = b.epoch,
+		.slot = 1, .request = 7 }, NULL, 0);
+	struct wire_message m;
+
+	assert_true(bed_receive(&b, 1, 0, 7, BED_SECONDS, &m));
+	assert_int_equal(m.frame.type, FRAME_PULL_R);
+	wire_message_free(&m);
+	assert_int_equal(wire_send(b.link[0][0], NULL, &f, NULL, 0), RS_OK);
+	assert_true(bed_receive(&b, 0, 0, f.request, BED_SECONDS, &m));
+	assert_int_equal(m.frame.type, FRAME_ERROR);
+	wire_message_free(&m);
+	bed_close(&b);
+}
+
+static void
+steps_out_of_reach_are_refused(void **state)
+{
+	struct buffer body;
+	struct frame f;
+
+	memset(&b, 0, sizeof(b));
+	bed_counter(&b);
+	b.first_step = 10;
+	bed_open(&b, *state, 1, 2, 2);
+	bed_init(&b);
+	f = bed_count(&b, 0, 9, 1, &body);
+	bed_refused(&b, 0, &f, &body, "began with 10");
+	f.request = ++b.request;
+	f.step = UINT64_MAX;
+	bed_refused(&b, 0, &f, &body, "step 10 is not complete");
+	buffer_free(&body);
+	bed_push_count(&b, 0, 10, 1);
+	bed_push_count(&b, 1, 10, 1);
+	assert_true(bed_read_count(&b, 0, 11) == -2);
+	f = bed_send_pull(&b, 0, 10, &body);
+	buffer_free(&body);
+	struct wire_message m;
+
+	assert_true(bed_receive(&b, 0, 0, f.request, BED_SECONDS, &m));
+	assert_int_equal(m.frame.type, FRAME_ERROR);
+	wire_message_free(&m);
+	bed_close(&b);
+}
+
+static void
+tables_that_differ_are_refused_by_what_differs(void **state)
+{
+	struct buffer body;
+	struct frame f;
+
+	memset(&b, 0, sizeof(b));
+	bed_tables(&b, ROW_ADAM);
+	bed_open(&b, *state, 2, 2, 4);
+	bed_init(&b);
+	bed_init(&b);
+#define DIFFERS(change, undo, text) do { \
+	change; \
+	bed_init_body(&b, &body); \
+	f = bed_frame(&b, FRAME_INIT_TABLE, 1, 0); \
+	bed_refused(&b, 0, &f, &body, text); \
+	buffer_free(&body); \
+	undo; \
+} while (0)
+	DIFFERS(b.table[1].dim = 4, b.table[1].dim = 3,
+		"table 'C2' than worker 0's: dim is 4, not 3");
+	DIFFERS(b.table[0].seed = 8, b.table[0].seed = 7, "seed is 8, not 7");
+	DIFFERS(b.table[2].optimizer.beta1 = 0.5, b.table[2].optimizer.beta1 = 0.9,
+		"'C1.linear' than worker 0's: beta1 is 0.5, not 0.9");
+	DIFFERS(b.table[2].name[0] = 'D', b.table[2].name[0] = 'C',
+		"name is D1.linear, not C1.linear");
+	DIFFERS(b.first_step = 2, b.first_step = 1, "first_step is 2, not 1");
+	DIFFERS(b.n_slots = 5, b.n_slots = 4, "n_slots is 5, not 4");
+	DIFFERS(b.parts.part[0].shard ^= 1, b.parts.part[0].shard ^= 1, "another part 0");
+#undef DIFFERS
+	bed_close(&b);
+}
+
+static void
+tables_that_cannot_be_are_refused_and_leave_nothing(void **state)
+{
+	struct buffer body;
+	struct frame f;
+
+	memset(&b, 0, sizeof(b));
+	bed_tables(&b, ROW_ADAM);
+	bed_open(&b, *state, 2, 2, 4);
+#define REFUSED(change, undo, text) do { \
+	change; \
+	bed_init_body(&b, &body); \
+	f = bed_frame(&b, FRAME_INIT_TABLE, 1, 0); \
+	bed_refused(&b, 0, &f, &body, text); \
+	buffer_free(&body); \
+	undo; \
+} while (0)
+	REFUSED(b.parts.part[0].end--, b.parts.part[0].end++, "cannot be a part of their own");
+	REFUSED(b.parts.part[1].shard ^= 1, b.parts.part[1].shard ^= 1, "a part of their own");
+	REFUSED(b.parts.n--, b.parts.n++, "are in no part");
+	REFUSED(b.table[1].rows++, b.table[1].rows--, "are in no part");
+	REFUSED(b.n_slots = 1, b.n_slots = 4, "1 slots cannot be dealt to 2 workers");
+	REFUSED(b.first_step = 0, b.first_step = 1, "first step 0");
+	REFUSED(b.staleness = 5000, b.staleness = 0, "staleness 5000");
+	REFUSED(b.table[1].dim = 0, b.table[1].dim = 3, "cannot have 62 rows of 0");
+	REFUSED(b.shard[0].options.memory_bytes = 100, b.shard[0].options.memory_bytes = 0,
+		"there are 100");
+#undef REFUSED
+	bed_init_body(&b, &body);
+	for (body.n -= 1; body.n > 0; body.n -= body.n > 50 ? 7 : 1) {
+		f = bed_frame(&b, FRAME_INIT_TABLE, 0, 0);
+		bed_refused(&b, 0, &f, &body, "INIT_TABLE of");
+	}
+	buffer_free(&body);
+	bed_init(&b);
+	bed_close(&b);
+}
+
+static void
+rows_are_set_before_the_first_step_or_by_worker_0(void **state)
+{
+	struct { struct body_rows head; float w; uint8_t touched; } put = {
+		{ .n = 1, .begin = 0, .dim = 1 }, 7, 1,
+	};
+	struct buffer body = { .data = (char *)&put, .n = sizeof(put.head) + 5 };
+	struct frame f;
+
+	bed_open_counter(&b, *state, CONSISTENCY_SYNC, 0, 2);
+	f = bed_frame(&b, FRAME_SNAP_PUT, 1, 0);
+	bed_ask(&b, 0, &f, &body, FRAME_SNAP_R, NULL, 0);
+	assert_true(bed_read_count(&b, 0, 1) == 7);
+	bed_push_count(&b, 0, 1, 1);
+	f = bed_frame(&b, FRAME_SNAP_PUT, 1, 0);
+	bed_refused(&b, 0, &f, &body, "worker 1 sets rows after step 1");
+	bed_push_count(&b, 1, 1, 1);
+	f = bed_frame(&b, FRAME_SNAP_PUT, 0, 0);
+	bed_ask(&b, 0, &f, &body, FRAME_SNAP_R, NULL, 0);
+	assert_true(bed_read_count(&b, 0, 2) == 7);
+	put.touched = 2;
+	f = bed_frame(&b, FRAME_SNAP_PUT, 0, 0);
+	bed_refused(&b, 0, &f, &body, "neither 0 nor 1");
+	put.head.begin = 9;
+	f = bed_frame(&b, FRAME_SNAP_PUT, 0, 0);
+	bed_refused(&b, 0, &f, &body, "are not all of 0 to 9");
+	bed_close(&b);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(D2_2_a_push_with_a_row_that_is_not_here_is_refused_whole),
+		cmocka_unit_test(nothing_is_served_before_init),
+		cmocka_unit_test(other_jobs_rounds_workers_and_messages_are_refused),
+		cmocka_unit_test(steps_out_of_reach_are_refused),
+		cmocka_unit_test(tables_that_differ_are_refused_by_what_differs),
+		cmocka_unit_test(tables_that_cannot_be_are_refused_and_leave_nothing),
+		cmocka_unit_test(rows_are_set_before_the_first_step_or_by_worker_0),
+	};
+
+	return cmocka_run_group_tests(tests, tmpdir_make, tmpdir_remove);
+}
