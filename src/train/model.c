@@ -8,6 +8,8 @@
 #include "base/memory.h"
 #include "models/models.h"
 #include "train/frequency.h"
+#include "train/ranks.h"
+#include "train/replicated.h"
 
 #define SLOTS_MAX_DEFAULT 8
 #define SLOT_ROWS_MIN     512
@@ -134,6 +136,8 @@ open_tables(struct model *m, const struct settings *s, const struct model_option
 	};
 	if (m->place != NULL && m->place->open_lookup != NULL)
 		return m->place->open_lookup(m->place->context, &lookup, &m->lookup);
+	if (ranks_several(m->place) && options->for_training)
+		return replicated_open(&lookup, m->place->exchange, &m->lookup);
 	return lookup_local_open(&lookup, &m->lookup);
 }
 

@@ -267,6 +267,8 @@ any_number_of_ranks_makes_the_version_of_one_process(void **state)
 			train(model[i].name, n, 1, together);
 			assert_same_model(alone, together, 1);
 		}
+		train(model[i].name, 3, 0, together);
+		assert_same_model(alone, together, 1);
 	}
 }
 
@@ -282,14 +284,13 @@ start_all(struct job *job, size_t n, const char *spec, const char *directory)
 
 /* A signal that one rank sees ends all after the same step; fewer ranks then go on. */
 static void
-a_signal_of_one_rank_stops_all_and_others_resume(void **state)
+stop_and_resume(int has_tables)
 {
 	char directory[300], alone[300];
 	struct job job[HUB_RANKS];
-	struct place_hub *hub = place_hub_open(4, 1);
+	struct place_hub *hub = place_hub_open(4, has_tables);
 
-	(void)state;
-	snprintf(directory, sizeof directory, "%s/stopped", top);
+	snprintf(directory, sizeof directory, "%s/stopped-%d", top, has_tables);
 	start_all(job, 4, spec_of("softmax"), directory);
 	job[2].signal = SIGTERM;
 	run_jobs(job, 4, hub);
@@ -303,7 +304,7 @@ a_signal_of_one_rank_stops_all_and_others_resume(void **state)
 	}
 	free_jobs(job, 4);
 
-	hub = place_hub_open(3, 1);
+	hub = place_hub_open(3, has_tables);
 	start_all(job, 3, spec_of("softmax"), directory);
 	for (size_t r = 0; r < 3; r++)
 		job[r].resume = 1;
@@ -314,6 +315,14 @@ a_signal_of_one_rank_stops_all_and_others_resume(void **state)
 	free_jobs(job, 3);
 	name_directory(alone, "softmax", 0, 0);
 	assert_same_model(alone, directory, 0);
+}
+
+static void
+a_signal_of_one_rank_stops_all_and_others_resume(void **state)
+{
+	(void)state;
+	stop_and_resume(1);
+	stop_and_resume(0);
 }
 
 static void
