@@ -22,6 +22,7 @@ static const char *const level_name[] = {
 static atomic_int      level_now = LOG_WARN;
 static atomic_int      file_now = -1;
 static atomic_int      file_json;
+static const char     *name_now;       /* set once, before threads start */
 static struct log_sink sink_now;       /* set once, before threads start */
 
 void
@@ -34,6 +35,12 @@ enum log_level
 log_level(void)
 {
 	return (enum log_level)atomic_load_explicit(&level_now, memory_order_relaxed);
+}
+
+void
+log_set_name(const char *name)
+{
+	name_now = name;
 }
 
 void
@@ -120,7 +127,8 @@ write_message(enum log_level level, const char *prefix, const char *text,
 	char line[LINE_MAX_BYTES + 64];
 	int  n;
 
-	n = snprintf(line, sizeof(line) - 1, "recsys-train: %s%s", prefix, text);
+	n = snprintf(line, sizeof(line) - 1, "recsys-train: %s%s%s%s",
+		name_now != NULL ? name_now : "", name_now != NULL ? ": " : "", prefix, text);
 	if (n < 0)
 		return;
 	if ((size_t)n > sizeof(line) - 2)

@@ -18,6 +18,8 @@ struct log_sink {
 
 void log_set_level(enum log_level level);
 enum log_level log_level(void);
+/* "worker 1": stands before every message of this process; NULL: nothing does.  Borrowed. */
+void log_set_name(const char *name);
 void log_set_file(int fd, int json);         /* -1: none; a second copy of every line */
 void log_set_sink(const struct log_sink *sink);
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
