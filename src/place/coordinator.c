@@ -16,6 +16,7 @@
 #define LOOK_SECONDS    0.1
 #define ASLEEP_SECONDS  1.0         /* a longer gap between looks: we were stopped     */
 #define LINGER_SECONDS  0.1         /* for the last answers to get out                 */
+#define ORPHAN_SECONDS  0.2         /* for answers to nodes that are not the starter's */
 #define LATE_SECONDS    2.0         /* for those who come when the job has just ended  */
 #define MESSAGES_A_TURN 256
 
@@ -165,6 +166,13 @@ receive(struct coordinator *c)
 	return RS_OK;
 }
 
+/* The starter is dead, and its nodes with it: nobody comes any more. */
+static int
+is_orphan(const struct coordinator *c)
+{
+	return c->o->leash >= 0 && c->leash < 0;
+}
+
 static int
 is_over(const struct coordinator *c)
 {
@@ -178,6 +186,7 @@ is_over(const struct coordinator *c)
 		n_gone += c->roster.node[i].state == ROSTER_GONE;
 	const double past = c->now - c->roster.since;
 	return n_gone == c->roster.n - 1 || past >= c->o->cluster->drain ||
+		(is_orphan(c) && past >= ORPHAN_SECONDS) ||
 		(roster_is_empty(&c->roster) && past >= LATE_SECONDS);
 }
 

@@ -186,12 +186,15 @@ count_restart(struct node *n, double now)
 	return recent + 1;
 }
 
-/* One line on the leash; the coordinator ends the round.  A pipe that is full or closed
- * says that it is busy or dead itself, and finds out when the node says HELLO again. */
+/* One line on the leash; the coordinator ends the round.  If the pipe is full it finds out
+ * when the node says HELLO again. */
 static void
 tell_coordinator(const struct supervisor *s, const struct node *n, const char *how)
 {
 	char line[128];
+
+	if (s->options->job->node[n->number].role == KEY_COORDINATOR)
+		return;
 	const int length = snprintf(line, sizeof line, "died %zu %s\n", n->number, how);
 
 	if (write(s->leash[1], line, (size_t)length) < 0)
