@@ -13,6 +13,7 @@ dist_man_MANS = \
 	man/recsys-train-inspect.1 \
 	man/recsys-train-k8s.1 \
 	man/recsys-train-keygen.1 \
+	man/recsys-train-node.1 \
 	man/recsys-train-plan.1 \
 	man/recsys-train-predict.1 \
 	man/recsys-train-runs.1 \

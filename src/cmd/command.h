@@ -60,6 +60,10 @@ COMMAND_LIST(ROW)
 extern volatile int command_stop_signal;
 void command_catch_signals(void);                /* SIGINT, SIGTERM              */
 
+/* Not -1: another process acted for this one and has told what there is to tell; the program
+ * ends with its code and prints nothing. */
+extern int command_exit_code;
+
 /* The last value of an option (given or global), NULL if absent; flags give "". */
 const char *argument(const struct arguments *a, const char *name);
 int    argument_given(const struct arguments *a, const char *name);

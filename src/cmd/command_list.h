@@ -8,6 +8,7 @@
 	ROW(check) \
 	ROW(plan) \
 	ROW(train) \
+	ROW(node) \
 	ROW(eval) \
 	ROW(predict) \
 	ROW(inspect) \

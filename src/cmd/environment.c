@@ -7,6 +7,7 @@
 #include "cmd/command.h"
 
 volatile int command_stop_signal;
+int command_exit_code = -1;
 
 const char *
 command_variable(const char *name)

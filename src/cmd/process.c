@@ -149,6 +149,8 @@ process_end(const struct arguments *a, enum rs_status status)
 	const int signal_number = command_stop_signal;
 	const int code = status == RS_ESIGNAL ? 128 + signal_number : rs_exit_code(status);
 
+	if (command_exit_code >= 0)
+		return command_exit_code;
 	if (status == RS_OK || (status == RS_ESIGNAL && signal_number == SIGPIPE))
 		return code;
 	if (f->status != status)

@@ -23,6 +23,8 @@ static const struct { const char *option, *key; int is_text; const char *instead
 	{ "--epochs", "train.epochs", 0, NULL },
 	{ "--seed", "train.seed", 0, NULL },
 	{ "--time-limit", "train.time_limit", 0, NULL },
+	{ "--workers", "cluster.workers", 0, NULL },
+	{ "--ps", "cluster.ps", 0, NULL },
 };
 enum { N_KEY_OPTIONS = sizeof key_option / sizeof *key_option };
 
@@ -151,8 +153,10 @@ on_started(void *context, const struct model *m, uint64_t total_rows)
 	(void)total_rows;
 	pthread_mutex_lock(&s->lock);
 	progress_start(&s->progress, &start);
-	s->placement.kernel = m->kernel->name;
-	record_placement(s->record, &s->placement);
+	if (s->placement.mode != NULL) {
+		s->placement.kernel = m->kernel->name;
+		record_placement(s->record, &s->placement);
+	}
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -24,7 +24,7 @@ struct session {
 	char       *own_directory;         /* of directory, when it came from the spec */
 	const char *why_threads;
 	int64_t     threads;
-	struct record_placement placement; /* kernel is filled when the run starts     */
+	struct record_placement placement; /* recorded at the start; mode NULL: it is already */
 	struct progress progress;
 	struct record  *record;            /* NULL: none                               */
 	/* Callbacks of the main thread and warnings of any thread; recursive, as a
@@ -97,6 +97,12 @@ enum rs_status session_end(struct session *s, enum rs_status status,
 		.argument = "N", \
 		.text = "Fail unless the training data have exactly this many rows." }, \
 	{ .name = "--ok-partial", .text = "Exit with 0 although rows were skipped." }, \
+	{ .name = "--workers", \
+		.argument = "N", \
+		.text = "Worker processes instead of cluster.workers." }, \
+	{ .name = "--ps", \
+		.argument = "N", \
+		.text = "Parameter server shards instead of cluster.ps." }, \
 	{ .name = "--tag", .argument = "TAG", .text = "Tag of the run in the run database." }, \
 	{ .name = "--note", .argument = "TEXT", .text = "Note of the run in the run database." },
 

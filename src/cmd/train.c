@@ -6,6 +6,7 @@
 #include "base/thread.h"
 #include "cmd/command.h"
 #include "cmd/session.h"
+#include "cmd/train_job.h"
 #include "train/train.h"
 
 static void
@@ -58,7 +59,9 @@ train_session(struct session *s, struct spec *spec)
 		status = session_options(s, &options);
 	if (status == RS_OK)
 		status = session_check_directory(s);
-	if (status == RS_OK) {
+	if (status == RS_OK && train_job_wanted(spec_settings(spec))) {
+		status = train_job(s, spec);
+	} else if (status == RS_OK) {
 		choose_threads(s, spec_settings(spec));
 		if (!argument_given(s->a, "--dry-run"))
 			return train_here(s, spec, &options);
@@ -90,7 +93,8 @@ static const struct command_option option[] = {
 
 const struct command command_train = {
 	.name = "train",
-	.synopsis = "SPEC [-d DATA]... [--valid DATA] [-i MODEL] [-f MODEL] [--resume|--fresh]",
+	.synopsis = "SPEC [-d DATA]... [--valid DATA] [-i MODEL] [-f MODEL] [--resume|--fresh] "
+		"[--workers N] [--ps N]",
 	.text = "Train a model and record the run.",
 	.option = option,
 	.run = train_command,

@@ -1,3 +1,5 @@
 # tests of runs of many processes
 EXTRA_DIST += tests/dist/push.pml
 dist_check_SCRIPTS += tests/dist/spin.sh
+EXTRA_DIST += tests/dist/job_data.sh
+dist_check_SCRIPTS += tests/dist/job.sh tests/dist/kill.sh

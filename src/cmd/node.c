@@ -1,0 +1,211 @@
+/* recsys-train node: one process of a run of many. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "cmd/command_spec.h"
+#include "cmd/node.h"
+#include "cmd/session.h"
+
+/* --- what the roles share ---------------------------------------------------------------- */
+
+enum rs_status
+node_bind(struct node *n, struct wire **out)
+{
+	RS_TRY(wire_bind(n->context, n->job.node[n->job.self].endpoint, out));
+	if (n->job.keys.secret_key[0] == '\0')
+		return RS_OK;
+	const enum rs_status status = wire_self_test(n->context, *out);
+	if (status != RS_OK)
+		wire_close(*out);
+	return status;
+}
+
+enum rs_status
+node_join(struct node *n, const char *endpoint)
+{
+	const struct cluster_settings *const c = &n->settings->cluster;
+	const struct member_options options = {
+		.context = n->context, .job = &n->job, .endpoint = endpoint,
+		.heartbeat = c->heartbeat, .lease = c->lease, .absence = c->absence,
+		.rendezvous = c->rendezvous, .stop_signal = &command_stop_signal,
+	};
+
+	return member_open(&options, &n->member);
+}
+
+enum rs_status
+node_wait(struct node *n, struct member_view *view, int *over)
+{
+	const enum rs_status status = member_wait(n->member, view);
+
+	*over = status == RS_EPEER && member_job_ended(n->member);
+	if (*over)
+		return RS_OK;
+	if (status != RS_OK && member_job_ended(n->member))
+		n->is_told = 1;
+	return status;
+}
+
+enum rs_status
+node_leave(struct node *n, enum rs_status status)
+{
+	struct rs_failure failure = { .status = RS_OK };
+
+	if (status == RS_OK)
+		return member_leave(n->member, NULL);
+	rs_failure_take(&failure);
+	/* Rows that were skipped, or a signal, are an end like any other. */
+	const int is_done = status == RS_EPARTIAL || status == RS_ESIGNAL;
+	if (n->is_told || member_leave(n->member, is_done ? NULL : &failure) == RS_OK)
+		n->is_told = 1;
+	return rs_failure_put(&failure);
+}
+
+/* --- set-up ---------------------------------------------------------------------------------- */
+
+static enum rs_status
+read_ticket(struct node *n)
+{
+	int64_t fd = -1;
+
+	RS_TRY(argument_int(n->a, "--ticket", 0, 1 << 20, &fd));
+	RS_TRY(job_read((int)fd, &n->job));
+	close((int)fd);
+	return RS_OK;
+}
+
+/* The role that the ticket says is the one that was asked for. */
+static enum rs_status
+check_role(const struct node *n)
+{
+	const char *const role = argument(n->a, "--role");
+	const struct job_node *const self = &n->job.node[n->job.self];
+	int64_t index = 0;
+
+	RS_TRY(argument_int(n->a, "--index", 0, JOB_NODES_MAX, &index));
+	if (key_role_parse(role, strlen(role)) == self->role && (size_t)index == self->index)
+		return RS_OK;
+	return rs_fail(RS_EUSAGE, "node: the ticket is for %s", n->name);
+}
+
+static enum rs_status
+allow_nodes(struct node *n)
+{
+	char name[64];
+
+	for (size_t i = 0; i < n->job.n_nodes; i++) {
+		const struct job_node *const node = &n->job.node[i];
+
+		snprintf(name, sizeof name, "%s%zu", key_role_name(node->role), node->index);
+		if (node->public_key[0] != '\0')
+			RS_TRY(key_list_add(&n->allowed, name, node->role, node->public_key));
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+open_context(struct node *n)
+{
+	const int with_keys = n->job.keys.secret_key[0] != '\0';
+	const struct wire_options options = {
+		.self = with_keys ? &n->job.keys : NULL,
+		.allowed = with_keys ? &n->allowed : NULL,
+	};
+
+	RS_TRY(allow_nodes(n));
+	return wire_context_open(&options, &n->context);
+}
+
+/* Whoever made the spec has told what is odd about it. */
+static enum rs_status
+read_spec(struct node *n)
+{
+	const int level = (int)log_level();
+
+	log_set_level(LOG_ERROR);
+	const enum rs_status status = session_spec(n->a, &n->spec);
+	log_set_level((enum log_level)level);
+	RS_TRY(status);
+	n->settings = spec_settings(n->spec);
+	return RS_OK;
+}
+
+static enum rs_status
+run_role(struct node *n)
+{
+	switch (n->job.node[n->job.self].role) {
+	case KEY_COORDINATOR:
+		return node_coordinator(n);
+	case KEY_PS:
+		return node_ps(n);
+	default:
+		return node_worker(n);
+	}
+}
+
+static enum rs_status
+run_node(struct node *n)
+{
+	RS_TRY(read_ticket(n));
+	job_node_name(&n->job, n->job.self, n->name);
+	if (n->job.self != job_number(&n->job, KEY_WORKER, 0))
+		log_set_name(n->name);
+	RS_TRY(check_role(n));
+	RS_TRY(read_spec(n));
+	RS_TRY(open_context(n));
+	return run_role(n);
+}
+
+static enum rs_status
+node_command(const struct arguments *a)
+{
+	static struct node n;           /* its name is the log's, to the end           */
+
+	signal(SIGXFSZ, SIG_IGN);
+	if (!argument_given(a, "--ticket") || !argument_given(a, "--role")) {
+		rs_fail(RS_EUSAGE, "node: --role and --ticket are needed");
+		return rs_hint("'recsys-train train --workers N --ps N' starts nodes");
+	}
+	command_catch_signals();
+	n = (struct node){ .a = a, .job = { .shared_fd = -1, .leash_fd = -1 } };
+	const enum rs_status status = run_node(&n);
+	const int is_zero = n.job.node != NULL
+		&& n.job.self == job_number(&n.job, KEY_WORKER, 0);
+	if (status != RS_OK && n.is_told && !is_zero)
+		command_exit_code = status == RS_ESIGNAL ? 128 + command_stop_signal
+			: rs_exit_code(status);
+	if (n.member != NULL)
+		member_close(n.member);
+	if (n.context != NULL)
+		wire_context_close(n.context);
+	key_list_free(&n.allowed);
+	if (n.spec != NULL)
+		spec_free(n.spec);
+	job_free(&n.job);
+	return status;
+}
+
+static const struct command_option option[] = {
+	{ .name = "--role",
+		.argument = "ROLE",
+		.text = "What this process is: coordinator, ps or worker." },
+	{ .name = "--index", .argument = "I", .dflt = "0", .text = "Which of its role, from 0." },
+	{ .name = "--ticket",
+		.argument = "FD",
+		.text = "Read who the others are, and the keys, from this descriptor." },
+	SESSION_OPTIONS
+	{ .name = NULL },
+};
+
+const struct command command_node = {
+	.name = "node",
+	.synopsis = "--role ROLE [--index I] --ticket FD SPEC",
+	.text = "Be one process of a run of many.",
+	.option = option,
+	.run = node_command,
+};

@@ -1,0 +1,46 @@
+/*
+ * One process of a run of many: coordinator, parameter server shard or worker.
+ *
+ * cmd/node.c reads ticket, spec and keys and then calls the function of the role, each in a
+ * file of its own.  Worker 0 speaks for the job; the failures of the others reach it through
+ * the coordinator, so they print only what could not be told that way.
+ */
+#ifndef CMD_NODE_H
+#define CMD_NODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "cmd/command.h"
+#include "comm/job.h"
+#include "comm/member.h"
+#include "comm/wire.h"
+#include "spec/spec.h"
+
+struct node {
+	const struct arguments *a;
+	struct spec *spec;
+	const struct settings *settings;
+	struct job   job;
+	struct key_list allowed;
+	struct wire_context *context;
+	struct member *member;      /* NULL: not open                                 */
+	char   name[32];            /* "worker 1"                                     */
+	int    is_told;             /* the failure at hand came from, or went to, the others */
+};
+
+enum rs_status node_coordinator(struct node *n);
+enum rs_status node_ps(struct node *n);
+enum rs_status node_worker(struct node *n);
+
+/* Of the roles: binds what this node's entry says. */
+enum rs_status node_bind(struct node *n, struct wire **out);
+/* endpoint: where the node listens, or NULL. */
+enum rs_status node_join(struct node *n, const char *endpoint);
+/* The next round, or the end of the job: *over = 1. */
+enum rs_status node_wait(struct node *n, struct member_view *view, int *over);
+/* Says how it went; status RS_OK: done.  RS_EPEER: come to node_wait() again. */
+enum rs_status node_leave(struct node *n, enum rs_status status);
+
+#endif

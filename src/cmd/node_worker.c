@@ -1,0 +1,343 @@
+/* A worker of a job: the rounds of training, from the last version each. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "cmd/node.h"
+#include "cmd/session.h"
+#include "comm/client.h"
+#include "comm/fields.h"
+#include "kernel/kernel.h"
+#include "reduce/exchange.h"
+#include "reduce/pushpull.h"
+#include "remote/lookup.h"
+#include "train/checkpoint.h"
+#include "train/replicated.h"
+#include "train/train.h"
+
+#define SPEC_LIMIT ((size_t)64 << 20)
+
+struct worker {
+	struct node *node;
+	struct session *session;
+	struct train_options options;       /* as the user gave them                  */
+	struct client *client;              /* of the shards; NULL: there are none    */
+	struct exchange *exchange;          /* NULL: one worker                       */
+	struct train_summary summary;
+	size_t rank;
+	size_t lonely;                      /* rounds in a row that we gave up        */
+	int    has_left;
+};
+
+/* --- the parts of a round ------------------------------------------------------------- */
+
+static enum rs_status
+open_client(struct worker *w, const struct member_view *view)
+{
+	const struct job *const job = &w->node->job;
+	const struct cluster_settings *const cluster = &w->node->settings->cluster;
+	struct client_server *server;
+	char (*name)[32];
+
+	if (job->n_ps == 0)
+		return RS_OK;
+	RS_TRY(memory_alloc(job->n_ps, sizeof *server, &server));
+	enum rs_status status = memory_alloc(job->n_ps, sizeof *name, &name);
+	if (status == RS_OK) {
+		for (size_t i = 0; i < job->n_ps; i++) {
+			const size_t number = job_number(job, KEY_PS, i);
+
+			server[i] = (struct client_server){
+				.endpoint = view->endpoint[number],
+				.key = view->public_key[number][0] != '\0'
+					? view->public_key[number] : NULL,
+				.name = job_node_name(job, number, name[i]),
+			};
+		}
+		const struct client_options options = {
+			.context = w->node->context, .server = server, .n_servers = job->n_ps,
+			.job = job->id, .epoch = view->epoch, .source = (uint32_t)job->self,
+			.request_timeout = cluster->request_timeout,
+			.stop = member_stop(w->node->member),
+		};
+		status = client_open(&options, &w->client);
+		free(name);
+	}
+	free(server);
+	return status;
+}
+
+static enum rs_status
+open_exchange(struct worker *w, const struct member_view *view)
+{
+	const struct job *const job = &w->node->job;
+	const struct settings *const s = w->node->settings;
+	struct exchange base = {
+		.rank = w->rank, .n_ranks = job->n_workers, .stop = member_stop(w->node->member),
+		.timeout = s->cluster.step_timeout,
+	};
+
+	if (job->n_workers == 1)
+		return RS_OK;
+	RS_TRY(kernel_select("auto", &base.kernel));
+	switch (s->placement.dense) {
+	case PLANE_SHM:
+		if (job->shared_fd < 0)
+			break;
+		return exchange_shm_open(&base, job->shared_fd, (size_t)job->shared_bytes,
+			view->epoch, &w->exchange);
+	case PLANE_PUSHPULL:
+		if (w->client == NULL)
+			break;
+		return pushpull_open(&base, w->client, &w->exchange);
+	default:
+		break;
+	}
+	return rs_fail(RS_ESPEC, "placement.dense: these workers have no such way to sum");
+}
+
+/* Without shards every worker has all tables. */
+static enum rs_status
+open_lookup(void *context, const struct lookup_local_options *base, struct lookup **out)
+{
+	const struct worker *const w = context;
+	const struct placement_settings *const p = &w->node->settings->placement;
+	const struct remote_lookup_options options = {
+		.base = *base, .client = w->client, .rank = w->rank,
+		.n_ranks = w->node->job.n_workers, .consistency = p->consistency,
+		.staleness = (uint64_t)p->staleness, .compress = p->compress,
+		.min_shard_bytes = (uint64_t)p->min_shard_bytes,
+	};
+
+	if (w->client == NULL)
+		return replicated_open(base, w->exchange, out);
+	return remote_lookup_open(&options, out);
+}
+
+static void
+close_round(struct worker *w)
+{
+	if (w->exchange != NULL)
+		w->exchange->ops->close(w->exchange);
+	if (w->client != NULL)
+		client_close(w->client);
+	w->exchange = NULL;
+	w->client = NULL;
+}
+
+/* --- what the shards counted -------------------------------------------------------- */
+
+/* Lines "pulls = 12" become the figures "shard.0.pulls". */
+static void
+record_shard(struct worker *w, size_t shard, const struct wire_message *m)
+{
+	struct buffer text;
+
+	buffer_init(&text, FIELDS_MAX);
+	enum rs_status status = RS_OK;
+	for (size_t i = 0; status == RS_OK && i < m->n_parts; i++)
+		status = buffer_append(&text, m->part[i].data, m->part[i].n);
+	if (status == RS_OK)
+		status = buffer_printf(&text, "\n");
+	char *rest = text.data;
+	for (char *line; status == RS_OK && (line = strsep(&rest, "\n")) != NULL; ) {
+		char *const between = strstr(line, " = ");
+		char key[128];
+		double value;
+
+		if (between == NULL)
+			continue;
+		snprintf(key, sizeof key, "shard.%zu.%.*s", shard, (int)(between - line), line);
+		if (number_double(between + 3, strlen(between + 3), &value))
+			record_figure(w->session->record, key, value);
+	}
+	buffer_free(&text);
+}
+
+static enum rs_status
+ask_shard(struct worker *w, size_t shard)
+{
+	struct client_call call = { .server = shard, .frame = { .type = FRAME_STATS } };
+	struct client_call *const wanted = &call;
+
+	RS_TRY(client_send(w->client, &call));
+	const enum rs_status status = client_wait(w->client, &wanted, 1);
+	if (status == RS_OK)
+		record_shard(w, shard, &call.reply);
+	wire_message_free(&call.reply);
+	return status;
+}
+
+/* The run is over and well, whether they answer or not. */
+static void
+record_shards(struct worker *w)
+{
+	for (size_t i = 0; w->rank == 0 && w->client != NULL && i < w->node->job.n_ps; i++)
+		if (ask_shard(w, i) != RS_OK)
+			log_debug("no figures of a shard: %s", rs_failure()->text);
+}
+
+/* --- a round ------------------------------------------------------------------------------ */
+
+static enum rs_status
+copy_spec(const struct worker *w, struct spec **out)
+{
+	struct buffer text;
+
+	buffer_init(&text, SPEC_LIMIT);
+	enum rs_status status = spec_print(w->node->spec, 0, &text);
+	if (status == RS_OK)
+		status = spec_load_text(text.data, "resolved spec", out);
+	buffer_free(&text);
+	return status;
+}
+
+/* The first round starts as the user said; so does the next one as long as this job has
+ * saved nothing. */
+static enum rs_status
+choose_start(const struct worker *w, struct train_options *out)
+{
+	uint64_t *list;
+	size_t n;
+
+	*out = w->options;
+	RS_TRY(checkpoint_list(w->options.directory, &list, &n));
+	const uint64_t newest = n > 0 ? list[n - 1] : 0;
+	free(list);
+	if (newest <= w->node->job.version)
+		return RS_OK;
+	out->resume = 1;
+	out->from = NULL;
+	out->reset_optimizer = out->reset_steps = 0;
+	return RS_OK;
+}
+
+static enum rs_status
+train_round(struct worker *w, const struct member_view *view)
+{
+	struct train_place place = {
+		.rank = w->rank, .n_ranks = w->node->job.n_workers, .context = w,
+		.progress = member_progress(w->node->member),
+	};
+	struct train_options options;
+	struct spec *spec;
+
+	RS_TRY(choose_start(w, &options));
+	RS_TRY(open_client(w, view));
+	RS_TRY(open_exchange(w, view));
+	place.exchange = w->exchange;
+	place.open_lookup = open_lookup;
+	options.place = &place;
+	RS_TRY(copy_spec(w, &spec));
+	RS_TRY(train_run(spec, &options, &w->summary));
+	record_shards(w);
+	return RS_OK;
+}
+
+/* 1: the others are gone or have stopped, and there will be another round. */
+static int
+is_interrupted(struct worker *w, enum rs_status status)
+{
+	if (status != RS_EPEER)
+		return 0;
+	if (atomic_load(member_stop(w->node->member)) != 0) {
+		w->lonely = 0;
+		return 1;
+	}
+	return ++w->lonely <= (size_t)w->node->settings->cluster.restarts;
+}
+
+/* Worker 0 may still be killed while it saves, and everybody wanted again. */
+static enum rs_status
+leave_after_zero(struct worker *w, enum rs_status status)
+{
+	struct rs_failure failure;
+
+	if (w->rank == 0 || (status != RS_OK && status != RS_EPARTIAL))
+		return status;
+	if (status != RS_OK)
+		rs_failure_take(&failure);
+	const enum rs_status left = member_leave(w->node->member, NULL);
+	if (left != RS_OK)
+		return left;
+	w->has_left = 1;
+	return status != RS_OK ? rs_failure_put(&failure) : RS_OK;
+}
+
+/* The rounds up to the one that ends the run. */
+static enum rs_status
+run_rounds(struct worker *w)
+{
+	struct member_view view;
+	char reason[256];
+	int over = 0;
+
+	for (;;) {
+		RS_TRY(node_wait(w->node, &view, &over));
+		if (over)
+			return rs_fail(RS_EPEER, "the job has ended without this worker");
+		train_summary_free(&w->summary);
+		memset(&w->summary, 0, sizeof w->summary);
+		enum rs_status status = train_round(w, &view);
+		close_round(w);
+		member_view_free(&view);
+		status = leave_after_zero(w, status);
+		if (!is_interrupted(w, status))
+			return status;
+		if (atomic_load(member_stop(w->node->member)) == 0)
+			(void)member_leave(w->node->member, rs_failure());
+		member_reason(w->node->member, reason, sizeof reason);
+		if (w->rank == 0)
+			log_warn("%s; training goes on from the last version", reason);
+	}
+}
+
+/* --- the whole ------------------------------------------------------------------------------ */
+
+static enum rs_status
+open_session(struct worker *w)
+{
+	struct session *const s = w->session;
+	const struct node *const n = w->node;
+
+	RS_TRY(session_directory(s, n->settings));
+	s->threads = n->settings->train.threads;
+	s->placement.mode = NULL;       /* whoever started us has recorded it         */
+	if (w->rank == 0) {
+		RS_TRY(session_record_attach(s, n->spec, n->job.run));
+	} else {
+		s->progress.form = PROGRESS_NONE;
+		s->progress.json = 0;
+		/* The rows are the same in all workers, and so is what is to be said of them. */
+		if (!argument_given(n->a, "--verbose"))
+			log_set_level(LOG_ERROR);
+	}
+	return session_options(s, &w->options);
+}
+
+enum rs_status
+node_worker(struct node *n)
+{
+	struct session session;
+	struct worker w = {
+		.node = n, .session = &session, .rank = n->job.node[n->job.self].index,
+	};
+
+	RS_TRY(session_init(&session, n->a));
+	enum rs_status status = open_session(&w);
+	if (status == RS_OK)
+		session_watch(&session);
+	if (status == RS_OK)
+		status = node_join(n, NULL);
+	if (status == RS_OK)
+		status = run_rounds(&w);
+	/* On record first: who has left may be killed. */
+	status = session_end(&session, status, &w.summary);
+	if (n->member != NULL && !w.has_left)
+		status = node_leave(n, status);
+	session_free(&session);
+	return status;
+}

@@ -1,0 +1,347 @@
+/* A training run of many processes of this host. */
+#include "config.h"
+#include "cmd/train_job.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/memory.h"
+#include "place/placement.h"
+#include "place/supervisor.h"
+#include "reduce/exchange.h"
+#include "train/checkpoint.h"
+
+#define TEXT_LIMIT   ((size_t)64 << 20)
+/* Floats that move at once in the shared memory of the workers; more go in pieces. */
+#define SHARED_FLOATS ((size_t)4 << 20)
+
+struct train_job {
+	struct session *session;
+	struct spec *spec;          /* a copy, with the placement in it                */
+	struct placement placement;
+	struct job job;
+	char   **argument;          /* [n] of every node; owned                        */
+	size_t n;
+};
+
+int
+train_job_wanted(const struct settings *settings)
+{
+	return settings->cluster.workers > 1 || settings->cluster.ps > 0
+		|| settings->placement.mode == PLACE_PS || settings->placement.mode == PLACE_HYBRID;
+}
+
+/* --- the plan ---------------------------------------------------------------------- */
+
+static enum rs_status
+copy_spec(const struct spec *spec, struct spec **out)
+{
+	struct buffer text;
+
+	buffer_init(&text, TEXT_LIMIT);
+	enum rs_status status = spec_print(spec, 0, &text);
+	if (status == RS_OK)
+		status = spec_load_text(text.data, "resolved spec", out);
+	buffer_free(&text);
+	return status;
+}
+
+/* Standard input can be read by one process only, and only once. */
+static enum rs_status
+check_inputs(const struct settings *s, size_t n_workers)
+{
+	for (size_t i = 0; n_workers > 1 && i < s->data.train.n; i++) {
+		if (s->data.command[0] != '\0' || strcmp(s->data.train.item[i], "-") != 0)
+			continue;
+		rs_fail(RS_EUSAGE, "train: %zu workers cannot share standard input: each reads "
+			"all rows", n_workers);
+		return rs_hint("write the rows to a file, or use --workers 1");
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+make_placement(struct train_job *t, const struct spec *spec)
+{
+	const struct model_options options = { .for_training = 1, .shape_only = 1 };
+	struct placement_host host;
+	struct model *shape;
+	struct spec *copy;
+
+	placement_host_here(&host);
+	RS_TRY(copy_spec(spec, &copy));
+	RS_TRY(model_create(copy, &options, &shape));
+	const enum rs_status status = placement_make(shape, &host, &t->placement);
+	t->session->placement.kernel = shape->kernel->name;
+	model_free(shape);
+	RS_TRY(status);
+	return check_inputs(spec_settings(spec), t->placement.n_workers);
+}
+
+/* What auto came to, so that all nodes do the same. */
+static enum rs_status
+settle_spec(struct train_job *t, const struct spec *spec)
+{
+	static const char *const compress[] = {
+		[COMPRESS_AUTO] = "auto", [COMPRESS_NONE] = "none", [COMPRESS_FP16] = "fp16",
+		[COMPRESS_INT8] = "int8",
+	};
+	const struct placement *const p = &t->placement;
+	char workers[32], ps[32];
+
+	snprintf(workers, sizeof workers, "%zu", p->n_workers);
+	snprintf(ps, sizeof ps, "%zu", p->n_ps);
+	RS_TRY(copy_spec(spec, &t->spec));
+	RS_TRY(spec_set(t->spec, "placement", "mode", placement_mode_name(p->mode)));
+	RS_TRY(spec_set(t->spec, "placement", "dense", placement_dense_name(p->dense)));
+	RS_TRY(spec_set(t->spec, "placement", "compress", compress[p->compress]));
+	RS_TRY(spec_set(t->spec, "cluster", "workers", workers));
+	return spec_set(t->spec, "cluster", "ps", ps);
+}
+
+static enum rs_status
+show_placement(const struct train_job *t)
+{
+	struct buffer text;
+
+	if (t->session->progress.form != PROGRESS_TABLE)
+		return RS_OK;
+	buffer_init(&text, TEXT_LIMIT);
+	const enum rs_status status = placement_print(&t->placement, 0, &text);
+	if (status == RS_OK)
+		fprintf(stderr, "%.*s", (int)text.n, text.data);
+	buffer_free(&text);
+	return status;
+}
+
+static void
+record_plan(const struct train_job *t)
+{
+	const struct placement *const p = &t->placement;
+	struct session *const s = t->session;
+	char reason[sizeof p->why_mode + sizeof p->why_dense + 8], key[64];
+
+	snprintf(reason, sizeof reason, "%s; %s", p->why_mode, p->why_dense);
+	s->placement.mode = placement_mode_name(p->mode);
+	s->placement.lookup = p->n_ps > 0 ? "remote" : "local";
+	s->placement.reducer = placement_dense_name(p->dense);
+	s->placement.reason = reason;
+	record_placement(s->record, &s->placement);
+	s->placement.reason = "";
+	record_figure(s->record, "plan.workers", (double)p->n_workers);
+	record_figure(s->record, "plan.shards", (double)p->n_ps);
+	for (size_t i = 0; i < p->n_ps; i++) {
+		snprintf(key, sizeof key, "plan.shard.%zu.rows", i);
+		record_figure(s->record, key, (double)p->shard[i].rows);
+		snprintf(key, sizeof key, "plan.shard.%zu.bytes", i);
+		record_figure(s->record, key, (double)p->shard[i].bytes);
+	}
+}
+
+/* --- what the nodes get -------------------------------------------------------------- */
+
+/* Options that the resolved spec has, or that are this process's own. */
+static int
+is_ours(const char *name)
+{
+	static const char *const ours[] = {
+		"--set", "--layer", "--threads", "--directory", "--dry-run", "--tag", "--note",
+		"--fresh", "--final",
+	};
+
+	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+		if (strcmp(name, ours[i]) == 0)
+			return 1;
+	return session_is_key_option(name);
+}
+
+static enum rs_status
+add_argument(struct train_job *t, const char *name, const char *value)
+{
+	const int has_value = value != NULL && value[0] != '\0';
+
+	if (asprintf(&t->argument[t->n], "%s%s%s", name, has_value ? "=" : "",
+		has_value ? value : "") < 0) {
+		t->argument[t->n] = NULL;
+		return rs_fail(RS_ERESOURCE, "out of memory");
+	}
+	t->n++;
+	return RS_OK;
+}
+
+static enum rs_status
+make_arguments(struct train_job *t, const char *spec_path)
+{
+	const struct arguments *const a = t->session->a;
+	char threads[32];
+
+	RS_TRY(memory_alloc(a->n_given + 3, sizeof *t->argument, &t->argument));
+	for (size_t i = 0; i < a->n_given; i++)
+		if (!is_ours(a->given[i].option->name))
+			RS_TRY(add_argument(t, a->given[i].option->name,
+				a->given[i].option->argument != NULL ? a->given[i].value : NULL));
+	snprintf(threads, sizeof threads, "%zu", t->placement.n_threads);
+	RS_TRY(add_argument(t, "--threads", threads));
+	RS_TRY(add_argument(t, "--final", t->session->directory));
+	return add_argument(t, spec_path, NULL);
+}
+
+/* The spec that nodes read stays as it is, whatever happens to the user's. */
+static enum rs_status
+write_spec(struct train_job *t)
+{
+	struct buffer text;
+	char *path;
+
+	buffer_init(&text, TEXT_LIMIT);
+	enum rs_status status = file_join(t->job.directory, "spec.ini", &path);
+	if (status == RS_OK) {
+		status = spec_print(t->spec, 0, &text);
+		if (status == RS_OK)
+			status = file_replace(path, text.data, text.n);
+		if (status == RS_OK)
+			status = make_arguments(t, path);
+		free(path);
+	}
+	buffer_free(&text);
+	return status;
+}
+
+/* Equal in all nodes that run the same program over the same spec. */
+static enum rs_status
+hash_config(struct train_job *t)
+{
+	struct buffer text;
+
+	buffer_init(&text, TEXT_LIMIT);
+	enum rs_status status = spec_print(t->spec, 0, &text);
+	if (status == RS_OK)
+		status = buffer_printf(&text, "%s", PACKAGE_VERSION);
+	if (status == RS_OK)
+		t->job.config = hash_fingerprint64(text.data, text.n);
+	buffer_free(&text);
+	return status;
+}
+
+static enum rs_status
+fill_job(struct train_job *t)
+{
+	uint64_t *list;
+	size_t n;
+
+	RS_TRY(checkpoint_list(t->session->directory, &list, &n));
+	t->job.version = n > 0 ? list[n - 1] : 0;
+	free(list);
+	t->job.n_workers = t->placement.n_workers;
+	t->job.n_ps = t->placement.n_ps;
+	t->job.run = record_run(t->session->record);
+	return hash_config(t);
+}
+
+/* --- the run ----------------------------------------------------------------------------- */
+
+static enum rs_status
+supervise(struct train_job *t, int *exit_code)
+{
+	const struct settings *const s = spec_settings(t->spec);
+	const struct placement *const p = &t->placement;
+	const size_t floats = p->dense_params < SHARED_FLOATS ? (size_t)p->dense_params + 1
+		: SHARED_FLOATS;
+	const struct supervisor_options options = {
+		.job = &t->job, .program = "/proc/self/exe", .cluster = &s->cluster,
+		.stop_signal = &command_stop_signal, .runtime = command_variable("XDG_RUNTIME_DIR"),
+		.shared_bytes = p->n_workers > 1 && p->dense == PLANE_SHM
+			? exchange_shm_bytes(p->n_workers, p->n_slots, floats) : 0,
+	};
+	struct supervisor *supervisor;
+
+	RS_TRY(supervisor_open(&options, &supervisor));
+	enum rs_status status = write_spec(t);
+	if (status == RS_OK)
+		status = supervisor_run(supervisor, t->argument, t->n, exit_code);
+	supervisor_close(supervisor);
+	return status;
+}
+
+/* Warnings of this process go into the record; worker 0 sees to its own. */
+static void
+on_warning(void *context, const char *text)
+{
+	record_warning(context, text);
+}
+
+static enum rs_status
+run(struct train_job *t)
+{
+	struct session *const s = t->session;
+	struct rs_failure failure;
+	int code = -1;
+
+	command_catch_signals();
+	log_set_sink(&(struct log_sink){ on_warning, s->record });
+	enum rs_status status = fill_job(t);
+	if (status == RS_OK)
+		status = supervise(t, &code);
+	log_set_sink(NULL);
+	if (status != RS_OK) {
+		rs_failure_take(&failure);
+		record_fail(s->record, failure.text);
+		return rs_failure_put(&failure);
+	}
+	record_fail(s->record, "worker 0 ended before it could record the run");
+	command_exit_code = code;       /* worker 0 has said why                       */
+	return RS_OK;
+}
+
+static enum rs_status
+dry_run(const struct train_job *t, const struct settings *settings)
+{
+	struct buffer text;
+
+	buffer_init(&text, TEXT_LIMIT);
+	enum rs_status status = placement_print(&t->placement, 0, &text);
+	if (status == RS_OK)
+		status = output_text(text.data, text.n);
+	buffer_free(&text);
+	RS_TRY(status);
+	RS_TRY(output_printf("would train %s with seed %" PRId64 " in %zu workers of %zu threads "
+		"and %zu shards into %s\n", settings->model.type, settings->train.seed,
+		t->placement.n_workers, t->placement.n_threads, t->placement.n_ps,
+		t->session->directory));
+	return output_flush();
+}
+
+enum rs_status
+train_job(struct session *s, const struct spec *spec)
+{
+	struct train_job t = { .session = s, .job = { .shared_fd = -1, .leash_fd = -1 } };
+
+	enum rs_status status = make_placement(&t, spec);
+	s->threads = (int64_t)t.placement.n_threads;
+	if (status == RS_OK && argument_given(s->a, "--dry-run")) {
+		status = dry_run(&t, spec_settings(spec));
+	} else if (status == RS_OK) {
+		status = settle_spec(&t, spec);
+		if (status == RS_OK)
+			status = session_record_begin(s, spec);
+		if (status == RS_OK)
+			status = show_placement(&t);
+		if (status == RS_OK) {
+			record_plan(&t);
+			status = run(&t);
+		}
+	}
+	for (size_t i = 0; i < t.n; i++)
+		free(t.argument[i]);
+	free(t.argument);
+	job_free(&t.job);
+	placement_free(&t.placement);
+	if (t.spec != NULL)
+		spec_free(t.spec);
+	return status;
+}

@@ -1,0 +1,16 @@
+/*
+ * A training run of many processes of this host: planned, recorded, started and watched here,
+ * carried out by `node` processes, shown by worker 0.
+ */
+#ifndef CMD_TRAIN_JOB_H
+#define CMD_TRAIN_JOB_H
+
+#include "base/status.h"
+#include "cmd/session.h"
+
+/* 1: the spec asks for more than this process. */
+int train_job_wanted(const struct settings *settings);
+/* Borrows spec; directory and options of the session are settled. */
+enum rs_status train_job(struct session *s, const struct spec *spec);
+
+#endif

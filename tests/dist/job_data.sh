@@ -1,0 +1,48 @@
+# Functions of the scripts that run jobs of many processes: sourced, not run.
+. "$SRCDIR/tests/cli/train_data.sh"
+T=$RECSYS_TRAIN
+mkdir -m 700 run
+XDG_RUNTIME_DIR=$TMP/run
+export XDG_RUNTIME_DIR
+
+"$T" --version | grep -qw zmq || { echo 'built without ZeroMQ'; exit 77; }
+
+# Six slots, tables that are worth two shards, deaths that are forgiven.
+JOB="-o train.slots=6 -o train.batch_size=120 -o placement.min_shard_bytes=1
+	-o cluster.restarts=1000"
+
+# nodes PATTERN: process numbers of this script's nodes, for instance 'worker --index 1'.
+nodes() {
+	pgrep -f -- "node --role $1.* $TMP/run/" || :
+}
+
+# nothing_left WHEN: no process and no file of a job, within two seconds.
+nothing_left() {
+	tries=0
+	while [ -n "$(nodes .)" ] || [ -n "$(ls -A "$TMP/run")" ]; do
+		tries=$((tries + 1))
+		if [ $tries -gt 100 ]; then
+			echo "left $1:" >&2
+			ps -o pid,ppid,stat,args -p "$(nodes . | tr '\n' ' ')0" >&2
+			find "$TMP/run" >&2
+			exit 1
+		fi
+		sleep 0.02
+	done
+}
+
+# begun MODEL: the run holds its model directory, so all nodes are there.
+begun() {
+	tries=0
+	until [ -e "$1/LOCK" ]; do
+		tries=$((tries + 1))
+		[ $tries -lt 1000 ] || { echo "no run in $1 within 10 s" >&2; cat err >&2; exit 1; }
+		sleep 0.01
+	done
+}
+
+# between LOW HIGH: a random number of seconds.
+between() {
+	awk -v a="$1" -v b="$2" -v s="$(od -An -N4 -tu4 /dev/urandom)" \
+		'BEGIN { srand(s); printf "%.3f", a + (b - a) * rand() }'
+}

@@ -1,0 +1,79 @@
+#!/bin/sh
+# kill -9 of any process of a job at any moment: the run ends by itself, with the dump of an
+# undisturbed one.  KILLS (default 1) says how often each role is killed.
+set -u
+. "$SRCDIR/tests/dist/job_data.sh"
+KILLS=${KILLS:-${1:-1}}
+make_rows 8000 1 >train.tsv
+make_rows 300 2 >valid.tsv
+make_spec s.ini
+set -- --valid valid.tsv --epochs 6 $JOB -o train.early_stop=0 -o train.checkpoint_every=0.1 \
+	-o data.row_group=20k -o data.shuffle_window=60k -o dnn.dropout=0.1
+
+expect 0 "$T" train s.ini -f whole "$@"
+dump whole >want
+
+# L056: a worker that dies changes no loss; L042: nor does one of three shards; none hangs the
+# job.
+round=0 told=0
+for role in 'worker --index 1' 'worker --index 0' 'ps --index 1' coordinator; do
+	kill=0
+	while [ $kill -lt "$KILLS" ]; do
+		kill=$((kill + 1)) round=$((round + 1))
+		m=m$round
+		timeout 120 "$T" train s.ini -f $m --workers 2 --ps 3 "$@" >out 2>err & pid=$!
+		begun $m
+		wait_for=$(between 0 1)
+		sleep "$wait_for"
+		victim=$(nodes "$role")
+		[ -z "$victim" ] || kill -9 $victim 2>/dev/null
+		code=0; wait $pid || code=$?
+		[ $code = 0 ] || {
+			echo "$role killed after $wait_for s: exit $code" >&2
+			cat err >&2
+			exit 1
+		}
+		dump $m >have
+		same want have "$role killed after $wait_for s: another model"
+		grep -q "^recsys-train: warning: ${role%% *}.*killed by signal 9.*started again" err &&
+			told=$((told + 1))
+		nothing_left "after $role was killed"
+		rm -rf $m
+	done
+done
+
+# Some were killed too late to be wanted again.
+[ $told -ge "$KILLS" ] || { echo "$told of $round nodes were started again" >&2; exit 1; }
+
+# L045: nobody outlives the launcher by more than a second; --resume goes on.
+kill=0
+while [ $kill -lt "$KILLS" ]; do
+	kill=$((kill + 1))
+	"$T" train s.ini -f orphan --workers 2 --ps 2 "$@" >out 2>err & pid=$!
+	begun orphan
+	sleep "$(between 0 1)"
+	kill -9 $pid 2>/dev/null
+	wait $pid 2>/dev/null
+	sleep 1
+	[ -z "$(nodes .)" ] || { echo 'nodes outlived the launcher' >&2; nodes . >&2; exit 1; }
+	nothing_left 'after the launcher was killed'
+	expect 0 timeout 60 "$T" train s.ini -f orphan "$@" --workers 3 --ps 1 --resume
+	dump orphan >have
+	same want have 'launcher killed and --resume: another model'
+	rm -rf orphan
+done
+
+# L044: a shard that is stopped for longer than a lease is started again or comes back.
+timeout 120 "$T" train s.ini -f stopped --workers 2 --ps 2 "$@" -o cluster.lease=1.5 \
+	-o cluster.heartbeat=0.3 >out 2>err & pid=$!
+begun stopped
+sleep 0.3
+victim=$(nodes 'ps --index 0')
+kill -STOP $victim
+sleep 3
+kill -CONT $victim 2>/dev/null
+code=0; wait $pid || code=$?
+[ $code = 0 ] || { echo "a stopped shard: exit $code" >&2; cat err >&2; exit 1; }
+dump stopped >have
+same want have 'a stopped shard: another model'
+nothing_left 'after a stop'
