@@ -146,7 +146,9 @@ rank_work(void *argument)
 
 			for (size_t i = 0; i < P; i++)
 				s->grad[i] = value(slot, i);
-			if (slot == k->bad_slot)
+			if (slot == k->bad_slot && k->bad_value == 0)
+				s->bad = 1;
+			else if (slot == k->bad_slot)
 				s->grad[P - 1] = k->bad_value;
 			s->loss = rng_normal(99, slot);
 			s->rows = 1;
@@ -237,11 +239,11 @@ a_reducer_of_many_ranks_gives_the_tree_sum(void **state)
 static void
 one_bad_value_in_any_rank_is_seen_by_all(void **state)
 {
-	static const float bad[] = { NAN, INFINITY, -INFINITY, 0x1p101f };
+	static const float bad[] = { NAN, INFINITY, -INFINITY, 0x1p101f, 0 };
 
 	(void)state;
 	for (size_t slot = 0; slot < 5; slot++)
-		for (size_t v = 0; v < 4; v++) {
+		for (size_t v = 0; v < N_ROWS(bad); v++) {
 			struct rank *k = make_ranks(3, 5);
 
 			for (size_t i = 0; i < 6; i++) {

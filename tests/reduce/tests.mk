@@ -5,3 +5,4 @@ EXTRA_DIST += tests/reduce/thread_exchange.h tests/reduce/shm_bed.h tests/reduce
 check_PROGRAMS += tests/reduce/mpi_test
 check_PROGRAMS += tests/reduce/mpi_job_test
 check_PROGRAMS += tests/reduce/pushpull_test
+check_PROGRAMS += tests/reduce/meeting_test
