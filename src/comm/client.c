@@ -60,6 +60,8 @@ client_open(const struct client_options *options, struct client **out)
 	c->o = *options;
 	if (c->o.parked_timeout <= 0)
 		c->o.parked_timeout = 10 * c->o.request_timeout;
+	if (c->o.patience <= 0)
+		c->o.patience = PATIENCE_SECONDS;
 	c->next_request = 1;
 	c->last = &c->first;
 	enum rs_status status = memory_alloc(c->o.n_servers, sizeof(*c->server), &c->server);
@@ -193,7 +195,7 @@ client_send(struct client *c, struct client_call *call)
 	call->frame.flags &= (uint8_t)~FRAME_RETRY;
 	call->reply = (struct wire_message){ 0 };
 	call->first_sent_at = call->heard_at = call->sent_at = now;
-	call->patience = PATIENCE_SECONDS + (double)call_bytes(call) / BYTES_A_SECOND;
+	call->patience = c->o.patience + (double)call_bytes(call) / BYTES_A_SECOND;
 	call->parked = 0;
 	call->waits_for[0] = '\0';
 	call->state = CALL_UNSENT;

@@ -30,6 +30,7 @@ struct client_options {
 	uint32_t epoch, source;
 	double   request_timeout;   /* seconds without a word of the server           */
 	double   parked_timeout;    /* seconds in all while it says "wait"; 0: ten of these */
+	double   patience;          /* before a request is repeated; 0: 2 s; grows    */
 	const atomic_int *stop;     /* or NULL                                        */
 };
 
