@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <math.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -151,28 +152,46 @@ advance(const struct mpi_run *r, struct mpi_program *p, int tag, int *moved)
 	return RS_OK;
 }
 
+/* Those whose messages are waited for, each once: some of them may themselves wait for
+ * the one who is missing. */
+static void
+list_missing(const struct mpi_run *r, char *out, size_t capacity)
+{
+	int seen[MPI_WINDOW];
+	size_t n = 0, n_seen = 0;
+
+	out[0] = '\0';
+	for (size_t i = 0; i < MPI_WINDOW; i++) {
+		const struct mpi_program *p = &r->program[i];
+		size_t k = 0;
+		char who[64];
+
+		if (p->piece >= r->n_pieces || p->at == p->n)
+			continue;
+		seen[n_seen] = p->received.active ? p->op[p->at].from : p->op[p->at].to;
+		while (seen[k] != seen[n_seen])
+			k++;
+		if (k < n_seen)
+			continue;
+		r->who(r->context, seen[n_seen++], who, sizeof(who));
+		n += (size_t)snprintf(out + n, capacity - n, "%s%s", n > 0 ? ", " : "", who);
+		if (n + sizeof(who) + 3 > capacity)
+			break;
+	}
+}
+
 static enum rs_status
 check_time(const struct mpi_run *r, double since)
 {
-	char who[64] = "nobody";
+	char who[MPI_WINDOW * 32];
 
 	if (r->stop != NULL && atomic_load(r->stop) != 0)
 		return rs_fail(RS_EPEER, "the round is over");
 	if (clock_seconds() - since < r->timeout)
 		return RS_OK;
-	for (size_t i = 0; i < MPI_WINDOW; i++) {
-		const struct mpi_program *p = &r->program[i];
-
-		if (p->piece < r->n_pieces && p->at < p->n) {
-			const struct mpi_op *op = &p->op[p->at];
-
-			r->who(r->context, p->received.active ? op->from : op->to, who,
-				sizeof(who));
-			break;
-		}
-	}
-	return rs_fail(RS_EPEER, "%s said nothing for %g s in a collective call over MPI (%s)",
-		who, r->timeout, r->mpi->plugin->library);
+	list_missing(r, who, sizeof(who));
+	return rs_fail(RS_EPEER, "no word in %g s of a collective call over MPI (%s) from %s",
+		r->timeout, r->mpi->plugin->library, who);
 }
 
 static void
