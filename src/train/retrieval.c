@@ -166,7 +166,7 @@ make_ready(struct retrieval *r, const struct model *m, const struct text_list *s
 	const struct seen_source from = { &m->schema, seen, m->catalogue };
 	if (seen != NULL)
 		RS_TRY(seen_read(&from, &r->groups, 0, &r->masked));
-	if (seen != NULL)
+	if (seen != NULL && ranks_lead(m->place))
 		warn_masked(r);
 	free(r->pairs.item);
 	r->pairs = (struct seen_pairs){ 0 };

@@ -49,6 +49,8 @@ guard(struct training *t, const struct step_result *result, const struct batch *
 	t->summary->rows_skipped += batch->B - batch->drawn;
 	if (++t->progress.skipped_in_a_row >= TRAIN_BAD_STEPS)
 		return fail_diverged(t, result, batch);
+	if (!ranks_lead(t->options->place))
+		return RS_OK;
 	log_warn("step skipped at row %" PRIu64 " of epoch %" PRIu64
 		": not finite: %s, learning_rate %g",
 		batch->first_row + 1, batch->epoch + 1,
@@ -206,7 +208,8 @@ end_epoch(struct training *t, uint64_t epoch, enum ending *ending)
 	}
 	tell_epoch(t, &e);
 	RS_TRY(check_positives(t, &e));
-	labels_warn(t->settings, &e);
+	if (ranks_lead(t->options->place))
+		labels_warn(t->settings, &e);
 	t->summary->epochs_done++;
 	t->epoch_rows = t->epoch_dropped = 0;
 	t->epoch_started = clock_seconds();

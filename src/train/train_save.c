@@ -127,7 +127,7 @@ train_close_sampler(struct training *t)
 {
 	const uint64_t n = t->sampler != NULL ? sampler_fallbacks(t->sampler) : 0;
 
-	if (n > 0)
+	if (n > 0 && ranks_lead(t->options->place))
 		log_warn("%" PRIu64 " negatives were drawn from all items: the item of their row "
 			"is alone with its value of '%s'", n, t->settings->items.within);
 	sampler_free(t->sampler);

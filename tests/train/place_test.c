@@ -21,7 +21,8 @@ struct job {
 	const char *spec, *directory;
 	const char *train;             /* instead of the spec's; NULL: that             */
 	struct place_hub *hub;         /* NULL: no place                              */
-	int resume, threads;
+	const char *from;              /* warm start                                  */
+	int resume, threads, corrupts;
 	volatile int signal;
 	/* Out. */
 	enum rs_status status;
@@ -116,13 +117,26 @@ spec_of(const char *name)
 
 /* --- runs ------------------------------------------------------------------------ */
 
+/* A rank whose memory changes under it. */
+static void
+started(void *context, const struct model *m, uint64_t total_rows)
+{
+	const struct job *job = context;
+
+	(void)total_rows;
+	if (job->corrupts)
+		m->param[0] += 1;
+}
+
 static void *
 run_rank(void *argument)
 {
 	struct job *job = argument;
 	const struct train_options options = {
 		.directory = job->rank == 0 ? job->directory : "/proc/none/of/yours",
-		.resume = job->resume, .stop_signal = &job->signal, .kernel = "ref",
+		.resume = job->resume, .from = job->rank == 0 ? job->from : NULL,
+		.callbacks = { .started = started, .context = job },
+		.stop_signal = &job->signal, .kernel = "ref",
 		.place = job->hub != NULL ? place_hub_rank(job->hub, job->rank) : NULL,
 	};
 	struct spec *spec;
@@ -417,6 +431,52 @@ the_time_limit_of_one_ends_all_after_the_same_step(void **state)
 }
 
 static void
+a_warm_start_is_the_same_in_all_ranks(void **state)
+{
+	char from[300], directory[2][300];
+
+	(void)state;
+	name_directory(from, "deepfm", 0, 0);
+	for (int kind = 0; kind < 3; kind++) {
+		struct place_hub *hub = kind > 0 ? place_hub_open(3, kind == 1) : NULL;
+		struct job job[HUB_RANKS];
+
+		snprintf(directory[kind > 0], sizeof directory[0], "%s/warm-%d", top, kind);
+		start_all(job, 3, spec_of("deepfm"), directory[kind > 0]);
+		job[0].from = from;
+		run_jobs(job, kind > 0 ? 3 : 1, hub);
+		if (hub != NULL)
+			place_hub_close(hub);
+		for (size_t r = 0; r < (kind > 0 ? 3 : 1); r++)
+			assert_int_equal(job[r].status, RS_OK);
+		free_jobs(job, 3);
+		if (kind > 0)
+			assert_same_model(directory[0], directory[1], 1);
+	}
+}
+
+static void
+a_rank_with_other_parameters_is_found_and_named(void **state)
+{
+	struct place_hub *hub = place_hub_open(3, 1);
+	char directory[300];
+	struct job job[HUB_RANKS];
+
+	(void)state;
+	snprintf(directory, sizeof directory, "%s/corrupt", top);
+	start_all(job, 3, spec_of("dcn"), directory);
+	job[1].corrupts = 1;
+	run_jobs(job, 3, hub);
+	place_hub_close(hub);
+	for (size_t r = 0; r < 3; r++) {
+		assert_int_equal(job[r].status, RS_EDIVERGED);
+		assert_non_null(strstr(job[r].failure.text, "worker 1"));
+		assert_int_equal(job[r].summary.version, 0);
+	}
+	free_jobs(job, 3);
+}
+
+static void
 the_rank_whose_data_differ_is_named(void **state)
 {
 	struct place_hub *hub = place_hub_open(3, 1);
@@ -498,6 +558,8 @@ main(void)
 		cmocka_unit_test(a_loss_that_is_not_finite_is_told_alike_by_all),
 		cmocka_unit_test(all_save_when_rank_0_would),
 		cmocka_unit_test(the_time_limit_of_one_ends_all_after_the_same_step),
+		cmocka_unit_test(a_warm_start_is_the_same_in_all_ranks),
+		cmocka_unit_test(a_rank_with_other_parameters_is_found_and_named),
 		cmocka_unit_test(the_rank_whose_data_differ_is_named),
 		cmocka_unit_test(a_failed_start_of_rank_0_is_everyones),
 		cmocka_unit_test(more_ranks_than_slots_are_refused),
