@@ -11,3 +11,4 @@ else
 check_PROGRAMS += tests/comm/wire_none_test
 endif
 check_PROGRAMS += tests/comm/client_test
+check_PROGRAMS += tests/comm/control_test

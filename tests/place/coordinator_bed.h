@@ -2,18 +2,14 @@
 #ifndef TESTS_PLACE_COORDINATOR_BED_H
 #define TESTS_PLACE_COORDINATOR_BED_H
 
+#include "tests/test.h"
+
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include <cmocka.h>
 
-#include "base/file.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "comm/control.h"
@@ -213,7 +209,7 @@ all_leave(struct bed *b)
 	thread_join(b->node[WORKER1].thread);
 	assert_int_equal(RS_OK, b->node[WORKER0].status);
 	assert_int_equal(RS_OK, b->node[WORKER1].status);
-	assert_true(until_stop(b, PS, 2) < 1);
+	assert_true(until_stop(b, PS, 5) < 3);
 	assert_true(member_job_ended(b->node[PS].member));
 	assert_int_equal(RS_OK, member_leave(b->node[PS].member, NULL));
 	coordinator_join(b);

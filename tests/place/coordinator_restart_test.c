@@ -24,7 +24,7 @@ a_coordinator_that_is_killed_goes_on_where_it_was(void **state)
 	}
 	/* And it still knows what it is there for. */
 	member_close(b.node[WORKER1].member);
-	assert_true(until_stop(&b, WORKER0, 5) < 1.5);
+	assert_true(until_stop(&b, WORKER0, 5) < 3);
 	node_open(&b, WORKER1);
 	all_wait(&b, 2);
 	leave_start(&b, WORKER1);
@@ -54,7 +54,7 @@ a_lost_coordinator_stops_the_round_after_the_lease(void **state)
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
 	const double seconds = until_stop(&b, WORKER0, 5);
-	assert_true(seconds > .5 && seconds < 1.5);
+	assert_true(seconds > .5 && seconds < 4);
 	pid = fork_coordinator(&b);
 	all_wait(&b, 2);
 	kill(pid, SIGKILL);
@@ -128,14 +128,50 @@ a_starter_that_is_gone_ends_the_job(void **state)
 	all_open(&b);
 	close(b.leash[1]);
 	b.leash[1] = dup(0);
-	assert_true(until_stop(&b, PS, 5) < .5);
+	assert_true(until_stop(&b, PS, 5) < 3);
 	for (size_t i = 1; i < NODES; i++) {
-		assert_true(until_stop(&b, i, 5) < .5);
+		assert_true(until_stop(&b, i, 5) < 3);
 		assert_true(member_job_ended(b.node[i].member));
 		assert_int_equal(RS_OK, member_leave(b.node[i].member, NULL));
 	}
 	coordinator_join(&b);
 	assert_int_equal(RS_EPEER, b.status);
+	bed_close(&b);
+}
+
+/* Any message of any sender with any body: refused, and nobody else is disturbed. */
+static void
+nonsense_is_refused_and_disturbs_nobody(void **state)
+{
+	static const char *const text[] = { "", "x", "incarnation = 1\nlast_epoch = 1\n",
+		"incarnation = 99\nlast_epoch = 4000000000\nprogress = 1\n", "status = OK\n",
+		"format = \n", "node = 2\nhow = \x01\n", "role = worker\nindex = -1\n" };
+	struct bed b;
+	struct wire *hostile;
+
+	(void)state;
+	bed_open(&b);
+	all_open(&b);
+	assert_int_equal(RS_OK, wire_connect(b.context, b.endpoint, NULL, &hostile));
+	for (uint16_t type = 1; type <= FRAME_ERROR; type++) {
+		const uint32_t source[] = { 0, 1, 2, 3, 4, UINT32_MAX };
+
+		if (frame_type_name(type) == NULL)
+			continue;
+		for (size_t i = 0; i < N_ROWS(source) * N_ROWS(text); i++) {
+			const char *body = text[i % N_ROWS(text)];
+			const struct frame f = { .type = type, .source = source[i / N_ROWS(text)],
+				.job = i % 7 == 0 ? 8 : 7, .epoch = (uint32_t)i, .request = i };
+			const struct wire_part part = { .data = body, .n = strlen(body) };
+
+			wire_send(hostile, NULL, &f, &part, 1);
+		}
+	}
+	usleep(300000);
+	wire_close(hostile);
+	for (size_t i = 1; i < NODES; i++)
+		assert_int_equal(0, atomic_load(member_stop(b.node[i].member)));
+	all_leave(&b);
 	bed_close(&b);
 }
 
@@ -148,6 +184,7 @@ main(void)
 		cmocka_unit_test(a_coordinator_that_is_stopped_evicts_nobody),
 		cmocka_unit_test(the_table_of_nodes_says_who_and_how),
 		cmocka_unit_test(a_starter_that_is_gone_ends_the_job),
+		cmocka_unit_test(nonsense_is_refused_and_disturbs_nobody),
 	};
 
 	return cmocka_run_group_tests_name("place/coordinator_restart", test, NULL, NULL);

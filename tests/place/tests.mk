@@ -5,3 +5,4 @@ check_PROGRAMS += tests/place/coordinator_test tests/place/coordinator_restart_t
 tests_place_coordinator_test_SOURCES = tests/place/coordinator_test.c tests/place/coordinator_bed.h
 tests_place_coordinator_restart_test_SOURCES = \
 	tests/place/coordinator_restart_test.c tests/place/coordinator_bed.h
+check_PROGRAMS += tests/place/roster_test
