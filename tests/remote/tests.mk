@@ -11,3 +11,5 @@ tests_remote_shard_refuse_test_SOURCES = tests/remote/shard_refuse_test.c tests/
 tests_remote_shard_test_SOURCES = tests/remote/shard_test.c tests/remote/shard_bed.h
 tests_remote_shard_values_test_SOURCES = tests/remote/shard_values_test.c tests/remote/shard_bed.h
 endif
+check_PROGRAMS += tests/remote/lookup_test
+check_PROGRAMS += tests/remote/lookup_files_test

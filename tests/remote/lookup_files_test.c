@@ -1,0 +1,198 @@
+/* Tables of shards as files: to other numbers of shards, to one process, damaged ones. */
+#include "tests/remote/lookup_bed.h"
+
+#define LAST 9                      /* steps                                          */
+
+static struct bed_worker worker[BED_SLOTS];
+
+static void
+workers_clear(void)
+{
+	memset(worker, 0, sizeof(worker));
+}
+
+/* Loads what `from` wrote as `name`. */
+static void
+load_all(struct lookup *l, const char *directory, const char *name)
+{
+	for (size_t t = 0; t < BED_TABLES; t++) {
+		char path[300];
+		const char *list[] = { path };
+
+		snprintf(path, sizeof(path), "%s/%s-%zu", directory, name, t);
+		if (l->ops->load(l, t, list, 1) != RS_OK)
+			fail_msg("%s", rs_failure()->text);
+	}
+}
+
+static void
+save_all(struct lookup *l, const char *directory, const char *name)
+{
+	char path[300];
+
+	for (size_t t = 0; t < BED_TABLES; t++)
+		bed_save(l, directory, name, t, path, sizeof(path));
+}
+
+/* Trained on two shards, saved, loaded by three, trained on; by one process from there. */
+static void
+L023_state_goes_from_two_shards_to_three_to_one_process(void **state)
+{
+	(void)state;
+	for (enum row_optimizer_kind kind = ROW_SGD; kind <= ROW_FTRL; kind++) {
+		const struct bed_run run = { .n_ranks = 2, .n_threads = 1, .kind = kind };
+		struct lookup *local = bed_local(kind), *again = bed_local(kind);
+		struct bed two, three;
+
+		workers_clear();
+		bed_open(&two, 2);
+		bed_train(&two, &run, worker, 1, 3);
+		save_all(worker[0].r.lookup, two.directory, "two");
+		bed_workers_close(worker, 2);
+
+		workers_clear();
+		bed_open(&three, 3);
+		bed_train(&three, &run, worker, 1, 0);
+		load_all(worker[0].r.lookup, two.directory, "two");
+		bed_train(&three, &run, worker, 5, 6);
+		save_all(worker[0].r.lookup, two.directory, "three");
+
+		bed_train_local(local, 1, 3);
+		bed_train_local(local, 5, 6);
+		bed_assert_equal(local, worker[0].r.lookup);
+		load_all(again, two.directory, "three");
+		bed_train_local(local, 7, 7);
+		bed_train_local(again, 7, 7);
+		bed_assert_equal(local, again);
+		bed_workers_close(worker, 2);
+		bed_close(&three);
+		bed_close(&two);
+		again->ops->close(again);
+		local->ops->close(local);
+	}
+}
+
+static void
+L009_L010_rows_loaded_are_the_rows_saved_each_its_own(void **state)
+{
+	const struct bed_run run = { .n_ranks = 1, .n_threads = 1, .kind = ROW_ADAGRAD };
+	static float before[BED_FLOATS], after[BED_FLOATS], fresh[BED_FLOATS];
+	static struct bed_step s;
+	struct bed b, other;
+	size_t n, m;
+
+	(void)state;
+	workers_clear();
+	bed_fill(&s, 8);
+	s.training = 0;
+	bed_open(&b, 2);
+	bed_train(&b, &run, worker, 1, LAST);
+	save_all(worker[0].r.lookup, b.directory, "saved");
+	bed_pull_step(worker[0].r.lookup, &s, before, &n);
+	bed_workers_close(worker, 1);
+
+	workers_clear();
+	bed_open(&other, 3);
+	bed_train(&other, &run, worker, 1, 0);
+	bed_pull_step(worker[0].r.lookup, &s, fresh, &m);
+	assert_memory_not_equal(before, fresh, n * sizeof(float));
+	load_all(worker[0].r.lookup, b.directory, "saved");
+	bed_pull_step(worker[0].r.lookup, &s, after, &m);
+	assert_int_equal(n, m);
+	assert_memory_equal(before, after, n * sizeof(float));
+	assert_memory_not_equal(s.row[2][0], s.row[2][1], 4 * sizeof(float));
+	bed_workers_close(worker, 1);
+	bed_close(&other);
+	bed_close(&b);
+}
+
+/* A file cut at `size` and with one byte changed at `flip`. */
+static void
+write_damaged(const char *from, const char *to, size_t size, size_t flip)
+{
+	struct file_map m;
+	char *copy;
+
+	assert_int_equal(file_map_open(&m, from), RS_OK);
+	copy = malloc(m.size);
+	memcpy(copy, m.data, m.size);
+	if (flip < m.size)
+		copy[flip] ^= 0x55;
+	assert_int_equal(file_replace(to, copy, size < m.size ? size : m.size), RS_OK);
+	free(copy);
+	file_map_close(&m);
+}
+
+static void
+L058_a_damaged_file_is_named_and_changes_nothing(void **state)
+{
+	static const struct { size_t size, flip; } damage[] = {
+		{ 0, SIZE_MAX }, { 100, SIZE_MAX }, { 1000, SIZE_MAX }, { SIZE_MAX, 0 },
+		{ SIZE_MAX, 9 }, { SIZE_MAX, 17 }, { SIZE_MAX, 40 }, { SIZE_MAX, 104 },
+	};
+	const struct bed_run run = { .n_ranks = 1, .n_threads = 1, .kind = ROW_ADAM };
+	char good[300], bad[300], now[300];
+	const char *list[] = { bad };
+	struct lookup *l;
+	struct bed b;
+
+	(void)state;
+	workers_clear();
+	bed_open(&b, 2);
+	bed_train(&b, &run, worker, 1, 2);
+	l = worker[0].r.lookup;
+	bed_save(l, b.directory, "good", 0, good, sizeof(good));
+	snprintf(bad, sizeof(bad), "%s/bad", b.directory);
+	for (size_t i = 0; i < N_ROWS(damage); i++) {
+		write_damaged(good, bad, damage[i].size, damage[i].flip);
+		assert_int_not_equal(l->ops->load(l, 0, list, 1), RS_OK);
+		assert_non_null(strstr(rs_failure()->text, bad));
+	}
+	bed_save(l, b.directory, "now", 0, now, sizeof(now));
+	bed_assert_same_file(good, now);
+	bed_train(&b, &run, worker, 3, 3);              /* and it goes on */
+	bed_workers_close(worker, 1);
+	bed_close(&b);
+}
+
+static void
+state_of_another_optimizer_starts_anew_and_so_after_a_reset(void **state)
+{
+	const struct bed_run run = { .n_ranks = 2, .n_threads = 1, .kind = ROW_ADAM };
+	struct lookup *sgd = bed_local(ROW_SGD), *adam = bed_local(ROW_ADAM);
+	struct bed b;
+
+	(void)state;
+	workers_clear();
+	bed_open(&b, 2);
+	bed_train_local(sgd, 1, 2);
+	save_all(sgd, b.directory, "sgd");
+	bed_train(&b, &run, worker, 1, 1);
+	load_all(worker[0].r.lookup, b.directory, "sgd");
+	load_all(adam, b.directory, "sgd");
+	bed_assert_equal(adam, worker[0].r.lookup);
+	bed_train(&b, &run, worker, 3, 3);
+	bed_train_local(adam, 3, 3);
+	bed_assert_equal(adam, worker[0].r.lookup);
+	for (size_t t = 0; t < BED_TABLES; t++) {
+		adam->ops->reset_state(adam, t);
+		worker[0].r.lookup->ops->reset_state(worker[0].r.lookup, t);
+	}
+	bed_assert_equal(adam, worker[0].r.lookup);
+	bed_workers_close(worker, 2);
+	bed_close(&b);
+	adam->ops->close(adam);
+	sgd->ops->close(sgd);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(L023_state_goes_from_two_shards_to_three_to_one_process),
+		cmocka_unit_test(L009_L010_rows_loaded_are_the_rows_saved_each_its_own),
+		cmocka_unit_test(L058_a_damaged_file_is_named_and_changes_nothing),
+		cmocka_unit_test(state_of_another_optimizer_starts_anew_and_so_after_a_reset),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
