@@ -50,13 +50,21 @@ describe(const struct meeting_call *c, char out[TEXT])
 	static const char *const name[] = { "sum", "gather", "broadcast" };
 
 	if (c->kind == MEETING_SUM && c->step != 0)
-		snprintf(out, TEXT, "the sum of step %llu (%llu floats, %llu slots)",
-			(unsigned long long)c->step, (unsigned long long)c->n,
-			(unsigned long long)c->n_slots);
+		snprintf(out, TEXT, "the sum of step %llu", (unsigned long long)c->step);
 	else
 		snprintf(out, TEXT, "a %s of %llu %s",
 			c->kind <= MEETING_BROADCAST ? name[c->kind] : "call",
 			(unsigned long long)c->n, c->kind == MEETING_SUM ? "floats" : "bytes");
+}
+
+/* The same with all that a sum is compared by. */
+static void
+describe_in_full(const struct meeting_call *c, char out[TEXT])
+{
+	describe(c, out);
+	if (c->kind == MEETING_SUM)
+		snprintf(out + strlen(out), TEXT - strlen(out), " (%llu floats, %llu slots)",
+			(unsigned long long)c->n, (unsigned long long)c->n_slots);
 }
 
 /* "worker 2", "workers 1, 2" of those that have not come. */
@@ -204,8 +212,8 @@ compare_calls(const struct meeting *m)
 	for (size_t r = 1; r < m->base->n_ranks; r++) {
 		if (memcmp(first, call_of(m, r), sizeof(*first)) == 0)
 			continue;
-		describe(first, a);
-		describe(call_of(m, r), b);
+		describe_in_full(first, a);
+		describe_in_full(call_of(m, r), b);
 		return rs_fail(RS_EPROTOCOL, "worker 0 came to %s, worker %zu to %s%s", a, r, b,
 			strcmp(a, b) == 0 ? ", cut in another way" : "");
 	}
