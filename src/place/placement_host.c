@@ -1,17 +1,10 @@
 /* What the host at hand offers: memory, cores, what this build has. */
-#include "config.h"
-
 #include <stdio.h>
 #include <string.h>
 
 #include "base/thread.h"
 #include "place/placement.h"
-
-#ifdef HAVE_ZMQ
-enum { HAS_MESSAGES = 1 };
-#else
-enum { HAS_MESSAGES = 0 };
-#endif
+#include "reduce/plane.h"
 
 /* The number behind a word in a file of such lines, in `unit` bytes; 0: not there. */
 static uint64_t
@@ -42,13 +35,13 @@ smaller(uint64_t a, uint64_t b)
 void
 placement_host_here(struct placement_host *out)
 {
-	const char *why;
+	const char *const no_mpi = plane_find("mpi")->missing, *why;
 
 	*out = (struct placement_host){
 		.n_cores = thread_auto_count(&why), .n_hosts = 1,
-		.no_mpi = "not started by mpirun or srun",
-		.no_nccl = "this build has no CUDA",
-		.has_messages = HAS_MESSAGES,
+		.no_mpi = no_mpi != NULL ? no_mpi : "not started by mpirun or srun",
+		.no_nccl = plane_find("nccl")->missing,
+		.has_messages = plane_find("pushpull")->missing == NULL,
 	};
 	out->memory_bytes = smaller(read_number("/proc/meminfo", "MemAvailable:", 1024),
 		read_number("/sys/fs/cgroup/memory.max", "", 1));

@@ -27,7 +27,7 @@ struct mpi_plugin {
 		struct mpi_message *out);
 	int  (*receive)(void *self, void *bytes, size_t n, int from, int tag,
 		struct mpi_message *out);
-	/* *n: bytes received; not written for a message sent. */
+	/* *n: bytes received, SIZE_MAX: more than there is room for; NULL for one sent. */
 	int  (*test)(void *self, struct mpi_message *m, int *done, size_t *n);
 	/* What is received is not written any more; what is sent may still be read. */
 	void (*cancel)(void *self, struct mpi_message *m);

@@ -41,6 +41,19 @@ start_messages(const struct mpi_run *r, struct mpi_program *p, int tag)
 	return error != 0 ? broke(r, error, op->to) : RS_OK;
 }
 
+/* The ranks did not ask for the same. */
+static enum rs_status
+other_size(const struct mpi_run *r, const struct mpi_op *op, size_t n)
+{
+	char who[64], sent[32] = "more";
+
+	r->who(r->context, op->from, who, sizeof(who));
+	if (n <= op->n_target)
+		snprintf(sent, sizeof(sent), "%zu", n);
+	return rs_fail(RS_EPROTOCOL, "%s sent %s bytes where %zu were wanted", who, sent,
+		op->n_target);
+}
+
 static enum rs_status
 test_messages(const struct mpi_run *r, struct mpi_program *p)
 {
@@ -48,17 +61,13 @@ test_messages(const struct mpi_run *r, struct mpi_program *p)
 	const struct mpi_plugin *plugin = r->mpi->plugin;
 	size_t n = op->n_target;
 	int done = 0, error;
-	char who[64];
 
 	if (p->received.active) {
 		error = plugin->test(r->mpi->self, &p->received, &done, &n);
 		if (error != 0)
 			return broke(r, error, op->from);
-		if (done && n != op->n_target) {
-			r->who(r->context, op->from, who, sizeof(who));
-			return rs_fail(RS_EPROTOCOL, "%s sent %zu bytes where %zu were wanted", who,
-				n, op->n_target);
-		}
+		if (done && n != op->n_target)
+			return other_size(r, op, n);
 	}
 	if (p->sent.active) {
 		error = plugin->test(r->mpi->self, &p->sent, &done, NULL);

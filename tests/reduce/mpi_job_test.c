@@ -31,9 +31,9 @@ fail_rank(struct mpi *m, const char *what)
 }
 
 static enum rs_status
-rank_sum(struct exchange *e, uint64_t step, int *differs)
+rank_sum(struct exchange *e, uint64_t step, size_t more, int *differs)
 {
-	const struct plane_size z = { 8, N_RANKS, 4, 300000 };
+	const struct plane_size z = { 8, N_RANKS, 4, 300000 + more };
 	struct exchange_part part[2 * TREE_MAX_DEPTH];
 	const size_t n = plane_parts(&z, step, e->rank, part);
 	float *x = malloc(z.n_floats * sizeof(*x));
@@ -115,11 +115,12 @@ rank_main(const char *plugin, const char *how)
 	if (rank_meets(m))
 		return fail_rank(m, "rendezvous");
 	for (uint64_t step = 1; step <= 6; step++) {
+		const int is_odd = step == 3 && e->rank == 1;
 		int differs;
 
-		if (step == 3 && e->rank == 1)
+		if (is_odd)
 			misbehave(how);
-		if (rank_sum(e, step, &differs) != RS_OK)
+		if (rank_sum(e, step, is_odd && strcmp(how, "grows") == 0, &differs) != RS_OK)
 			return fail_rank(m, "sum");
 		if (differs)
 			return fail_rank(m, "other bits");
@@ -278,6 +279,28 @@ check_stall(const struct launcher *l)
 }
 
 static void
+check_growth(const struct launcher *l)
+{
+	run_job(l, "grows", &job);
+	assert_int_equal(76, job.exit_code);
+	assert_non_null(strstr(job.text, "bytes where"));
+}
+
+static void
+a_rank_of_openmpi_with_more_to_sum_is_refused(void **state)
+{
+	(void)state;
+	check_growth(&openmpi);
+}
+
+static void
+a_rank_of_mpich_with_more_to_sum_is_refused(void **state)
+{
+	(void)state;
+	check_growth(&mpich);
+}
+
+static void
 a_rank_of_openmpi_that_stalls_ends_the_job(void **state)
 {
 	(void)state;
@@ -299,6 +322,8 @@ main(int argc, char **argv)
 		cmocka_unit_test(mpich_gives_the_bits_of_the_tree),
 		cmocka_unit_test(a_rank_of_openmpi_that_dies_ends_the_job),
 		cmocka_unit_test(a_rank_of_mpich_that_dies_ends_the_job),
+		cmocka_unit_test(a_rank_of_openmpi_with_more_to_sum_is_refused),
+		cmocka_unit_test(a_rank_of_mpich_with_more_to_sum_is_refused),
 		cmocka_unit_test(a_rank_of_openmpi_that_stalls_ends_the_job),
 		cmocka_unit_test(a_rank_of_mpich_that_stalls_ends_the_job),
 	};

@@ -178,7 +178,7 @@ struct rank {
 	const int *world;
 	double timeout;
 	const atomic_int *stop;
-	int wild;
+	int wild, more;                /* the last rank has a wild value, more floats */
 	enum rs_status status;
 	char text[256];
 	int wrong;
@@ -245,6 +245,7 @@ rank_run(void *argument)
 	struct exchange *e = NULL;
 	struct mpi *m = NULL;
 
+	k->size.n_floats += k->more && k->rank + 1 == k->size.n_ranks;
 	k->status = mpi_wrap(&fake, &k->process, 10, &m);
 	if (k->status == RS_OK)
 		k->status = mpi_exchange_open(&base, m, k->world, 7, &e);
@@ -352,6 +353,22 @@ a_rank_that_falls_silent_fails_all_within_the_deadline(void **state)
 	}
 	assert_true(named >= 1);
 	assert_true(clock_seconds() - begin < 3);
+}
+
+static void
+ranks_of_different_sizes_are_told(void **state)
+{
+	struct rank k[RANKS_MAX];
+	int told = 0;
+
+	(void)state;
+	post.lost_from = -2;
+	run(k, (struct plane_size){ 4, 3, 2, 500 }, &(struct rank){ .timeout = .3, .more = 1 });
+	for (size_t r = 0; r < 3; r++) {
+		told += k[r].status == RS_EPROTOCOL && strstr(k[r].text, "bytes where") != NULL;
+		assert_int_not_equal(RS_OK, k[r].status);
+	}
+	assert_true(told > 0);
 }
 
 static void *
@@ -465,6 +482,7 @@ main(void)
 		cmocka_unit_test(sums_of_many_pieces_and_of_none_are_sums),
 		cmocka_unit_test(a_wild_value_on_the_way_is_a_nan_for_all),
 		cmocka_unit_test(a_rank_that_falls_silent_fails_all_within_the_deadline),
+		cmocka_unit_test(ranks_of_different_sizes_are_told),
 		cmocka_unit_test(the_end_of_the_round_ends_the_wait),
 		cmocka_unit_test(everyone_hears_what_everyone_has_to_say),
 		cmocka_unit_test(a_job_that_does_not_start_is_given_up),

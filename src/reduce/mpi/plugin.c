@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <mpi.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,6 +66,15 @@ plugin_receive(void *self, void *bytes, size_t n, int from, int tag, struct mpi_
 }
 
 static int
+is_truncation(int error)
+{
+	int class = MPI_SUCCESS;
+
+	return error != MPI_SUCCESS && MPI_Error_class(error, &class) == MPI_SUCCESS
+		&& class == MPI_ERR_TRUNCATE;
+}
+
+static int
 plugin_test(void *self, struct mpi_message *m, int *done, size_t *n)
 {
 	MPI_Request request;
@@ -77,6 +87,11 @@ plugin_test(void *self, struct mpi_message *m, int *done, size_t *n)
 	memcpy(m->handle, &request, sizeof(request));
 	if (error != MPI_SUCCESS || *done)
 		m->active = 0;
+	if (is_truncation(error) && n != NULL) {
+		*done = 1;
+		*n = SIZE_MAX;
+		return MPI_SUCCESS;
+	}
 	if (error == MPI_SUCCESS && *done && n != NULL) {
 		error = MPI_Get_count(&status, MPI_BYTE, &count);
 		*n = (size_t)count;
