@@ -20,7 +20,8 @@
 struct train_place {
 	size_t rank, n_ranks;
 	struct exchange *exchange;      /* borrowed; NULL when n_ranks == 1           */
-	/* Opens the tables; NULL: in this process (each rank has all of them). */
+	/* Opens the tables; NULL: in this process (each rank has all of them).  A lookup of
+	 * several ranks without fetch has all tables in each of them. */
 	enum rs_status (*open_lookup)(void *context, const struct lookup_local_options *options,
 		struct lookup **out);
 	void *context;

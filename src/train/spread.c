@@ -147,6 +147,7 @@ spread_file(struct model *m, const struct spread_file *file, size_t table)
 enum rs_status
 spread_model(struct model *m, unsigned parts)
 {
+	const int own_tables = m->lookup->ops->fetch == NULL;
 	struct { double rate_factor; uint64_t parts; } head = { m->rate_factor, parts };
 
 	if (!ranks_several(m->place))
@@ -158,7 +159,7 @@ spread_model(struct model *m, unsigned parts)
 		RS_TRY(spread_file(m, &frequency_file, 0));
 	if (head.parts & SPREAD_ITEMS)
 		RS_TRY(spread_file(m, &items_file, 0));
-	for (size_t t = 0; (head.parts & SPREAD_TABLES) && t < m->n_tables; t++)
+	for (size_t t = 0; own_tables && (head.parts & SPREAD_TABLES) && t < m->n_tables; t++)
 		RS_TRY(spread_file(m, &table_file, t));
 	return RS_OK;
 }

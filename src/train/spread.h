@@ -3,7 +3,8 @@
  * sent instead of saved, so that only rank 0 needs the model directory.
  *
  * Dense parameters with their state, counters and item frequencies always go; the
- * catalogue and, when every rank has tables of its own, these, as asked for by rank 0.
+ * catalogue and the tables as rank 0 asks, these only when every rank has its own, so
+ * that its lookup needs no fetch.
  * A file is in memory twice for a while, one at a time.
  */
 #ifndef TRAIN_SPREAD_H

@@ -305,7 +305,6 @@ static enum rs_status
 share_model(struct spec *spec, const struct model_options *options, struct start *out)
 {
 	const struct train_place *const place = options->place;
-	const int has_own_tables = place->open_lookup == NULL;
 	struct buffer text;
 	unsigned parts = 0;
 
@@ -324,7 +323,7 @@ share_model(struct spec *spec, const struct model_options *options, struct start
 	buffer_free(&text);
 	RS_TRY(status);
 	parts |= out->model->catalogue != NULL ? SPREAD_ITEMS : 0;
-	parts |= has_own_tables && out->version != 0 ? SPREAD_TABLES : 0;
+	parts |= out->version != 0 ? SPREAD_TABLES : 0;
 	return spread_model(out->model, parts);
 }
 

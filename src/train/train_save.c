@@ -182,7 +182,7 @@ fill_again(struct training *t, struct checkpoint_progress *best)
 			best);
 	RS_TRY(ranks_outcome(place, status));
 	RS_TRY(ranks_broadcast(place, best, sizeof *best));
-	return spread_model(t->m, place->open_lookup == NULL ? SPREAD_TABLES : 0);
+	return spread_model(t->m, SPREAD_TABLES);
 }
 
 static enum rs_status

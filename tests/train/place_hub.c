@@ -10,6 +10,7 @@
 #include "tests/test.h"
 
 #include "base/memory.h"
+#include "train/replicated.h"
 
 enum call { CALL_SUM, CALL_GATHER, CALL_BROADCAST, CALL_TABLES };
 
@@ -362,11 +363,19 @@ open_tables(void *context, const struct lookup_local_options *options, struct lo
 	return status;
 }
 
+static enum rs_status
+open_own(void *context, const struct lookup_local_options *options, struct lookup **out)
+{
+	return replicated_open(options, &((struct rank *)context)->base, out);
+}
+
 /* --- the hub ------------------------------------------------------------------- */
 
 struct place_hub *
-place_hub_open(size_t n_ranks, int has_tables)
+place_hub_open(size_t n_ranks, enum hub_tables tables)
 {
+	enum rs_status (*const open[])(void *, const struct lookup_local_options *,
+		struct lookup **) = { NULL, open_tables, open_own };
 	struct place_hub *hub = calloc(1, sizeof *hub);
 
 	assert_non_null(hub);
@@ -381,7 +390,7 @@ place_hub_open(size_t n_ranks, int has_tables)
 			.n_ranks = n_ranks, .stop = &hub->stop, .timeout = 30 };
 		self->place = (struct train_place){ .rank = r, .n_ranks = n_ranks,
 			.exchange = n_ranks > 1 ? &self->base : NULL,
-			.open_lookup = has_tables ? open_tables : NULL, .context = self,
+			.open_lookup = open[tables], .context = self,
 			.progress = &self->progress };
 	}
 	return hub;

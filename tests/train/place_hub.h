@@ -15,8 +15,10 @@
 enum { HUB_RANKS = 8 };
 
 struct place_hub;
-/* has_tables 0: each rank has its own. */
-struct place_hub *place_hub_open(size_t n_ranks, int has_tables);
+/* Where the tables are: the trainer is left to choose, the ranks share the hub's, or each
+ * has its own, opened by the hub. */
+enum hub_tables { HUB_NONE, HUB_SHARED, HUB_OWN };
+struct place_hub *place_hub_open(size_t n_ranks, enum hub_tables tables);
 void place_hub_close(struct place_hub *hub);
 const struct train_place *place_hub_rank(struct place_hub *hub, size_t rank);
 /* The run is over: whoever waits gives up. */

@@ -182,20 +182,21 @@ run_jobs(struct job *job, size_t n, struct place_hub *hub)
 }
 
 static void
-name_directory(char out[300], const char *name, size_t n_ranks, int has_tables)
+name_directory(char out[300], const char *name, size_t n_ranks, enum hub_tables tables)
 {
-	snprintf(out, 300, "%s/%s-%zu%s", top, name, n_ranks, has_tables ? "-shared" : "");
+	snprintf(out, 300, "%s/%s-%zu%s", top, name, n_ranks,
+		tables == HUB_SHARED ? "-shared" : "");
 }
 
 /* n_ranks 0: without a place. */
 static void
-train(const char *name, size_t n_ranks, int has_tables, char directory[300])
+train(const char *name, size_t n_ranks, enum hub_tables tables, char directory[300])
 {
 	struct job job[HUB_RANKS] = { 0 };
-	struct place_hub *hub = n_ranks > 0 ? place_hub_open(n_ranks, has_tables) : NULL;
+	struct place_hub *hub = n_ranks > 0 ? place_hub_open(n_ranks, tables) : NULL;
 	const size_t n = n_ranks > 0 ? n_ranks : 1;
 
-	name_directory(directory, name, n_ranks, has_tables);
+	name_directory(directory, name, n_ranks, tables);
 	for (size_t r = 0; r < n; r++) {
 		job[r].spec = spec_of(name);
 		job[r].directory = directory;
@@ -276,12 +277,12 @@ any_number_of_ranks_makes_the_version_of_one_process(void **state)
 	for (size_t i = 0; i < N_ROWS(model); i++) {
 		char alone[300], together[300];
 
-		train(model[i].name, 0, 0, alone);
+		train(model[i].name, 0, HUB_NONE, alone);
 		for (size_t n = 1; n <= 4; n++) {
-			train(model[i].name, n, 1, together);
+			train(model[i].name, n, HUB_SHARED, together);
 			assert_same_model(alone, together, 1);
 		}
-		train(model[i].name, 3, 0, together);
+		train(model[i].name, 3, HUB_NONE, together);
 		assert_same_model(alone, together, 1);
 	}
 }
@@ -298,13 +299,13 @@ start_all(struct job *job, size_t n, const char *spec, const char *directory)
 
 /* A signal that one rank sees ends all after the same step; fewer ranks then go on. */
 static void
-stop_and_resume(int has_tables)
+stop_and_resume(enum hub_tables tables)
 {
 	char directory[300], alone[300];
 	struct job job[HUB_RANKS];
-	struct place_hub *hub = place_hub_open(4, has_tables);
+	struct place_hub *hub = place_hub_open(4, tables);
 
-	snprintf(directory, sizeof directory, "%s/stopped-%d", top, has_tables);
+	snprintf(directory, sizeof directory, "%s/stopped-%d", top, tables);
 	start_all(job, 4, spec_of("softmax"), directory);
 	job[2].signal = SIGTERM;
 	run_jobs(job, 4, hub);
@@ -318,7 +319,7 @@ stop_and_resume(int has_tables)
 	}
 	free_jobs(job, 4);
 
-	hub = place_hub_open(3, has_tables);
+	hub = place_hub_open(3, tables);
 	start_all(job, 3, spec_of("softmax"), directory);
 	for (size_t r = 0; r < 3; r++)
 		job[r].resume = 1;
@@ -327,7 +328,7 @@ stop_and_resume(int has_tables)
 	for (size_t r = 0; r < 3; r++)
 		assert_int_equal(job[r].status, RS_OK);
 	free_jobs(job, 3);
-	name_directory(alone, "softmax", 0, 0);
+	name_directory(alone, "softmax", 0, HUB_NONE);
 	assert_same_model(alone, directory, 0);
 }
 
@@ -335,8 +336,9 @@ static void
 a_signal_of_one_rank_stops_all_and_others_resume(void **state)
 {
 	(void)state;
-	stop_and_resume(1);
-	stop_and_resume(0);
+	stop_and_resume(HUB_SHARED);
+	stop_and_resume(HUB_NONE);
+	stop_and_resume(HUB_OWN);
 }
 
 static void
@@ -346,7 +348,7 @@ a_failure_of_one_rank_is_a_lost_peer_to_the_others(void **state)
 
 	(void)state;
 	for (size_t kind = 0; kind < 4; kind++) {
-		struct place_hub *hub = place_hub_open(3, 1);
+		struct place_hub *hub = place_hub_open(3, HUB_SHARED);
 		struct job job[HUB_RANKS];
 
 		snprintf(directory, sizeof directory, "%s/failed-%zu", top, kind);
@@ -372,7 +374,7 @@ static void
 a_loss_that_is_not_finite_is_told_alike_by_all(void **state)
 {
 	struct job job[HUB_RANKS], alone[HUB_RANKS];
-	struct place_hub *hub = place_hub_open(3, 1);
+	struct place_hub *hub = place_hub_open(3, HUB_SHARED);
 
 	(void)state;
 	start_all(alone, 1, diverging, NULL);
@@ -395,7 +397,7 @@ all_save_when_rank_0_would(void **state)
 {
 	char directory[300];
 	struct job job[HUB_RANKS];
-	struct place_hub *hub = place_hub_open(3, 1);
+	struct place_hub *hub = place_hub_open(3, HUB_SHARED);
 
 	(void)state;
 	snprintf(directory, sizeof directory, "%s/saving", top);
@@ -415,7 +417,7 @@ the_time_limit_of_one_ends_all_after_the_same_step(void **state)
 {
 	char directory[300];
 	struct job job[HUB_RANKS];
-	struct place_hub *hub = place_hub_open(3, 1);
+	struct place_hub *hub = place_hub_open(3, HUB_SHARED);
 
 	(void)state;
 	snprintf(directory, sizeof directory, "%s/short", top);
@@ -436,12 +438,12 @@ a_warm_start_is_the_same_in_all_ranks(void **state)
 	char from[300], directory[2][300];
 
 	(void)state;
-	name_directory(from, "deepfm", 0, 0);
-	for (int kind = 0; kind < 3; kind++) {
-		struct place_hub *hub = kind > 0 ? place_hub_open(3, kind == 1) : NULL;
+	name_directory(from, "deepfm", 0, HUB_NONE);
+	for (unsigned kind = 0; kind < 3; kind++) {
+		struct place_hub *hub = kind > 0 ? place_hub_open(3, kind) : NULL;
 		struct job job[HUB_RANKS];
 
-		snprintf(directory[kind > 0], sizeof directory[0], "%s/warm-%d", top, kind);
+		snprintf(directory[kind > 0], sizeof directory[0], "%s/warm-%u", top, kind);
 		start_all(job, 3, spec_of("deepfm"), directory[kind > 0]);
 		job[0].from = from;
 		run_jobs(job, kind > 0 ? 3 : 1, hub);
@@ -458,7 +460,7 @@ a_warm_start_is_the_same_in_all_ranks(void **state)
 static void
 a_rank_with_other_parameters_is_found_and_named(void **state)
 {
-	struct place_hub *hub = place_hub_open(3, 1);
+	struct place_hub *hub = place_hub_open(3, HUB_SHARED);
 	char directory[300];
 	struct job job[HUB_RANKS];
 
@@ -479,7 +481,7 @@ a_rank_with_other_parameters_is_found_and_named(void **state)
 static void
 the_rank_whose_data_differ_is_named(void **state)
 {
-	struct place_hub *hub = place_hub_open(3, 1);
+	struct place_hub *hub = place_hub_open(3, HUB_SHARED);
 	char directory[300], other[300];
 	struct job job[HUB_RANKS];
 
@@ -500,7 +502,7 @@ the_rank_whose_data_differ_is_named(void **state)
 static void
 a_failed_start_of_rank_0_is_everyones(void **state)
 {
-	struct place_hub *hub = place_hub_open(3, 1);
+	struct place_hub *hub = place_hub_open(3, HUB_SHARED);
 	struct job job[HUB_RANKS];
 
 	(void)state;
@@ -518,7 +520,7 @@ a_failed_start_of_rank_0_is_everyones(void **state)
 static void
 more_ranks_than_slots_are_refused(void **state)
 {
-	struct place_hub *hub = place_hub_open(6, 1);
+	struct place_hub *hub = place_hub_open(6, HUB_SHARED);
 	struct job job[HUB_RANKS];
 
 	(void)state;
