@@ -210,6 +210,59 @@ rows_are_set_before_the_first_step_or_by_worker_0(void **state)
 	bed_close(&b);
 }
 
+/* A key's roles say what it may ask. */
+static void
+keys_ask_what_their_roles_allow(void **state)
+{
+	static const uint32_t role[] = { KEY_WORKER, KEY_MONITOR, KEY_PS, KEY_COORDINATOR };
+	static const uint16_t type[] = { FRAME_STATS, FRAME_PULL, FRAME_PUSH, FRAME_SUM,
+		FRAME_GATHER, FRAME_INIT_TABLE, FRAME_SNAP_GET, FRAME_SNAP_PUT };
+	struct key_pair server, key[4];
+	struct key_list list = { 0 };
+	struct wire_context *own, *other[4];
+	struct bed_shard *s = &b.shard[0];
+
+	(void)state;
+	memset(&b, 0, sizeof(b));
+	b.n_shards = b.n_ranks = 1;
+	assert_int_equal(key_pair_make(&server), RS_OK);
+	for (size_t i = 0; i < N_ROWS(role); i++) {
+		assert_int_equal(key_pair_make(&key[i]), RS_OK);
+		assert_int_equal(key_list_add(&list, key_role_name(role[i]), role[i],
+			key[i].public_key), RS_OK);
+	}
+	assert_int_equal(wire_context_open(&(struct wire_options){ .self = &server,
+		.allowed = &list }, &own), RS_OK);
+	assert_int_equal(wire_bind(own, "tcp://127.0.0.1:0", &s->wire), RS_OK);
+	s->options = (struct shard_options){ .wire = s->wire, .kernel = &kernel_ref,
+		.n_threads = 1, .job = BED_JOB, .stop = &s->stop };
+	bed_start_round(&b);
+	for (size_t i = 0; i < N_ROWS(role); i++) {
+		assert_int_equal(wire_context_open(&(struct wire_options){ .self = &key[i] },
+			&other[i]), RS_OK);
+		assert_int_equal(wire_connect(other[i], wire_endpoint(s->wire), server.public_key,
+			&b.link[0][0]), RS_OK);
+		for (size_t k = 0; k < N_ROWS(type); k++) {
+			const struct frame f = bed_frame(&b, type[k], 0, 1);
+
+			if (type[k] == FRAME_STATS)
+				bed_ask(&b, 0, &f, NULL, FRAME_STATS_R, NULL, 0);
+			else
+				bed_refused(&b, 0, &f, NULL, role[i] == KEY_WORKER ? "EPROTOCOL" :
+					"EDENIED");
+		}
+		if (i + 1 < N_ROWS(role))
+			wire_close(b.link[0][0]);
+	}
+	bed_stop_round(&b);
+	wire_close(b.link[0][0]);
+	wire_close(s->wire);
+	for (size_t i = 0; i < N_ROWS(role); i++)
+		wire_context_close(other[i]);
+	wire_context_close(own);
+	key_list_free(&list);
+}
+
 int
 main(void)
 {
@@ -220,6 +273,7 @@ main(void)
 		cmocka_unit_test(steps_out_of_reach_are_refused),
 		cmocka_unit_test(tables_that_differ_are_refused_by_what_differs),
 		cmocka_unit_test(tables_that_cannot_be_are_refused_and_leave_nothing),
+		cmocka_unit_test(keys_ask_what_their_roles_allow),
 		cmocka_unit_test(rows_are_set_before_the_first_step_or_by_worker_0),
 	};
 

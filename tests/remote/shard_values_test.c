@@ -73,7 +73,7 @@ step_whole(struct lookup *l, const struct step *s, uint64_t step, double rate_fa
 	assert_int_equal(l->ops->commit(l, &commit), RS_OK);
 }
 
-/* What a rank has for a part and node: ids and their sums. */
+/* What a rank has for rows of a part and node: ids and their sums. */
 static size_t
 sum_node(struct merge_scratch *scratch, const struct pushes_order *order, const struct bed *b,
 	const struct part *p, struct tree_node node, uint64_t *ids, struct buffer *values)
@@ -92,14 +92,13 @@ sum_node(struct merge_scratch *scratch, const struct pushes_order *order, const 
 
 /* Sends sections of one node, or of many, as one message of the push. */
 static void
-send_chunk(struct bed *b, size_t rank, size_t shard, struct frame *f, struct bed_sections *s,
+send_chunk(struct bed *b, size_t shard, const struct frame *f, struct bed_sections *s,
 	double rate_factor)
 {
 	const struct body_push head = { .rate_factor = rate_factor, .finite = 1,
 		.n_sections = (uint32_t)s->n };
 	struct buffer body;
 
-	(void)rank;
 	bed_join(s, &head, &body);
 	bed_ask(b, shard, f, &body, FRAME_PUSH_R, NULL, 0);
 	buffer_free(&body);
@@ -107,10 +106,12 @@ send_chunk(struct bed *b, size_t rank, size_t shard, struct frame *f, struct bed
 	bed_sections_init(s);
 }
 
+enum half { ALL, LOW, HIGH };
+
 /* Tables 0, 2 and 1 of a node on a shard; the twin has the keys of table 0. */
 static void
 add_node(struct bed *b, size_t shard, struct tree_node node, struct merge_scratch *scratch,
-	const struct pushes_order *order, struct bed_sections *s)
+	const struct pushes_order *order, struct bed_sections *s, enum half half)
 {
 	static const size_t wire_order[BED_TABLES] = { 0, 2, 1 };
 
@@ -118,17 +119,21 @@ add_node(struct bed *b, size_t shard, struct tree_node node, struct merge_scratc
 		for (size_t i = b->parts.first[wire_order[k]];
 		     i < b->parts.first[wire_order[k] + 1]; i++) {
 			const struct part *p = &b->parts.part[i];
+			const uint64_t middle = (p->begin + p->end) / 2;
+			struct part rows = *p;
 			uint64_t ids[SLOTS * N];
 			size_t n;
 
 			if (p->shard != shard)
 				continue;
-			n = sum_node(scratch, order, b, p, node, ids, &s->values);
+			rows.begin = half == HIGH ? middle : p->begin;
+			rows.end = half == LOW ? middle : p->end;
+			n = sum_node(scratch, order, b, &rows, node, ids, &s->values);
 			bed_section(s, p, node.begin, p->table == 2 && n > 0 ? NULL : ids, n);
 		}
 }
 
-/* A rank's push of a step to a shard; `pieces`: a message for every node, the last first. */
+/* A rank's push of a step to a shard; `pieces`: two messages for every node, the last first. */
 static void
 push_rank(struct bed *b, size_t rank, size_t shard, uint64_t step, const struct step *s,
 	double rate_factor, int pieces)
@@ -154,16 +159,16 @@ push_rank(struct bed *b, size_t rank, size_t shard, uint64_t step, const struct 
 		}
 	pushes_order_make(&order, &pushes);
 	bed_sections_init(&sections);
-	for (size_t i = 0; i < n_nodes; i++) {
-		const size_t k = n_nodes - 1 - i;
-
-		add_node(b, shard, node[k], &scratch, &order, &sections);
-		if (!pieces && i + 1 < n_nodes)
-			continue;
-		f.chunk = pieces ? (uint16_t)k : 0;
-		f.flags = pieces && k + 1 < n_nodes ? FRAME_MORE : 0;
+	for (size_t i = 0; !pieces && i < n_nodes; i++)
+		add_node(b, shard, node[i], &scratch, &order, &sections, ALL);
+	if (!pieces)
+		send_chunk(b, shard, &f, &sections, rate_factor);
+	for (size_t k = 2 * n_nodes; pieces && k-- > 0;) {
+		add_node(b, shard, node[k / 2], &scratch, &order, &sections, k % 2 ? HIGH : LOW);
+		f.chunk = (uint16_t)k;
+		f.flags = k + 1 < 2 * n_nodes ? FRAME_MORE : 0;
 		f.request = ++b->request;
-		send_chunk(b, rank, shard, &f, &sections, rate_factor);
+		send_chunk(b, shard, &f, &sections, rate_factor);
 	}
 	bed_sections_free(&sections);
 	merge_scratch_free(&scratch);
@@ -301,11 +306,96 @@ L023_rows_moved_to_other_shards_train_on(void **state)
 	}
 }
 
+#define LARGE 12000
+#define WIDE  16
+
+static void
+compare_large(struct bed *b, struct lookup *whole, const uint64_t *id)
+{
+	static float answer[LARGE * WIDE + LARGE / 32 + 8];
+	const char *rows = (const char *)answer + LARGE / 8;
+	const struct frame f = bed_frame(b, FRAME_PULL, 1, 2);
+	struct bed_sections s;
+	struct buffer body;
+
+	bed_sections_init(&s);
+	bed_section(&s, &b->parts.part[0], 0, id, LARGE);
+	bed_join(&s, NULL, &body);
+	assert_int_equal(bed_ask(b, 0, &f, &body, FRAME_PULL_R, answer, sizeof(answer)),
+		LARGE / 8 + LARGE * WIDE * sizeof(float));
+	for (uint64_t i = 0; i < LARGE; i++) {
+		const float *want;
+		const struct lookup_pull pull = { .ids = &i, .n = 1, .row = &want };
+
+		assert_int_equal(whole->ops->pull(whole, &pull), RS_OK);
+		assert_memory_equal(rows + i * WIDE * sizeof(float), want, WIDE * sizeof(float));
+	}
+	for (size_t i = 0; i < LARGE / 8; i++)
+		assert_int_equal(((const uint8_t *)answer)[i], 0xff);
+	buffer_free(&body);
+	bed_sections_free(&s);
+}
+
+/* All rows of a large table, pulled and pushed by two ranks, with three threads. */
+static void
+large_requests_are_shared_by_threads(void **state)
+{
+	static struct bed b;
+	static uint64_t id[LARGE];
+	static float grad[LARGE * WIDE];
+	static const float *row[LARGE];
+	const struct body_push head = { .rate_factor = 1, .finite = 1, .n_sections = 1 };
+	const struct lookup_commit commit = { .step = 1, .finite = 1, .rate_factor = 1,
+		.n_workers = 1 };
+	struct lookup *whole;
+	struct bed_sections s;
+	struct buffer body;
+	struct frame f;
+
+	memset(&b, 0, sizeof(b));
+	b.n_tables = 1;
+	b.table[0] = (struct lookup_table){ .name = "L", .rows = LARGE, .dim = WIDE,
+		.init_stddev = 0.1, .optimizer = { .kind = ROW_ADAGRAD, .learning_rate = 0.1,
+		.initial_accumulator = 0.1 } };
+	bed_open(&b, *state, 1, 2, SLOTS);
+	bed_stop_round(&b);
+	b.shard[0].options.n_threads = 3;
+	bed_start_round(&b);
+	bed_init(&b);
+	whole = open_whole(&b);
+	for (size_t i = 0; i < LARGE; i++) {
+		id[i] = i;
+		row[i] = grad + i * WIDE;
+	}
+	for (size_t i = 0; i < LARGE * WIDE; i++)
+		grad[i] = (float)rng_normal(3, i);
+	for (size_t r = 0; r < 2; r++) {
+		const struct lookup_push p = { .slot = r * SLOTS / 2, .ids = id, .n = LARGE,
+			.grad = row };
+
+		assert_int_equal(whole->ops->push(whole, &p), RS_OK);
+		bed_sections_init(&s);
+		bed_section(&s, &b.parts.part[0], r * SLOTS / 2, id, LARGE);
+		bed_put(&s.values, grad, sizeof(grad));
+		bed_join(&s, &head, &body);
+		f = bed_frame(&b, FRAME_PUSH, r, 1);
+		bed_ask(&b, 0, &f, &body, FRAME_PUSH_R, NULL, 0);
+		buffer_free(&body);
+		bed_sections_free(&s);
+	}
+	assert_int_equal(whole->ops->commit(whole, &commit), RS_OK);
+	for (int again = 0; again < 3; again++)
+		compare_large(&b, whole, id);
+	whole->ops->close(whole);
+	bed_close(&b);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(L028_shards_and_workers_give_the_bits_of_one_process),
+		cmocka_unit_test(large_requests_are_shared_by_threads),
 		cmocka_unit_test(L023_rows_moved_to_other_shards_train_on),
 	};
 
