@@ -387,7 +387,9 @@ reducer_shm_open(const struct reducer_options *o, struct reducer **out)
 	r->n_slots = o->n_slots;
 	r->P = o->n_params;
 	r->exchange = o->exchange;
-	barrier_init(&r->barrier, (unsigned)o->n_workers, o->n_cores);
+	/* Ranks may be of one host: who waits must not take a core from another. */
+	barrier_init(&r->barrier, (unsigned)o->n_workers,
+		o->exchange == NULL ? o->n_cores : o->n_cores / o->exchange->n_ranks);
 	status = open_buffers(r);
 	if (status != RS_OK) {
 		shm_close(&r->base);
