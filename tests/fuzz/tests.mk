@@ -1,12 +1,27 @@
 # Fuzz targets over their corpora; tests/fuzz/run is the fuzzer.
 EXTRA_DIST += tests/fuzz/run \
-	tests/fuzz/corpus/frame/ack tests/fuzz/corpus/frame/cut tests/fuzz/corpus/frame/error \
-	tests/fuzz/corpus/frame/hello tests/fuzz/corpus/frame/push tests/fuzz/corpus/frame/short
+	tests/fuzz/corpus/body/gather tests/fuzz/corpus/body/keys tests/fuzz/corpus/body/sections \
+	tests/fuzz/corpus/body/sum tests/fuzz/corpus/body/table tests/fuzz/corpus/body/values0 \
+	tests/fuzz/corpus/body/values1 tests/fuzz/corpus/body/values2 tests/fuzz/corpus/fields/failure \
+	tests/fuzz/corpus/fields/numbers tests/fuzz/corpus/fields/odd tests/fuzz/corpus/frame/ack \
+	tests/fuzz/corpus/frame/cut tests/fuzz/corpus/frame/error tests/fuzz/corpus/frame/hello \
+	tests/fuzz/corpus/frame/push tests/fuzz/corpus/frame/short tests/fuzz/corpus/keylist/cut \
+	tests/fuzz/corpus/keylist/twice tests/fuzz/corpus/keylist/two tests/fuzz/corpus/ticket/cut \
+	tests/fuzz/corpus/ticket/whole
+fuzz_main = tests/fuzz/corpus_main.c tests/fuzz/fuzz.h
+check_PROGRAMS += tests/fuzz/body_fuzz
+tests_fuzz_body_fuzz_SOURCES = tests/fuzz/body_fuzz.c $(fuzz_main)
+check_PROGRAMS += tests/fuzz/fields_fuzz
+tests_fuzz_fields_fuzz_SOURCES = tests/fuzz/fields_fuzz.c $(fuzz_main)
 check_PROGRAMS += tests/fuzz/frame_fuzz
-tests_fuzz_frame_fuzz_SOURCES = tests/fuzz/frame_fuzz.c tests/fuzz/corpus_main.c tests/fuzz/fuzz.h
+tests_fuzz_frame_fuzz_SOURCES = tests/fuzz/frame_fuzz.c $(fuzz_main)
 
 EXTRA_DIST += tests/fuzz/corpus/shard/async tests/fuzz/corpus/shard/init \
 	tests/fuzz/corpus/shard/pull tests/fuzz/corpus/shard/rows tests/fuzz/corpus/shard/ssp \
 	tests/fuzz/corpus/shard/step
 check_PROGRAMS += tests/fuzz/shard_fuzz
-tests_fuzz_shard_fuzz_SOURCES = tests/fuzz/shard_fuzz.c tests/fuzz/corpus_main.c tests/fuzz/fuzz.h
+tests_fuzz_shard_fuzz_SOURCES = tests/fuzz/shard_fuzz.c $(fuzz_main)
+check_PROGRAMS += tests/fuzz/keylist_fuzz
+tests_fuzz_keylist_fuzz_SOURCES = tests/fuzz/keylist_fuzz.c $(fuzz_main)
+check_PROGRAMS += tests/fuzz/ticket_fuzz
+tests_fuzz_ticket_fuzz_SOURCES = tests/fuzz/ticket_fuzz.c $(fuzz_main)
