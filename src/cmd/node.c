@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "cmd/command_spec.h"
 #include "cmd/node.h"
+#include "cmd/node_status.h"
 #include "cmd/session.h"
 
 /* --- what the roles share ---------------------------------------------------------------- */
@@ -166,6 +167,8 @@ node_command(const struct arguments *a)
 {
 	static struct node n;           /* its name is the log's, to the end           */
 
+	if (a->n_positional > 0 && strcmp(a->positional[0], "status") == 0)
+		return node_status(a);
 	signal(SIGXFSZ, SIG_IGN);
 	if (!argument_given(a, "--ticket") || !argument_given(a, "--role")) {
 		rs_fail(RS_EUSAGE, "node: --role and --ticket are needed");
@@ -198,13 +201,16 @@ static const struct command_option option[] = {
 	{ .name = "--ticket",
 		.argument = "FD",
 		.text = "Read who the others are, and the keys, from this descriptor." },
+	{ .name = "--join",
+		.argument = "ADDRESS",
+		.text = "Where the coordinator is: tcp://HOST:PORT." },
 	SESSION_OPTIONS
 	{ .name = NULL },
 };
 
 const struct command command_node = {
 	.name = "node",
-	.synopsis = "--role ROLE [--index I] --ticket FD SPEC",
+	.synopsis = "--role ROLE [--index I] --ticket FD SPEC | status [--join ADDRESS]",
 	.text = "Be one process of a run of many.",
 	.option = option,
 	.run = node_command,

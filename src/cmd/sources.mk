@@ -43,3 +43,4 @@ src/cmd/commit.h: look-at-commit
 src/cmd/help.$(OBJEXT): src/cmd/commit.h
 librs_a_SOURCES += src/cmd/plan.c
 librs_a_SOURCES += src/cmd/k8s.c
+librs_a_SOURCES += src/cmd/node_status.c src/cmd/node_status.h

@@ -21,7 +21,7 @@ struct monitor_options {
 	double timeout;
 };
 
-/* The starter of node `number` of the job knows that it ended: "killed by signal 9". */
+/* The starter of node `number` of the job knows that it ended: "was killed by signal 9". */
 enum rs_status monitor_died(const struct monitor_options *options, size_t number, const char *how);
 /* The table of nodes as text, or JSON; appended to out. */
 enum rs_status monitor_status(const struct monitor_options *options, int json, struct buffer *out);

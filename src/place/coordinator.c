@@ -15,6 +15,7 @@
 
 #define LOOK_SECONDS    0.1
 #define ASLEEP_SECONDS  1.0         /* a longer gap between looks: we were stopped     */
+#define PUBLISH_SECONDS 1.0
 #define LINGER_SECONDS  0.1         /* for the last answers to get out                 */
 #define ORPHAN_SECONDS  0.2         /* for answers to nodes that are not the starter's */
 #define LATE_SECONDS    2.0         /* for those who come when the job has just ended  */
@@ -123,6 +124,15 @@ ping(struct coordinator *c)
 }
 
 static void
+publish(struct coordinator *c)
+{
+	if (c->published > 0 && c->now - c->published < PUBLISH_SECONDS)
+		return;
+	c->published = c->now;
+	coordinator_publish(c);
+}
+
+static void
 look_at_clock(struct coordinator *c)
 {
 	const double now = now_seconds(), gap = now - c->now;
@@ -207,6 +217,7 @@ serve(struct coordinator *c)
 		roster_tick(&c->roster, c->now);
 		tell_news(c);
 		ping(c);
+		publish(c);
 	}
 	if (c->failure.status != RS_OK)
 		return rs_failure_put(&c->failure);

@@ -18,6 +18,10 @@
 #include "comm/wire.h"
 #include "spec/settings.h"
 
+/* The table of nodes, renewed every second, in the job's directory. */
+#define COORDINATOR_TEXT "nodes.txt"
+#define COORDINATOR_JSON "nodes.json"
+
 struct coordinator_options {
 	struct wire *wire;          /* bound                                          */
 	const struct job *job;

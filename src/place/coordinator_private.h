@@ -31,7 +31,7 @@ struct coordinator {
 	struct job_db *db;
 	struct link *link;          /* [roster.n]                                     */
 	uint64_t news_told;
-	double   now, pinged;
+	double   now, pinged, published;
 	double   signalled;         /* when a signal was first seen; 0                */
 	int      leash;             /* -1: none any more                              */
 	char     line[512];         /* of the leash, not whole yet                    */
@@ -48,5 +48,7 @@ enum rs_status coordinator_tell(struct coordinator *c, size_t number, const stru
 	uint64_t request);
 /* The table of nodes; json: an object on one line. */
 enum rs_status coordinator_print(const struct coordinator *c, int json, struct buffer *out);
+/* Writes both forms into the job's directory, for those who have no key. */
+void coordinator_publish(const struct coordinator *c);
 
 #endif

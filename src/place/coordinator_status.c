@@ -1,9 +1,12 @@
 /* The table of nodes, for people and for programs. */
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/json.h"
+#include "base/log.h"
 #include "comm/fields.h"
 #include "place/coordinator_private.h"
 
@@ -133,4 +136,35 @@ coordinator_print(const struct coordinator *c, int json, struct buffer *out)
 	const enum rs_status status = buffer_printf(out, "%s\n", json_text(&j));
 	json_free(&j);
 	return status;
+}
+
+/* Replaced as a whole, but not synced: after a crash of the machine nobody wants it. */
+static int
+replace(const struct coordinator *c, const char *name, const struct buffer *text)
+{
+	char path[4200], temporary[4200];
+
+	snprintf(path, sizeof(path), "%s/%s", c->o->directory, name);
+	snprintf(temporary, sizeof(temporary), "%s/%s.new", c->o->directory, name);
+	const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	if (fd < 0)
+		return 0;
+	const int written = write(fd, text->data, text->n) == (ssize_t)text->n;
+	close(fd);
+	return written && rename(temporary, path) == 0;
+}
+
+void
+coordinator_publish(const struct coordinator *c)
+{
+	static const char *const name[] = { COORDINATOR_TEXT, COORDINATOR_JSON };
+
+	for (int json = 0; json < 2; json++) {
+		struct buffer text;
+
+		buffer_init(&text, FIELDS_MAX);
+		if (coordinator_print(c, json, &text) != RS_OK || !replace(c, name[json], &text))
+			log_debug("the table of nodes cannot be written");
+		buffer_free(&text);
+	}
 }

@@ -74,8 +74,8 @@ is_usable(const char *runtime)
 		&& access(runtime, W_OK | X_OK) == 0;
 }
 
-static void
-choose_base(const char *runtime, char out[PATH_ROOM])
+void
+private_directory_base(const char *runtime, char out[PATH_ROOM])
 {
 	if (is_usable(runtime))
 		snprintf(out, PATH_ROOM, "%s/recsys-train", runtime);
@@ -199,7 +199,7 @@ private_directory_open(const char *runtime, uint64_t job, struct private_directo
 	int fd;
 
 	*out = (struct private_directory){ .lock = -1 };
-	choose_base(runtime, out->base);
+	private_directory_base(runtime, out->base);
 	RS_TRY(lock_base(out->base, &fd));
 	remove_dead(out->base);
 	const enum rs_status status = make_own(out, job);

@@ -31,4 +31,7 @@ void private_directory_close(struct private_directory *d);
 /* The same for somebody who did not open it, once the opener is dead. */
 void private_directory_remove(const char *path);
 
+/* The directory that has those of all jobs of this user. */
+void private_directory_base(const char *runtime, char out[4096]);
+
 #endif

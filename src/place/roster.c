@@ -421,12 +421,8 @@ roster_refused(struct roster *r, size_t number, const char *why)
 void
 roster_died(struct roster *r, size_t number, const char *how, double now)
 {
-	char text[256];
-
-	if (number == 0 || number >= r->n)
-		return;
-	snprintf(text, sizeof(text), "died: %.240s", how);
-	lose(r, number, now, text);
+	if (number > 0 && number < r->n)
+		lose(r, number, now, how);
 }
 
 void

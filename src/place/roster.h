@@ -106,7 +106,7 @@ enum rs_status roster_bye(struct roster *r, size_t number, uint64_t incarnation,
 	const struct rs_failure *failure, double now);
 /* It was refused at the door, for this reason. */
 void roster_refused(struct roster *r, size_t number, const char *why);
-/* Its starter says that it ended. */
+/* Its starter says that it ended: "was killed by signal 9". */
 void roster_died(struct roster *r, size_t number, const char *how, double now);
 /* Nothing can be sent to it any more. */
 void roster_broken(struct roster *r, size_t number, double now);

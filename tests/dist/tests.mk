@@ -5,3 +5,4 @@ EXTRA_DIST += tests/dist/job_data.sh
 dist_check_SCRIPTS += tests/dist/job.sh tests/dist/kill.sh tests/dist/models.sh
 dist_check_SCRIPTS += tests/dist/ledger.sh
 dist_check_SCRIPTS += tests/dist/job.sh tests/dist/kill.sh
+dist_check_SCRIPTS += tests/dist/job.sh tests/dist/kill.sh tests/dist/status.sh

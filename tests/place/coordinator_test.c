@@ -44,7 +44,7 @@ L044_a_dead_shard_ends_the_round_and_its_return_begins_the_next(void **state)
 static void
 a_kill_that_the_starter_saw_is_told_at_once(void **state)
 {
-	static const char line[] = "died 2 killed by signal 9\n";
+	static const char line[] = "died 2 was killed by signal 9\n";
 	struct bed b;
 	char reason[256];
 
@@ -55,11 +55,11 @@ a_kill_that_the_starter_saw_is_told_at_once(void **state)
 	assert_int_equal((ssize_t)strlen(line), write(b.leash[1], line, strlen(line)));
 	assert_true(until_stop(&b, WORKER1, 5) < 3);
 	member_reason(b.node[WORKER1].member, reason, sizeof(reason));
-	assert_string_equal("worker 0 died: killed by signal 9", reason);
+	assert_string_equal("worker 0 was killed by signal 9", reason);
 	all_wait(&b, 2);
 	const struct monitor_options o = { .context = b.context, .endpoint = b.endpoint, .job = 7,
 		.timeout = 5 };
-	assert_int_equal(RS_OK, monitor_died(&o, WORKER1, "killed by signal 15"));
+	assert_int_equal(RS_OK, monitor_died(&o, WORKER1, "was killed by signal 15"));
 	assert_true(until_stop(&b, PS, 5) < 3);
 	assert_int_equal(RS_EPROTOCOL, monitor_died(&o, NODES, "x"));
 	all_wait(&b, 3);

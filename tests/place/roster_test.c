@@ -279,7 +279,7 @@ the_job_is_done_when_worker_0_is(void **state)
 	assert_int_equal(b.roster.node[WORKER1].state, ROSTER_DONE);
 	assert_int_equal(b.roster.phase, ROSTER_ROUND);
 	/* Killed while it saves: everybody is wanted again. */
-	roster_died(&b.roster, WORKER0, "killed by signal 9", b.now);
+	roster_died(&b.roster, WORKER0, "was killed by signal 9", b.now);
 	assert_int_equal(b.roster.phase, ROSTER_GATHERING);
 	assert_int_equal(roster_order(&b.roster, WORKER1), ROSTER_OVER);
 	assert_int_equal(hello(&b, WORKER0, 7, ""), RS_OK);
@@ -289,7 +289,7 @@ the_job_is_done_when_worker_0_is(void **state)
 	assert_int_equal(bye(&b, WORKER0, RS_EPARTIAL), RS_OK);
 	assert_int_equal(b.roster.phase, ROSTER_ROUND);
 	/* From here on no death matters any more. */
-	roster_died(&b.roster, WORKER1, "killed by signal 9", b.now);
+	roster_died(&b.roster, WORKER1, "was killed by signal 9", b.now);
 	assert_int_equal(b.roster.phase, ROSTER_ENDED);
 	assert_int_equal(b.roster.failure.status, RS_OK);
 	assert_int_equal(hello(&b, WORKER1, 8, ""), RS_EPEER);
