@@ -33,7 +33,7 @@ note(struct replicated *r, enum rs_status status)
 	atomic_store(&r->failed, 2);
 }
 
-/* All workers wait for all; worker 0's next phase begins with the first piece. */
+/* All workers of the process wait for all; the failure of any is that of all. */
 static enum rs_status
 together(struct replicated *r)
 {

@@ -302,6 +302,23 @@ a_rank_whose_parameters_differ_is_named(void **state)
 	}
 }
 
+/* 512 ranks of 200: beyond what a half holds. */
+static void
+L054_a_sum_of_many_ranks_does_not_overflow(void **state)
+{
+	static struct exchange_part part[512];
+	const float value = 200;
+	const double head = 200;
+	float x;
+	double sum;
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(part); i++)
+		part[i] = (struct exchange_part){ { i, i + 1 }, &head, &value };
+	exchange_combine(&kernel_ref, N_ROWS(part), part, N_ROWS(part), 1, &sum, 0, 1, &x);
+	assert_true(x == 102400 && sum == 102400);
+}
+
 int
 main(void)
 {
@@ -312,6 +329,7 @@ main(void)
 		cmocka_unit_test(one_bad_value_in_any_rank_is_seen_by_all),
 		cmocka_unit_test(a_wild_value_that_cancels_out_is_seen_as_in_one_process),
 		cmocka_unit_test(a_rank_whose_parameters_differ_is_named),
+		cmocka_unit_test(L054_a_sum_of_many_ranks_does_not_overflow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

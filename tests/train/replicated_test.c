@@ -265,6 +265,57 @@ a_step_without_gradients_or_not_finite_changes_nothing_else(void **state)
 		.kind = ROW_ADAM, .bad_step = 2 }, 3, 2);
 }
 
+struct one_push { struct lookup *lookup; size_t slot; };
+
+static void *
+push_one(void *argument)
+{
+	const struct one_push *one = argument;
+	const uint64_t id = 3;
+	const float gradient = 1, *grad = &gradient;
+
+	one->lookup->ops->push(one->lookup, &(struct lookup_push){ .slot = one->slot,
+		.ids = &id, .n = 1, .grad = &grad });
+	one->lookup->ops->commit(one->lookup, &(struct lookup_commit){ .step = 1, .finite = 1,
+		.rate_factor = 1, .n_workers = 1 });
+	return NULL;
+}
+
+static void
+L008_both_gradients_of_a_key_that_two_ranks_push_count(void **state)
+{
+	struct lookup_table table = { .name = "C1", .rows = 5, .dim = 1,
+		.optimizer = { .kind = ROW_SGD, .learning_rate = 1 } };
+	struct thread_ranks ranks;
+	struct lookup *l[2];
+	struct one_push one[2];
+	pthread_t thread[2];
+
+	(void)state;
+	thread_ranks_init(&ranks, 2, &kernel_ref);
+	for (size_t r = 0; r < 2; r++)
+		assert_int_equal(replicated_open(&(struct lookup_local_options){
+			.kernel = &kernel_ref, .table = &table, .n_tables = 1, .n_slots = 2,
+			.n_inputs = 1, .n_threads = 1, .for_training = 1 }, &ranks.rank[r].base,
+			&l[r]), RS_OK);
+	for (size_t r = 0; r < 2; r++) {
+		one[r] = (struct one_push){ l[r], r };
+		assert_int_equal(thread_start(&thread[r], "rank", push_one, &one[r]), RS_OK);
+	}
+	for (size_t r = 0; r < 2; r++)
+		thread_join(thread[r]);
+	for (size_t r = 0; r < 2; r++) {
+		const uint64_t id = 3;
+		const float *row;
+
+		assert_int_equal(l[r]->ops->pull(l[r], &(struct lookup_pull){ .ids = &id, .n = 1,
+			.row = &row }), RS_OK);
+		assert_true(*row == -2);
+		l[r]->ops->close(l[r]);
+	}
+	thread_ranks_free(&ranks);
+}
+
 int
 main(void)
 {
@@ -273,6 +324,7 @@ main(void)
 		cmocka_unit_test(every_row_optimizer_is_fed_the_same),
 		cmocka_unit_test(many_rows_are_merged_in_pieces),
 		cmocka_unit_test(twins_that_are_pushed_other_ids_keep_theirs),
+		cmocka_unit_test(L008_both_gradients_of_a_key_that_two_ranks_push_count),
 		cmocka_unit_test(a_step_without_gradients_or_not_finite_changes_nothing_else),
 	};
 
