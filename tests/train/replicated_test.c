@@ -265,6 +265,68 @@ a_step_without_gradients_or_not_finite_changes_nothing_else(void **state)
 		.kind = ROW_ADAM, .bad_step = 2 }, 3, 2);
 }
 
+/* An exchange whose other rank gives what this one does, with bytes changed. */
+struct liar { struct exchange base; uint64_t seed, n_calls; };
+
+static enum rs_status
+liar_gather(struct exchange *e, void *block, const size_t *begin)
+{
+	struct liar *self = (struct liar *)e;
+	const size_t n = begin[1] - begin[0], m = begin[2] - begin[1];
+	char *other = (char *)block + begin[1];
+	const uint64_t key = rng_key(self->seed, self->n_calls++);
+
+	memset(other, 0, m);
+	memcpy(other, block, n < m ? n : m);
+	if (self->n_calls == 1 && self->seed % 4 == 0)
+		*(uint64_t *)(void *)other += 8 * rng_below(key, 0, 9) - 32;
+	for (uint64_t i = 0; self->n_calls == 2 && m > 0 && i < self->seed % 5; i++)
+		other[rng_below(key, 2 * i, i % 2 == 0 ? m : (m < 48 ? m : 48))] ^=
+			(char)(1 << rng_below(key, 2 * i + 1, 8));
+	return RS_OK;
+}
+
+static const struct exchange_ops liar_ops = { .name = "liar", .gather = liar_gather };
+
+static enum rs_status
+commit_with_liar(uint64_t seed)
+{
+	const struct scene s = { .rows = 20, .n_max = 5, .n_slots = 2, .kind = ROW_SGD };
+	struct liar liar = { .base = { .ops = &liar_ops, .n_ranks = 2 }, .seed = seed };
+	struct lookup_table table[TABLES];
+	struct pushed pushed[INPUTS];
+	struct member m = { .scene = &s };
+	enum rs_status status;
+
+	table_options(&s, table);
+	assert_int_equal(replicated_open(&(struct lookup_local_options){ .kernel = &kernel_ref,
+		.table = table, .n_tables = TABLES, .n_slots = 2, .n_inputs = INPUTS,
+		.n_threads = 1, .for_training = 1 }, &liar.base, &m.lookup), RS_OK);
+	push_slot(&m, 1 + seed % 3, 0, pushed);
+	status = m.lookup->ops->commit(m.lookup, &(struct lookup_commit){ .step = 1, .finite = 1,
+		.rate_factor = 1, .n_workers = 1 });
+	for (size_t i = 0; i < INPUTS; i++)
+		free_push(&pushed[i]);
+	m.lookup->ops->close(m.lookup);
+	return status;
+}
+
+static void
+malformed_gradients_are_refused_or_do_no_harm(void **state)
+{
+	size_t n_refused = 0;
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 3000; seed++) {
+		const enum rs_status status = commit_with_liar(seed);
+
+		assert_true(status == RS_OK || status == RS_EPROTOCOL);
+		assert_true(seed % 20 != 5 || status == RS_OK);
+		n_refused += status != RS_OK;
+	}
+	assert_true(n_refused > 500);
+}
+
 struct one_push { struct lookup *lookup; size_t slot; };
 
 static void *
@@ -324,6 +386,7 @@ main(void)
 		cmocka_unit_test(every_row_optimizer_is_fed_the_same),
 		cmocka_unit_test(many_rows_are_merged_in_pieces),
 		cmocka_unit_test(twins_that_are_pushed_other_ids_keep_theirs),
+		cmocka_unit_test(malformed_gradients_are_refused_or_do_no_harm),
 		cmocka_unit_test(L008_both_gradients_of_a_key_that_two_ranks_push_count),
 		cmocka_unit_test(a_step_without_gradients_or_not_finite_changes_nothing_else),
 	};
