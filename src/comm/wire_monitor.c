@@ -4,6 +4,7 @@
 #include <string.h>
 #include <zmq.h>
 
+#include "base/thread.h"
 #include "comm/wire_private.h"
 
 /* Of these, nothing else is told: the link is asked for when it is waited for. */
@@ -11,10 +12,14 @@
 	ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | \
 	ZMQ_EVENT_CLOSED | ZMQ_EVENT_DISCONNECTED)
 
-/* A server hangs up on who expects another key of it, and does not say why, nor always if
- * one of the two has none; it may also have been killed just then, but not three times in a
- * row. */
-enum { HUNG_UP_MAX = 3 };
+/*
+ * A server hangs up on who expects another key of it, and does not say why, nor always if
+ * one of the two has none.  It may also have been killed just then, or a relay before it has
+ * nobody behind it yet; but not so often in a row, and for so long.
+ */
+enum { HUNG_UP_MIN = 3 };
+
+#define HUNG_UP_SECONDS 3.0
 
 enum rs_status
 wire_monitor_open(struct wire *w)
@@ -22,7 +27,10 @@ wire_monitor_open(struct wire *w)
 	char address[64];
 	const int no_limit = 0, no_linger = 0;
 
-	snprintf(address, sizeof(address), "inproc://monitor-%p", (void *)w);
+	/* Never used before: an address is free only some time after its socket is closed. */
+	snprintf(address, sizeof(address), "inproc://monitor-%u",
+		atomic_fetch_add(&w->context->n_monitors, 1));
+	w->hung_up_seconds = HUNG_UP_SECONDS;
 	w->monitor = zmq_socket(w->context->zmq, ZMQ_PAIR);
 	/* No limit, as the thread of the library would wait for room. */
 	if (w->monitor == NULL ||
@@ -73,9 +81,11 @@ hung_up(struct wire *w, uint32_t error)
 		set_trouble(w, RS_EPEER, "does not answer");
 		return;
 	}
-	if (w->n_hung_up < HUNG_UP_MAX)
+	if (w->n_hung_up == 0)
+		w->hung_up_at = clock_seconds();
+	if (w->n_hung_up < HUNG_UP_MIN)
 		w->n_hung_up++;
-	if (w->n_hung_up == HUNG_UP_MAX)
+	if (w->n_hung_up == HUNG_UP_MIN && clock_seconds() - w->hung_up_at >= w->hung_up_seconds)
 		set_trouble(w, RS_EDENIED, w->is_secure ?
 			"hangs up: has it the key that is expected of it?" :
 			"hangs up: does it want a key?");

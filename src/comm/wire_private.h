@@ -12,7 +12,7 @@ struct wire_context {
 	struct zap *zap;            /* NULL without keys                              */
 	struct key_pair self;
 	atomic_int  has_list;
-	atomic_uint n_wires;
+	atomic_uint n_wires, n_monitors;
 };
 
 struct wire {
@@ -23,7 +23,9 @@ struct wire {
 	uint64_t malformed;
 	enum rs_status trouble;     /* see wire_trouble()                             */
 	char  why[200];
-	unsigned n_hung_up;         /* handshakes in a row that the peer ended        */
+	unsigned n_hung_up;         /* handshakes in a row that the peer ended,       */
+	double   hung_up_at;        /* when the first of them was, and for how long   */
+	double   hung_up_seconds;   /* that may be chance                             */
 };
 
 /* Has news of the link of a DEALER told to a socket; before it is connected. */

@@ -27,6 +27,7 @@ dial(struct bed *b, const struct key_pair *self, const char *server_key, struct 
 
 	assert_int_equal(wire_context_open(&options, c), RS_OK);
 	assert_int_equal(wire_connect(*c, wire_endpoint(b->server), server_key, &w), RS_OK);
+	w->hung_up_seconds = 0.2;
 	return w;
 }
 

@@ -1,8 +1,10 @@
 /* Sockets: messages whole and aligned, queues, deadlines, threads, addresses. */
 #include "tests/comm/wire_bed.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static void
@@ -398,6 +400,47 @@ addresses_that_cannot_be_used_are_told(void **state)
 }
 
 static void
+sockets_come_and_go_without_end(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	bed_open(&b, "tcp://127.0.0.1:0", 0);
+	for (uint64_t i = 1; i <= 300; i++) {
+		wire_close(b.client);
+		assert_int_equal(wire_connect(b.client_context, wire_endpoint(b.server), NULL,
+			&b.client), RS_OK);
+		if (i % 20 == 0)
+			bed_exchange(&b, i);
+	}
+	bed_close(&b);
+}
+
+/* Of a program that is started while a node works, such as one that unpacks data. */
+static void
+children_inherit_no_socket(void **state)
+{
+	char endpoint[300];
+	struct bed b;
+	struct stat s;
+	struct wire *w;
+	int n_sockets = 0;
+
+	snprintf(endpoint, sizeof(endpoint), "ipc://%s/socket", (const char *)*state);
+	bed_open(&b, "tcp://127.0.0.1:0", 1);
+	assert_int_equal(wire_bind(b.server_context, endpoint, &w), RS_OK);
+	bed_exchange(&b, 1);
+	for (int fd = 3; fd < 256; fd++)
+		if (fstat(fd, &s) == 0 && S_ISSOCK(s.st_mode)) {
+			n_sockets++;
+			assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+		}
+	assert_in_range(n_sockets, 4, 256);
+	wire_close(w);
+	bed_close(&b);
+}
+
+static void
 files_may_be_as_many_as_the_system_allows(void **state)
 {
 	struct rlimit limit;
@@ -434,6 +477,9 @@ main(void)
 		cmocka_unit_test(only_the_loopback_is_bound_without_keys),
 		cmocka_unit_test(the_world_needs_keys_and_a_list),
 		cmocka_unit_test(addresses_that_cannot_be_used_are_told),
+		cmocka_unit_test(sockets_come_and_go_without_end),
+		cmocka_unit_test_setup_teardown(children_inherit_no_socket, tmpdir_make,
+			tmpdir_remove),
 		cmocka_unit_test(files_may_be_as_many_as_the_system_allows),
 	};
 
