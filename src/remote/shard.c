@@ -62,6 +62,12 @@ shard_check_rank(const struct shard *s, const struct wire_message *m)
 			frame_type_name(m->frame.type));
 	if (m->frame.slot >= s->head.n_ranks)
 		return rs_fail(RS_EPROTOCOL, "worker %u of %u", m->frame.slot, s->head.n_ranks);
+	if (!s->rank[m->frame.slot].has_init)
+		return rs_fail(RS_EPROTOCOL, "%s of worker %u before its INIT_TABLE",
+			frame_type_name(m->frame.type), m->frame.slot);
+	if (strcmp(s->rank[m->frame.slot].name, m->from.name) != 0)
+		return rs_fail(RS_EDENIED, "the key of '%s' is not that of worker %u",
+			m->from.name, m->frame.slot);
 	return s->broken.status == RS_OK ? RS_OK : rs_failure_put(&s->broken);
 }
 

@@ -8,7 +8,8 @@
  * Step t is applied when the last push of every worker for it is there, in slot order; every
  * worker pushes for every step, if only an empty body_push, to all shards with rows.  SNAP_GET
  * of step t sees exactly t-1 steps in every mode.  A push or sum that was had already is
- * acknowledged and dropped.  Requests of another job or epoch are refused (RS_EPROTOCOL).
+ * acknowledged and dropped.  Requests of another job or epoch are refused (RS_EPROTOCOL),
+ * and those of a worker that has not sent its INIT_TABLE, or under another key than that.
  * Formats: remote/body.h.
  */
 #ifndef REMOTE_SHARD_H

@@ -340,6 +340,18 @@ compare_all(const struct shard *s, const struct init_body *b)
 	return RS_OK;
 }
 
+/* Who says INIT_TABLE for a rank first is that rank for the round. */
+static enum rs_status
+know_rank(struct shard *s, const struct wire_message *m)
+{
+	struct shard_rank *k = &s->rank[m->frame.slot];
+
+	if (!k->has_init)
+		memcpy(k->name, m->from.name, sizeof(k->name));
+	k->has_init = 1;
+	return shard_check_rank(s, m);
+}
+
 static enum rs_status
 take_body(struct shard *s, const struct wire_message *m, const uint8_t *bytes, size_t n)
 {
@@ -350,8 +362,10 @@ take_body(struct shard *s, const struct wire_message *m, const uint8_t *bytes, s
 	RS_TRY(check_head(s, &b.head));
 	if (m->frame.slot >= b.head.n_ranks)
 		return rs_fail(RS_EPROTOCOL, "worker %u of %u", m->frame.slot, b.head.n_ranks);
-	if (s->lookup != NULL)
-		return compare_all(s, &b);
+	if (s->lookup != NULL) {
+		RS_TRY(compare_all(s, &b));
+		return know_rank(s, m);
+	}
 	RS_TRY(check_tables(&b));
 	status = open_all(s, bytes, n, &b);
 	if (status != RS_OK) {
@@ -363,7 +377,7 @@ take_body(struct shard *s, const struct wire_message *m, const uint8_t *bytes, s
 	s->init_rank = m->frame.slot;
 	s->counts.bytes = s->lookup->ops->bytes(s->lookup);
 	s->counts.step = s->applied;
-	return RS_OK;
+	return know_rank(s, m);
 }
 
 enum rs_status

@@ -4,12 +4,13 @@
 #include "remote/shard_private.h"
 
 #define FREE_MAX  32
+#define FREE_BYTES_MAX ((size_t)256 << 20)
 #define ROUNDING  ((size_t)4096)
 
 struct shard_pool {
 	pthread_mutex_t lock;
 	struct shard_block *unused[FREE_MAX];
-	size_t n_unused, n_out;
+	size_t n_unused, unused_bytes, n_out;
 	int    is_closed;
 };
 
@@ -62,6 +63,7 @@ find_unused(struct shard_pool *p, size_t bytes)
 		return NULL;
 	found = p->unused[best];
 	p->unused[best] = p->unused[--p->n_unused];
+	p->unused_bytes -= found->capacity;
 	return found;
 }
 
@@ -100,10 +102,13 @@ shard_pool_put(struct shard_block *b)
 		return;
 	p = b->pool;
 	pthread_mutex_lock(&p->lock);
-	if (p->is_closed || p->n_unused == FREE_MAX)
+	if (p->is_closed || p->n_unused == FREE_MAX
+	    || p->unused_bytes + b->capacity > FREE_BYTES_MAX) {
 		surplus = b;
-	else
+	} else {
 		p->unused[p->n_unused++] = b;
+		p->unused_bytes += b->capacity;
+	}
 	is_last = --p->n_out == 0 && p->is_closed;
 	pthread_mutex_unlock(&p->lock);
 	free(surplus);

@@ -122,6 +122,8 @@ struct shard_rank {
 	uint64_t complete;              /* last step up to which all pushes are complete  */
 	uint64_t latest;                /* highest step of which a push came              */
 	size_t   n_parked;
+	int      has_init;              /* it said which tables there are, the same as all */
+	char     name[64];              /* of its key, by which it is known since          */
 };
 
 struct shard_parked {
@@ -212,7 +214,7 @@ void shard_answer(struct shard *s, const struct wire_message *to, uint16_t type,
 	const struct wire_part *part, size_t n_parts);
 /* The failure last recorded, as an answer. */
 void shard_answer_failure(struct shard *s, const struct wire_message *to);
-/* There are tables, the sender is one of the ranks, and nothing is broken. */
+/* There are tables, the sender is the rank that it says, and nothing is broken. */
 enum rs_status shard_check_rank(const struct shard *s, const struct wire_message *m);
 /* RS_EPROTOCOL: table is none of the model's or has no rows here. */
 enum rs_status shard_find_table(const struct shard *s, uint32_t table,

@@ -14,7 +14,7 @@
 #include "remote/shard.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { N_TABLES = 3, N_MESSAGES_MAX = 64, HEAD = 8, MEMORY = 1 << 20 };
+enum { N_TABLES = 3, N_RANKS = 2, N_MESSAGES_MAX = 64, HEAD = 8, MEMORY = 1 << 20 };
 
 static const struct lookup_table table[N_TABLES] = {
 	{ .name = "A", .rows = 100, .dim = 4, .optimizer = { .kind = ROW_ADAGRAD } },
@@ -46,7 +46,8 @@ make_init(struct wire_message *m)
 {
 	struct { struct body_init head; struct body_table table[N_TABLES];
 		struct body_part part[N_TABLES]; } body = {
-		.head = { .n_tables = N_TABLES, .n_parts = N_TABLES, .n_slots = 4, .n_ranks = 2,
+		.head = { .n_tables = N_TABLES, .n_parts = N_TABLES, .n_slots = 4,
+			.n_ranks = N_RANKS,
 			.n_shards = 1, .consistency = (uint32_t)feed.consistency,
 			.staleness = 1, .first_step = 1 },
 	};
@@ -55,7 +56,8 @@ make_init(struct wire_message *m)
 		body_table_put(&table[t], &body.table[t]);
 		body.part[t] = (struct body_part){ .table = t, .end = table[t].rows };
 	}
-	m->frame = (struct frame){ .type = FRAME_INIT_TABLE };
+	m->frame = (struct frame){ .type = FRAME_INIT_TABLE,
+		.slot = (uint32_t)--feed.wants_init };
 	m->owned = copy_of(&body, sizeof(body));
 	m->part[0] = (struct frame_part){ m->owned, sizeof(body) };
 	m->n_parts = 1;
@@ -87,12 +89,11 @@ wire_receive(struct wire *w, struct wire_message *m, int *got)
 {
 	(void)w;
 	*m = (struct wire_message){ .from = { .n = 1, .roles = KEY_WORKER } };
-	*got = feed.wants_init || (feed.left >= HEAD && feed.n_received < N_MESSAGES_MAX);
-	if (feed.wants_init)
+	*got = feed.wants_init > 0 || (feed.left >= HEAD && feed.n_received < N_MESSAGES_MAX);
+	if (feed.wants_init > 0)
 		make_init(m);
 	else if (*got)
 		make_message(m);
-	feed.wants_init = 0;
 	feed.n_received += (size_t)*got;
 	return RS_OK;
 }
@@ -152,7 +153,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	feed.at = data + 1;
 	feed.left = n - 1;
 	feed.n_received = feed.n_sent = 0;
-	feed.wants_init = data[0] <= CONSISTENCY_ASYNC;
+	feed.wants_init = data[0] <= CONSISTENCY_ASYNC ? N_RANKS : 0;
 	feed.consistency = data[0];
 	FUZZ_CHECK(shard_serve(&options, 0) == RS_OK);
 	/* One answer each at most; parked requests and sums may have none. */

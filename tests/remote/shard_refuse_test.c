@@ -51,6 +51,25 @@ nothing_is_served_before_init(void **state)
 }
 
 static void
+a_worker_that_never_said_its_tables_is_refused(void **state)
+{
+	struct buffer body;
+	struct frame f;
+
+	memset(&b, 0, sizeof(b));
+	bed_counter(&b);
+	bed_open(&b, *state, 1, 2, 2);
+	bed_init_body(&b, &body);
+	f = bed_frame(&b, FRAME_INIT_TABLE, 1, 0);
+	bed_ask(&b, 0, &f, &body, FRAME_ACK, NULL, 0);
+	buffer_free(&body);
+	bed_push_count(&b, 1, 1, 1);
+	f = bed_frame(&b, FRAME_PULL, 0, 1);
+	bed_refused(&b, 0, &f, NULL, "PULL of worker 0 before its INIT_TABLE");
+	bed_close(&b);
+}
+
+static void
 other_jobs_rounds_workers_and_messages_are_refused(void **state)
 {
 	struct frame f;
@@ -210,38 +229,76 @@ rows_are_set_before_the_first_step_or_by_worker_0(void **state)
 	bed_close(&b);
 }
 
-/* A key's roles say what it may ask. */
+/* A shard that lets in keys of these roles; links to it are made one after the other. */
+struct locked {
+	struct key_pair server, key[4];
+	struct key_list list;
+	struct wire_context *own, *other[4];
+	size_t n;
+};
+
+static void
+open_locked(struct locked *l, const uint32_t *role, size_t n)
+{
+	struct bed_shard *s = &b.shard[0];
+
+	*l = (struct locked){ .n = n };
+	b.n_shards = b.n_ranks = b.n_slots = b.first_step = 1;
+	assert_int_equal(key_pair_make(&l->server), RS_OK);
+	for (size_t i = 0; i < n; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "node%zu", i);
+		assert_int_equal(key_pair_make(&l->key[i]), RS_OK);
+		assert_int_equal(key_list_add(&l->list, name, role[i], l->key[i].public_key),
+			RS_OK);
+		assert_int_equal(wire_context_open(&(struct wire_options){ .self = &l->key[i] },
+			&l->other[i]), RS_OK);
+	}
+	assert_int_equal(wire_context_open(&(struct wire_options){ .self = &l->server,
+		.allowed = &l->list }, &l->own), RS_OK);
+	assert_int_equal(wire_bind(l->own, "tcp://127.0.0.1:0", &s->wire), RS_OK);
+	s->options = (struct shard_options){ .wire = s->wire, .kernel = &kernel_ref,
+		.n_threads = 1, .job = BED_JOB, .stop = &s->stop };
+	bed_start_round(&b);
+}
+
+/* Node i is worker 0 from now on. */
+static void
+link_as(const struct locked *l, size_t i)
+{
+	if (b.link[0][0] != NULL)
+		wire_close(b.link[0][0]);
+	assert_int_equal(wire_connect(l->other[i], wire_endpoint(b.shard[0].wire),
+		l->server.public_key, &b.link[0][0]), RS_OK);
+}
+
+static void
+close_locked(struct locked *l)
+{
+	bed_stop_round(&b);
+	wire_close(b.link[0][0]);
+	wire_close(b.shard[0].wire);
+	for (size_t i = 0; i < l->n; i++)
+		wire_context_close(l->other[i]);
+	wire_context_close(l->own);
+	key_list_free(&l->list);
+	parts_free(&b.parts);
+}
+
 static void
 keys_ask_what_their_roles_allow(void **state)
 {
 	static const uint32_t role[] = { KEY_WORKER, KEY_MONITOR, KEY_PS, KEY_COORDINATOR };
 	static const uint16_t type[] = { FRAME_STATS, FRAME_PULL, FRAME_PUSH, FRAME_SUM,
 		FRAME_GATHER, FRAME_INIT_TABLE, FRAME_SNAP_GET, FRAME_SNAP_PUT };
-	struct key_pair server, key[4];
-	struct key_list list = { 0 };
-	struct wire_context *own, *other[4];
-	struct bed_shard *s = &b.shard[0];
+	struct locked l;
 
 	(void)state;
 	memset(&b, 0, sizeof(b));
-	b.n_shards = b.n_ranks = 1;
-	assert_int_equal(key_pair_make(&server), RS_OK);
+	open_locked(&l, role, N_ROWS(role));
 	for (size_t i = 0; i < N_ROWS(role); i++) {
-		assert_int_equal(key_pair_make(&key[i]), RS_OK);
-		assert_int_equal(key_list_add(&list, key_role_name(role[i]), role[i],
-			key[i].public_key), RS_OK);
-	}
-	assert_int_equal(wire_context_open(&(struct wire_options){ .self = &server,
-		.allowed = &list }, &own), RS_OK);
-	assert_int_equal(wire_bind(own, "tcp://127.0.0.1:0", &s->wire), RS_OK);
-	s->options = (struct shard_options){ .wire = s->wire, .kernel = &kernel_ref,
-		.n_threads = 1, .job = BED_JOB, .stop = &s->stop };
-	bed_start_round(&b);
-	for (size_t i = 0; i < N_ROWS(role); i++) {
-		assert_int_equal(wire_context_open(&(struct wire_options){ .self = &key[i] },
-			&other[i]), RS_OK);
-		assert_int_equal(wire_connect(other[i], wire_endpoint(s->wire), server.public_key,
-			&b.link[0][0]), RS_OK);
+		link_as(&l, i);
 		for (size_t k = 0; k < N_ROWS(type); k++) {
 			const struct frame f = bed_frame(&b, type[k], 0, 1);
 
@@ -251,16 +308,35 @@ keys_ask_what_their_roles_allow(void **state)
 				bed_refused(&b, 0, &f, NULL, role[i] == KEY_WORKER ? "EPROTOCOL" :
 					"EDENIED");
 		}
-		if (i + 1 < N_ROWS(role))
-			wire_close(b.link[0][0]);
 	}
-	bed_stop_round(&b);
-	wire_close(b.link[0][0]);
-	wire_close(s->wire);
-	for (size_t i = 0; i < N_ROWS(role); i++)
-		wire_context_close(other[i]);
-	wire_context_close(own);
-	key_list_free(&list);
+	close_locked(&l);
+}
+
+static void
+a_worker_cannot_push_as_another(void **state)
+{
+	static const uint32_t role[] = { KEY_WORKER, KEY_WORKER };
+	struct locked l;
+	struct buffer body;
+	struct frame f;
+
+	(void)state;
+	memset(&b, 0, sizeof(b));
+	bed_counter(&b);
+	open_locked(&l, role, 2);
+	assert_int_equal(parts_make(b.table, 1, 1, 1, &b.parts), RS_OK);
+	link_as(&l, 0);
+	bed_init(&b);
+	bed_push_count(&b, 0, 1, 1);
+	link_as(&l, 1);
+	f = bed_count(&b, 0, 2, 1, &body);
+	bed_refused(&b, 0, &f, &body, "the key of 'node1' is not that of worker 0");
+	buffer_free(&body);
+	bed_init_body(&b, &body);
+	f = bed_frame(&b, FRAME_INIT_TABLE, 0, 0);
+	bed_refused(&b, 0, &f, &body, "the key of 'node1' is not that of worker 0");
+	buffer_free(&body);
+	close_locked(&l);
 }
 
 int
@@ -269,10 +345,12 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(D2_2_a_push_with_a_row_that_is_not_here_is_refused_whole),
 		cmocka_unit_test(nothing_is_served_before_init),
+		cmocka_unit_test(a_worker_that_never_said_its_tables_is_refused),
 		cmocka_unit_test(other_jobs_rounds_workers_and_messages_are_refused),
 		cmocka_unit_test(steps_out_of_reach_are_refused),
 		cmocka_unit_test(tables_that_differ_are_refused_by_what_differs),
 		cmocka_unit_test(tables_that_cannot_be_are_refused_and_leave_nothing),
+		cmocka_unit_test(a_worker_cannot_push_as_another),
 		cmocka_unit_test(keys_ask_what_their_roles_allow),
 		cmocka_unit_test(rows_are_set_before_the_first_step_or_by_worker_0),
 	};
