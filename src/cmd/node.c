@@ -44,12 +44,11 @@ node_wait(struct node *n, struct member_view *view, int *over)
 {
 	const enum rs_status status = member_wait(n->member, view);
 
-	*over = status == RS_EPEER && member_job_ended(n->member);
-	if (*over)
-		return RS_OK;
-	if (status != RS_OK && member_job_ended(n->member))
-		n->is_told = 1;
-	return status;
+	const int ended = member_job_ended(n->member);
+
+	*over = status != RS_OK && ended == 1;
+	n->is_told |= ended == 2;
+	return *over ? RS_OK : status;
 }
 
 enum rs_status
@@ -69,29 +68,35 @@ node_leave(struct node *n, enum rs_status status)
 
 /* --- set-up ---------------------------------------------------------------------------------- */
 
+/* The role that the ticket says is the one that was asked for. */
+static enum rs_status
+check_role(const struct node *n)
+{
+	const char *role = argument(n->a, "--role");
+	const struct job_node *const self = &n->job.node[n->job.self];
+	int64_t index = 0;
+
+	if (role == NULL)
+		return RS_OK;
+	RS_TRY(argument_int(n->a, "--index", 0, JOB_NODES_MAX, &index));
+	if (key_role_parse(role, strlen(role)) == self->role && (size_t)index == self->index)
+		return RS_OK;
+	return rs_fail(RS_EUSAGE, "node: the ticket is for %s", n->name);
+}
+
 static enum rs_status
 read_ticket(struct node *n)
 {
 	int64_t fd = -1;
 
+	n->has_ticket = argument_given(n->a, "--ticket");
+	if (!n->has_ticket)
+		return RS_OK;
 	RS_TRY(argument_int(n->a, "--ticket", 0, 1 << 20, &fd));
 	RS_TRY(job_read((int)fd, &n->job));
 	close((int)fd);
-	return RS_OK;
-}
-
-/* The role that the ticket says is the one that was asked for. */
-static enum rs_status
-check_role(const struct node *n)
-{
-	const char *const role = argument(n->a, "--role");
-	const struct job_node *const self = &n->job.node[n->job.self];
-	int64_t index = 0;
-
-	RS_TRY(argument_int(n->a, "--index", 0, JOB_NODES_MAX, &index));
-	if (key_role_parse(role, strlen(role)) == self->role && (size_t)index == self->index)
-		return RS_OK;
-	return rs_fail(RS_EUSAGE, "node: the ticket is for %s", n->name);
+	job_node_name(&n->job, n->job.self, n->name);
+	return check_role(n);
 }
 
 static enum rs_status
@@ -118,17 +123,19 @@ open_context(struct node *n)
 		.allowed = with_keys ? &n->allowed : NULL,
 	};
 
-	RS_TRY(allow_nodes(n));
+	if (n->has_ticket)
+		RS_TRY(allow_nodes(n));
 	return wire_context_open(&options, &n->context);
 }
 
-/* Whoever made the spec has told what is odd about it. */
+/* With a ticket, whoever made the spec has told what is odd about it. */
 static enum rs_status
 read_spec(struct node *n)
 {
 	const int level = (int)log_level();
 
-	log_set_level(LOG_ERROR);
+	if (n->has_ticket)
+		log_set_level(LOG_ERROR);
 	const enum rs_status status = session_spec(n->a, &n->spec);
 	log_set_level((enum log_level)level);
 	RS_TRY(status);
@@ -153,11 +160,11 @@ static enum rs_status
 run_node(struct node *n)
 {
 	RS_TRY(read_ticket(n));
-	job_node_name(&n->job, n->job.self, n->name);
+	RS_TRY(read_spec(n));
+	if (!n->has_ticket)
+		RS_TRY(node_hosts(n));
 	if (n->job.self != job_number(&n->job, KEY_WORKER, 0))
 		log_set_name(n->name);
-	RS_TRY(check_role(n));
-	RS_TRY(read_spec(n));
 	RS_TRY(open_context(n));
 	return run_role(n);
 }
@@ -170,10 +177,6 @@ node_command(const struct arguments *a)
 	if (a->n_positional > 0 && strcmp(a->positional[0], "status") == 0)
 		return node_status(a);
 	signal(SIGXFSZ, SIG_IGN);
-	if (!argument_given(a, "--ticket") || !argument_given(a, "--role")) {
-		rs_fail(RS_EUSAGE, "node: --role and --ticket are needed");
-		return rs_hint("'recsys-train train --workers N --ps N' starts nodes");
-	}
 	command_catch_signals();
 	n = (struct node){ .a = a, .job = { .shared_fd = -1, .leash_fd = -1 } };
 	const enum rs_status status = run_node(&n);
@@ -187,6 +190,7 @@ node_command(const struct arguments *a)
 	if (n.context != NULL)
 		wire_context_close(n.context);
 	key_list_free(&n.allowed);
+	placement_free(&n.placement);
 	if (n.spec != NULL)
 		spec_free(n.spec);
 	job_free(&n.job);
@@ -204,13 +208,23 @@ static const struct command_option option[] = {
 	{ .name = "--join",
 		.argument = "ADDRESS",
 		.text = "Where the coordinator is: tcp://HOST:PORT." },
+	{ .name = "--listen",
+		.argument = "ADDRESS",
+		.text = "Address of this node for the others instead of cluster.listen." },
+	{ .name = "--key",
+		.argument = "FILE",
+		.text = "Key file of this node instead of cluster.secret." },
+	{ .name = "--keys",
+		.argument = "FILE",
+		.text = "List of who may join instead of cluster.keys." },
 	SESSION_OPTIONS
 	{ .name = NULL },
 };
 
 const struct command command_node = {
 	.name = "node",
-	.synopsis = "--role ROLE [--index I] --ticket FD SPEC | status [--join ADDRESS]",
+	.synopsis = "--role ROLE [--index I] [--join ADDRESS] [--listen ADDRESS] SPEC | status "
+		"[--join ADDRESS] [SPEC]",
 	.text = "Be one process of a run of many.",
 	.option = option,
 	.run = node_command,

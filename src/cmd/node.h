@@ -16,6 +16,7 @@
 #include "comm/job.h"
 #include "comm/member.h"
 #include "comm/wire.h"
+#include "place/placement.h"
 #include "spec/spec.h"
 
 struct node {
@@ -24,11 +25,17 @@ struct node {
 	const struct settings *settings;
 	struct job   job;
 	struct key_list allowed;
+	struct placement placement; /* without a ticket                               */
+	const char *kernel;
+	int    has_ticket;
 	struct wire_context *context;
 	struct member *member;      /* NULL: not open                                 */
 	char   name[32];            /* "worker 1"                                     */
 	int    is_told;             /* the failure at hand came from, or went to, the others */
 };
+
+/* Fills job, placement, keys and name of a node without a ticket; settles its spec. */
+enum rs_status node_hosts(struct node *n);
 
 enum rs_status node_coordinator(struct node *n);
 enum rs_status node_ps(struct node *n);

@@ -1,6 +1,10 @@
 /* The coordinator of a job. */
 #include <poll.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "base/hash.h"
+#include "base/log.h"
 #include "cmd/node.h"
 #include "place/coordinator.h"
 #include "place/private_directory.h"
@@ -14,8 +18,8 @@ is_orphan(int leash)
 	return leash >= 0 && poll(&p, 1, 0) > 0 && (p.revents & POLLHUP) != 0;
 }
 
-enum rs_status
-node_coordinator(struct node *n)
+static enum rs_status
+serve(struct node *n)
 {
 	struct wire *wire;
 
@@ -25,10 +29,27 @@ node_coordinator(struct node *n)
 		.directory = n->job.directory, .stop_signal = &command_stop_signal,
 		.leash = n->job.leash_fd,
 	};
+	log_info("listening at %s", wire_endpoint(wire));
 	const enum rs_status status = coordinator_serve(&options);
 	wire_close(wire);
-	n->is_told = 1;
-	if (is_orphan(n->job.leash_fd))
+	return status;
+}
+
+enum rs_status
+node_coordinator(struct node *n)
+{
+	struct private_directory own = { .lock = -1 };
+	const char *const listen = n->job.node[n->job.self].endpoint;
+
+	if (!n->has_ticket) {
+		RS_TRY(private_directory_open(command_variable("XDG_RUNTIME_DIR"),
+			hash_fingerprint64(listen, strlen(listen)), &own));
+		snprintf(n->job.directory, sizeof n->job.directory, "%s", own.path);
+	}
+	const enum rs_status status = serve(n);
+	n->is_told = n->has_ticket;
+	if (n->has_ticket && is_orphan(n->job.leash_fd))
 		private_directory_remove(n->job.directory);
+	private_directory_close(&own);
 	return status;
 }

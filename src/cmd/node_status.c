@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "base/file.h"
+#include "cmd/session.h"
 #include "comm/fields.h"
 #include "comm/keys.h"
 #include "comm/monitor.h"
@@ -111,22 +112,21 @@ ask(const struct arguments *a, const struct key_pair *self, const char *key)
 }
 
 static enum rs_status
-status_there(const struct arguments *a, const struct cluster_settings *cluster)
+status_there(const struct arguments *a, const char *secret, const char *keys)
 {
-	const int with_keys = cluster->secret != NULL && cluster->secret[0] != '\0';
 	struct key_list list = { 0 };
 	struct key_pair self = { 0 };
 	const char *key = NULL;
 
-	if (!with_keys)
+	if (secret == NULL || secret[0] == '\0')
 		return ask(a, NULL, NULL);
-	if (cluster->keys == NULL || cluster->keys[0] == '\0')
+	if (keys == NULL || keys[0] == '\0')
 		return rs_fail(RS_ESPEC, "cluster.keys is needed, for the coordinator's key");
-	enum rs_status status = key_pair_read(cluster->secret, &self);
+	enum rs_status status = key_pair_read(secret, &self);
 	if (status == RS_OK)
-		status = key_list_read(cluster->keys, &list);
+		status = key_list_read(keys, &list);
 	if (status == RS_OK)
-		status = find_coordinator(&list, cluster->keys, &key);
+		status = find_coordinator(&list, keys, &key);
 	if (status == RS_OK)
 		status = ask(a, &self, key);
 	key_pair_wipe(&self);
@@ -142,12 +142,14 @@ node_status(const struct arguments *a)
 		.n_positional = a->n_positional - 1, .given = a->given, .n_given = a->n_given,
 		.argc = a->argc, .argv = a->argv };
 	struct spec *spec = NULL;
-	size_t n_used;
 
 	if (!argument_given(a, "--join"))
 		return status_here(a);
-	RS_TRY(command_spec(&rest, NULL, 0, &spec, &n_used));
-	const enum rs_status status = status_there(a, &spec_settings(spec)->cluster);
+	if (rest.n_positional == 0)
+		return status_there(a, argument(a, "--key"), argument(a, "--keys"));
+	RS_TRY(session_spec(&rest, &spec));
+	const struct cluster_settings *const cluster = &spec_settings(spec)->cluster;
+	const enum rs_status status = status_there(a, cluster->secret, cluster->keys);
 	spec_free(spec);
 	return status;
 }

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "cmd/job_spec.h"
 #include "cmd/node.h"
 #include "cmd/session.h"
 #include "comm/client.h"
@@ -17,8 +18,6 @@
 #include "train/checkpoint.h"
 #include "train/replicated.h"
 #include "train/train.h"
-
-#define SPEC_LIMIT ((size_t)64 << 20)
 
 struct worker {
 	struct node *node;
@@ -182,19 +181,6 @@ record_shards(struct worker *w)
 
 /* --- a round ------------------------------------------------------------------------------ */
 
-static enum rs_status
-copy_spec(const struct worker *w, struct spec **out)
-{
-	struct buffer text;
-
-	buffer_init(&text, SPEC_LIMIT);
-	enum rs_status status = spec_print(w->node->spec, 0, &text);
-	if (status == RS_OK)
-		status = spec_load_text(text.data, "resolved spec", out);
-	buffer_free(&text);
-	return status;
-}
-
 /* The first round starts as the user said; so does the next one as long as this job has
  * saved nothing. */
 static enum rs_status
@@ -204,6 +190,8 @@ choose_start(const struct worker *w, struct train_options *out)
 	size_t n;
 
 	*out = w->options;
+	if (w->rank > 0)                /* does as worker 0                           */
+		return RS_OK;
 	RS_TRY(checkpoint_list(w->options.directory, &list, &n));
 	const uint64_t newest = n > 0 ? list[n - 1] : 0;
 	free(list);
@@ -231,7 +219,7 @@ train_round(struct worker *w, const struct member_view *view)
 	place.exchange = w->exchange;
 	place.open_lookup = open_lookup;
 	options.place = &place;
-	RS_TRY(copy_spec(w, &spec));
+	RS_TRY(job_spec_copy(w->node->spec, &spec));
 	RS_TRY(train_run(spec, &options, &w->summary));
 	record_shards(w);
 	return RS_OK;
@@ -297,25 +285,60 @@ run_rounds(struct worker *w)
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
+/* Without a ticket nobody else records the run, and whoever starts this process again
+ * gives it the same arguments: an unfinished run goes on. */
+static enum rs_status
+begin_run(struct worker *w)
+{
+	struct session *const s = w->session;
+	struct checkpoint_progress progress;
+	uint64_t *list;
+	size_t n;
+
+	RS_TRY(checkpoint_list(s->directory, &list, &n));
+	w->node->job.version = n > 0 ? list[n - 1] : 0;
+	free(list);
+	if (n > 0 && w->options.from == NULL && !argument_given(s->a, "--fresh")
+	    && checkpoint_peek(s->directory, w->node->job.version, &progress, NULL) == RS_OK
+	    && progress.state == CHECKPOINT_TRAINING)
+		w->options.resume = 1;
+	else
+		RS_TRY(session_check_directory(s));
+	s->placement.kernel = w->node->kernel;
+	RS_TRY(session_record_begin(s, w->node->spec));
+	session_record_placement(s, &w->node->placement);
+	return RS_OK;
+}
+
+/* The rows are the same in all workers, and so is what is to be said of them: worker 0 says
+ * it. */
+static void
+be_silent(struct worker *w)
+{
+	w->session->progress.form = PROGRESS_NONE;
+	w->session->progress.json = 0;
+	if (!argument_given(w->node->a, "--verbose"))
+		log_set_level(LOG_ERROR);
+}
+
 static enum rs_status
 open_session(struct worker *w)
 {
 	struct session *const s = w->session;
-	const struct node *const n = w->node;
+	struct node *const n = w->node;
 
-	RS_TRY(session_directory(s, n->settings));
-	s->threads = n->settings->train.threads;
-	s->placement.mode = NULL;       /* whoever started us has recorded it         */
-	if (w->rank == 0) {
-		RS_TRY(session_record_attach(s, n->spec, n->job.run));
-	} else {
-		s->progress.form = PROGRESS_NONE;
-		s->progress.json = 0;
-		/* The rows are the same in all workers, and so is what is to be said of them. */
-		if (!argument_given(n->a, "--verbose"))
-			log_set_level(LOG_ERROR);
-	}
-	return session_options(s, &w->options);
+	s->placement.mode = NULL;       /* is recorded here, or was by who started us  */
+	s->threads = n->has_ticket ? n->settings->train.threads
+		: (int64_t)n->placement.n_threads;
+	s->directory = "";
+	if (w->rank == 0)
+		RS_TRY(session_directory(s, n->settings));
+	else
+		be_silent(w);
+	RS_TRY(session_options(s, &w->options));
+	if (w->rank > 0)
+		return RS_OK;
+	return n->has_ticket ? session_record_attach(s, n->spec, n->job.run) : begin_run(w);
 }
 
 enum rs_status

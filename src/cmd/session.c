@@ -25,6 +25,9 @@ static const struct { const char *option, *key; int is_text; const char *instead
 	{ "--time-limit", "train.time_limit", 0, NULL },
 	{ "--workers", "cluster.workers", 0, NULL },
 	{ "--ps", "cluster.ps", 0, NULL },
+	{ "--listen", "cluster.listen", 1, NULL },
+	{ "--key", "cluster.secret", 1, NULL },
+	{ "--keys", "cluster.keys", 1, NULL },
 };
 enum { N_KEY_OPTIONS = sizeof key_option / sizeof *key_option };
 
@@ -291,6 +294,28 @@ session_record_attach(struct session *s, const struct spec *spec, int64_t run)
 }
 
 /* --- the end -------------------------------------------------- */
+
+void
+session_record_placement(struct session *s, const struct placement *p)
+{
+	char reason[sizeof p->why_mode + sizeof p->why_dense + 8], key[64];
+	const struct record_placement row = {
+		.mode = placement_mode_name(p->mode), .lookup = p->n_ps > 0 ? "remote" : "local",
+		.reducer = placement_dense_name(p->dense), .kernel = s->placement.kernel,
+		.reason = reason,
+	};
+
+	snprintf(reason, sizeof reason, "%s; %s", p->why_mode, p->why_dense);
+	record_placement(s->record, &row);
+	record_figure(s->record, "plan.workers", (double)p->n_workers);
+	record_figure(s->record, "plan.shards", (double)p->n_ps);
+	for (size_t i = 0; i < p->n_ps; i++) {
+		snprintf(key, sizeof key, "plan.shard.%zu.rows", i);
+		record_figure(s->record, key, (double)p->shard[i].rows);
+		snprintf(key, sizeof key, "plan.shard.%zu.bytes", i);
+		record_figure(s->record, key, (double)p->shard[i].bytes);
+	}
+}
 
 /* How the run ended, as the run database names it. */
 static const char *

@@ -16,6 +16,7 @@
 #include "cmd/command.h"
 #include "cmd/progress.h"
 #include "cmd/record.h"
+#include "place/placement.h"
 #include "train/train.h"
 
 struct session {
@@ -48,6 +49,9 @@ enum rs_status session_options(struct session *s, struct train_options *out);
 enum rs_status session_record_begin(struct session *s, const struct spec *spec);
 /* The record of a run that somebody else began. */
 enum rs_status session_record_attach(struct session *s, const struct spec *spec, int64_t run);
+
+/* Of a run of many processes. */
+void session_record_placement(struct session *s, const struct placement *p);
 
 /* Warnings go into progress and record from now on, until session_end(). */
 void session_watch(struct session *s);

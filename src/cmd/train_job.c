@@ -1,5 +1,4 @@
 /* A training run of many processes of this host. */
-#include "config.h"
 #include "cmd/train_job.h"
 
 #include <inttypes.h>
@@ -8,9 +7,9 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "cmd/job_spec.h"
 #include "place/placement.h"
 #include "place/supervisor.h"
 #include "reduce/exchange.h"
@@ -39,72 +38,6 @@ train_job_wanted(const struct settings *settings)
 /* --- the plan ---------------------------------------------------------------------- */
 
 static enum rs_status
-copy_spec(const struct spec *spec, struct spec **out)
-{
-	struct buffer text;
-
-	buffer_init(&text, TEXT_LIMIT);
-	enum rs_status status = spec_print(spec, 0, &text);
-	if (status == RS_OK)
-		status = spec_load_text(text.data, "resolved spec", out);
-	buffer_free(&text);
-	return status;
-}
-
-/* Standard input can be read by one process only, and only once. */
-static enum rs_status
-check_inputs(const struct settings *s, size_t n_workers)
-{
-	for (size_t i = 0; n_workers > 1 && i < s->data.train.n; i++) {
-		if (s->data.command[0] != '\0' || strcmp(s->data.train.item[i], "-") != 0)
-			continue;
-		rs_fail(RS_EUSAGE, "train: %zu workers cannot share standard input: each reads "
-			"all rows", n_workers);
-		return rs_hint("write the rows to a file, or use --workers 1");
-	}
-	return RS_OK;
-}
-
-static enum rs_status
-make_placement(struct train_job *t, const struct spec *spec)
-{
-	const struct model_options options = { .for_training = 1, .shape_only = 1 };
-	struct placement_host host;
-	struct model *shape;
-	struct spec *copy;
-
-	placement_host_here(&host);
-	RS_TRY(copy_spec(spec, &copy));
-	RS_TRY(model_create(copy, &options, &shape));
-	const enum rs_status status = placement_make(shape, &host, &t->placement);
-	t->session->placement.kernel = shape->kernel->name;
-	model_free(shape);
-	RS_TRY(status);
-	return check_inputs(spec_settings(spec), t->placement.n_workers);
-}
-
-/* What auto came to, so that all nodes do the same. */
-static enum rs_status
-settle_spec(struct train_job *t, const struct spec *spec)
-{
-	static const char *const compress[] = {
-		[COMPRESS_AUTO] = "auto", [COMPRESS_NONE] = "none", [COMPRESS_FP16] = "fp16",
-		[COMPRESS_INT8] = "int8",
-	};
-	const struct placement *const p = &t->placement;
-	char workers[32], ps[32];
-
-	snprintf(workers, sizeof workers, "%zu", p->n_workers);
-	snprintf(ps, sizeof ps, "%zu", p->n_ps);
-	RS_TRY(copy_spec(spec, &t->spec));
-	RS_TRY(spec_set(t->spec, "placement", "mode", placement_mode_name(p->mode)));
-	RS_TRY(spec_set(t->spec, "placement", "dense", placement_dense_name(p->dense)));
-	RS_TRY(spec_set(t->spec, "placement", "compress", compress[p->compress]));
-	RS_TRY(spec_set(t->spec, "cluster", "workers", workers));
-	return spec_set(t->spec, "cluster", "ps", ps);
-}
-
-static enum rs_status
 show_placement(const struct train_job *t)
 {
 	struct buffer text;
@@ -117,30 +50,6 @@ show_placement(const struct train_job *t)
 		fprintf(stderr, "%.*s", (int)text.n, text.data);
 	buffer_free(&text);
 	return status;
-}
-
-static void
-record_plan(const struct train_job *t)
-{
-	const struct placement *const p = &t->placement;
-	struct session *const s = t->session;
-	char reason[sizeof p->why_mode + sizeof p->why_dense + 8], key[64];
-
-	snprintf(reason, sizeof reason, "%s; %s", p->why_mode, p->why_dense);
-	s->placement.mode = placement_mode_name(p->mode);
-	s->placement.lookup = p->n_ps > 0 ? "remote" : "local";
-	s->placement.reducer = placement_dense_name(p->dense);
-	s->placement.reason = reason;
-	record_placement(s->record, &s->placement);
-	s->placement.reason = "";
-	record_figure(s->record, "plan.workers", (double)p->n_workers);
-	record_figure(s->record, "plan.shards", (double)p->n_ps);
-	for (size_t i = 0; i < p->n_ps; i++) {
-		snprintf(key, sizeof key, "plan.shard.%zu.rows", i);
-		record_figure(s->record, key, (double)p->shard[i].rows);
-		snprintf(key, sizeof key, "plan.shard.%zu.bytes", i);
-		record_figure(s->record, key, (double)p->shard[i].bytes);
-	}
 }
 
 /* --- what the nodes get -------------------------------------------------------------- */
@@ -212,22 +121,6 @@ write_spec(struct train_job *t)
 	return status;
 }
 
-/* Equal in all nodes that run the same program over the same spec. */
-static enum rs_status
-hash_config(struct train_job *t)
-{
-	struct buffer text;
-
-	buffer_init(&text, TEXT_LIMIT);
-	enum rs_status status = spec_print(t->spec, 0, &text);
-	if (status == RS_OK)
-		status = buffer_printf(&text, "%s", PACKAGE_VERSION);
-	if (status == RS_OK)
-		t->job.config = hash_fingerprint64(text.data, text.n);
-	buffer_free(&text);
-	return status;
-}
-
 static enum rs_status
 fill_job(struct train_job *t)
 {
@@ -240,7 +133,7 @@ fill_job(struct train_job *t)
 	t->job.n_workers = t->placement.n_workers;
 	t->job.n_ps = t->placement.n_ps;
 	t->job.run = record_run(t->session->record);
-	return hash_config(t);
+	return job_spec_hash(t->spec, &t->job.config);
 }
 
 /* --- the run ----------------------------------------------------------------------------- */
@@ -320,19 +213,21 @@ enum rs_status
 train_job(struct session *s, const struct spec *spec)
 {
 	struct train_job t = { .session = s, .job = { .shared_fd = -1, .leash_fd = -1 } };
+	struct placement_host host;
 
-	enum rs_status status = make_placement(&t, spec);
+	placement_host_here(&host);
+	enum rs_status status = job_spec_place(spec, &host, &t.placement, &s->placement.kernel);
 	s->threads = (int64_t)t.placement.n_threads;
 	if (status == RS_OK && argument_given(s->a, "--dry-run")) {
 		status = dry_run(&t, spec_settings(spec));
 	} else if (status == RS_OK) {
-		status = settle_spec(&t, spec);
+		status = job_spec_settle(spec, &t.placement, &t.spec);
 		if (status == RS_OK)
 			status = session_record_begin(s, spec);
 		if (status == RS_OK)
 			status = show_placement(&t);
 		if (status == RS_OK) {
-			record_plan(&t);
+			session_record_placement(s, &t.placement);
 			status = run(&t);
 		}
 	}

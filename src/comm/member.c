@@ -54,7 +54,7 @@ struct member {
 	char report[4096];
 	struct rs_failure leaving;  /* what member_leave() was called with            */
 	struct rs_failure failure;  /* MEMBER_REFUSED, or what ended the job          */
-	atomic_int stop, ended;
+	atomic_int stop, ended;     /* ended: 2 with a failure                        */
 	atomic_uint_fast64_t progress;
 };
 
@@ -157,11 +157,12 @@ take_end(struct member *m, const struct fields *f)
 	if (atomic_load(&m->ended))
 		return;
 	m->failure = (struct rs_failure){ .status = RS_EPEER, .text = "the job has ended" };
-	if (fields_find(f, "status", 0, &value, &n)) {
+	const int failed = fields_find(f, "status", 0, &value, &n);
+	if (failed) {
 		fields_failure(f, "coordinator");
 		rs_failure_take(&m->failure);
 	}
-	atomic_store(&m->ended, 1);
+	atomic_store(&m->ended, 1 + failed);
 	stop_round(m, m->failure.text);
 }
 

@@ -55,7 +55,8 @@ void member_reason(const struct member *m, char *out, size_t capacity);
  * worker 0 to be; RS_EPEER: the round ended before, and the node is to come back to
  * member_wait(). */
 enum rs_status member_leave(struct member *m, const struct rs_failure *failure);
-/* Not 0: the job has ended; shards then leave, too. */
+/* Not 0: the job has ended, 2: with a failure, which member_wait() returns; shards then leave,
+ * too. */
 int member_job_ended(const struct member *m);
 void member_view_free(struct member_view *v);
 void member_close(struct member *m);
