@@ -15,9 +15,10 @@
 /*
  * A server hangs up on who expects another key of it, and does not say why, nor always if
  * one of the two has none.  It may also have been killed just then, or a relay before it has
- * nobody behind it yet; but not so often in a row, and for so long.
+ * nobody behind it yet; but not so often in a row, and for so long.  One that is stopped
+ * looks the same, if the library's error is an old one, but only every five seconds.
  */
-enum { HUNG_UP_MIN = 3 };
+enum { HUNG_UP_MIN = 8 };
 
 #define HUNG_UP_SECONDS 3.0
 

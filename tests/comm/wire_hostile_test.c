@@ -16,7 +16,7 @@
 #include "comm/fields.h"
 #include "comm/wire_private.h"
 
-#define QUICK 3.0
+#define QUICK 5.0
 
 /* A client of this key pair (NULL: none) that knows the server by this key. */
 static struct wire *
