@@ -26,6 +26,17 @@ node_bind(struct node *n, struct wire **out)
 	return status;
 }
 
+/* Killed rather than left in order: whatever it hangs in may be anywhere, and who started it
+ * then starts another one. */
+static void
+on_hang(void *context, const char *reason)
+{
+	const struct node *const n = context;
+
+	log_error("%s hangs: it did not notice that %s; it is ended", n->name, reason);
+	raise(SIGKILL);
+}
+
 enum rs_status
 node_join(struct node *n, const char *endpoint)
 {
@@ -34,6 +45,7 @@ node_join(struct node *n, const char *endpoint)
 		.context = n->context, .job = &n->job, .endpoint = endpoint,
 		.heartbeat = c->heartbeat, .lease = c->lease, .absence = c->absence,
 		.rendezvous = c->rendezvous, .stop_signal = &command_stop_signal,
+		.hung = on_hang, .context_of_hung = n, .hang = c->absence / 2,
 	};
 
 	return member_open(&options, &n->member);

@@ -26,6 +26,12 @@ struct member_options {
 	const char *endpoint;       /* where this node listens, sent with HELLO; or NULL */
 	double heartbeat, lease, absence, rendezvous;
 	const volatile int *stop_signal;    /* or NULL                                */
+	/* Called once, by the thread of the member, when a round has been over for `hang`
+	 * seconds and nobody came to member_wait(): the process hangs, and the others can
+	 * only go on when it ends.  NULL: it is left to `absence`. */
+	void (*hung)(void *context_of_hung, const char *reason);
+	void  *context_of_hung;
+	double hang;
 };
 
 struct member_view {

@@ -3,6 +3,7 @@ librs_a_SOURCES += src/comm/fields.h src/comm/job.h src/comm/member.h
 librs_a_SOURCES += src/comm/fields.c src/comm/job.c src/comm/client.c
 librs_a_SOURCES += src/comm/monitor.h src/comm/monitor.c src/comm/member.c
 librs_a_SOURCES += src/comm/control.h src/comm/control.c
+librs_a_SOURCES += src/comm/member_private.h src/comm/member_thread.c
 librs_a_SOURCES += src/comm/frame.c src/comm/keys.c src/comm/keys_list.c src/comm/keys_pair.h
 
 if HAVE_ZMQ

@@ -50,7 +50,7 @@ tell_news(struct coordinator *c)
 		log_debug("round %u %s", c->roster.epoch,
 			c->roster.finished ? "is done" : "begins");
 	else if (c->roster.phase == ROSTER_GATHERING)
-		log_warn("round %u is over: %s", c->roster.epoch, c->roster.reason);
+		log_info("round %u is over: %s", c->roster.epoch, c->roster.reason);
 	for (size_t i = 1; i < c->roster.n; i++)
 		if (c->link[i].has_peer)
 			coordinator_tell(c, i, &c->link[i].peer, 0);

@@ -92,6 +92,44 @@ a_node_that_gives_up_ends_the_round_for_all(void **state)
 	bed_close(&b);
 }
 
+static void
+count_hang(void *context, const char *reason)
+{
+	assert_non_null(strstr(reason, "ps 0"));
+	atomic_fetch_add((atomic_int *)context, 1);
+}
+
+static void
+a_node_that_does_not_come_back_is_called_hung(void **state)
+{
+	struct bed b;
+	atomic_int n_hung = 0;
+
+	(void)state;
+	bed_open(&b);
+	coordinator_start(&b);
+	for (size_t i = 1; i < NODES; i++)
+		node_open(&b, i);
+	member_close(b.node[WORKER1].member);
+	const struct member_options o = { .context = b.context, .job = &b.node[WORKER1].job,
+		.heartbeat = .05, .lease = 5, .absence = 5, .rendezvous = 5, .hang = .3,
+		.hung = count_hang, .context_of_hung = &n_hung };
+	assert_int_equal(RS_OK, member_open(&o, &b.node[WORKER1].member));
+	all_wait(&b, 1);
+	wait_start(&b, PS);
+	assert_true(until_stop(&b, WORKER1, 5) < 3);
+	usleep(150000);
+	assert_int_equal(0, atomic_load(&n_hung));
+	usleep(600000);
+	assert_int_equal(1, atomic_load(&n_hung));
+	wait_start(&b, WORKER0);
+	wait_start(&b, WORKER1);
+	for (size_t i = 1; i < NODES; i++)
+		thread_join(b.node[i].thread);
+	all_leave(&b);
+	bed_close(&b);
+}
+
 /* elasticdl: a worker hangs when a server never starts, and the master never exits. */
 static void
 L050_a_node_that_never_comes_is_named_in_time(void **state)
@@ -331,6 +369,7 @@ main(void)
 		cmocka_unit_test(L044_a_dead_shard_ends_the_round_and_its_return_begins_the_next),
 		cmocka_unit_test(a_kill_that_the_starter_saw_is_told_at_once),
 		cmocka_unit_test(a_node_that_gives_up_ends_the_round_for_all),
+		cmocka_unit_test(a_node_that_does_not_come_back_is_called_hung),
 		cmocka_unit_test(L050_a_node_that_never_comes_is_named_in_time),
 		cmocka_unit_test(L050_a_coordinator_that_never_comes_is_named_in_time),
 		cmocka_unit_test(L052_nodes_go_and_come_again_and_again),
