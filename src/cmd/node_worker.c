@@ -1,4 +1,5 @@
 /* A worker of a job: the rounds of training, from the last version each. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ struct worker {
 	struct client *client;              /* of the shards; NULL: there are none    */
 	struct exchange *exchange;          /* NULL: one worker                       */
 	struct train_summary summary;
+	struct parser_tally before, former; /* rows before this job; of its rounds before this */
 	size_t rank;
 	size_t lonely;                      /* rounds in a row that we gave up        */
 	int    has_left;
@@ -181,10 +183,21 @@ record_shards(struct worker *w)
 
 /* --- a round ------------------------------------------------------------------------------ */
 
+/* Rows of the version and those that came to be trained before it. */
+static enum rs_status
+read_tally(const struct worker *w, uint64_t version, struct parser_tally *out)
+{
+	struct checkpoint_progress progress;
+
+	RS_TRY(checkpoint_peek(w->options.directory, version, &progress, NULL));
+	*out = progress.tally;
+	return RS_OK;
+}
+
 /* The first round starts as the user said; so does the next one as long as this job has
  * saved nothing. */
 static enum rs_status
-choose_start(const struct worker *w, struct train_options *out)
+choose_start(struct worker *w, struct train_options *out)
 {
 	uint64_t *list;
 	size_t n;
@@ -200,7 +213,31 @@ choose_start(const struct worker *w, struct train_options *out)
 	out->resume = 1;
 	out->from = NULL;
 	out->reset_optimizer = out->reset_steps = 0;
+	if (read_tally(w, newest, &w->former) != RS_OK)
+		log_debug("no rows of v%" PRIu64 ": %s", newest, rs_failure()->text);
 	return RS_OK;
+}
+
+/* The rounds of a job are one run: its rows are those of all, and that some were skipped
+ * counts, whenever it was. */
+static enum rs_status
+add_former(struct worker *w, enum rs_status status)
+{
+	struct train_summary *const out = &w->summary;
+	const uint64_t read = w->former.read - w->before.read;
+	const uint64_t skipped = w->former.skipped - w->before.skipped;
+	const uint64_t zero_weight = w->former.zero_weight - w->before.zero_weight;
+
+	if (w->rank > 0 || w->former.read <= w->before.read)
+		return status;
+	out->rows_read += read;
+	out->rows_skipped += skipped;
+	out->rows_zero_weight += zero_weight;
+	out->rows_trained += read - skipped - zero_weight;
+	if ((status != RS_OK && status != RS_EPARTIAL) || out->rows_skipped == 0)
+		return status;
+	return rs_fail(RS_EPARTIAL, "%" PRIu64 " of %" PRIu64 " rows were skipped",
+		out->rows_skipped, out->rows_read);
 }
 
 static enum rs_status
@@ -274,7 +311,7 @@ run_rounds(struct worker *w)
 		member_view_free(&view);
 		status = leave_after_zero(w, status);
 		if (!is_interrupted(w, status))
-			return status;
+			return add_former(w, status);
 		if (atomic_load(member_stop(w->node->member)) == 0)
 			(void)member_leave(w->node->member, rs_failure());
 		member_reason(w->node->member, reason, sizeof reason);
@@ -300,10 +337,12 @@ begin_run(struct worker *w)
 	free(list);
 	if (n > 0 && w->options.from == NULL && !argument_given(s->a, "--fresh")
 	    && checkpoint_peek(s->directory, w->node->job.version, &progress, NULL) == RS_OK
-	    && progress.state == CHECKPOINT_TRAINING)
+	    && progress.state == CHECKPOINT_TRAINING) {
 		w->options.resume = 1;
-	else
+		w->before = progress.tally;
+	} else {
 		RS_TRY(session_check_directory(s));
+	}
 	s->placement.kernel = w->node->kernel;
 	RS_TRY(session_record_begin(s, w->node->spec));
 	session_record_placement(s, &w->node->placement);
@@ -338,6 +377,9 @@ open_session(struct worker *w)
 	RS_TRY(session_options(s, &w->options));
 	if (w->rank > 0)
 		return RS_OK;
+	if (w->options.resume && n->job.version > 0
+	    && read_tally(w, n->job.version, &w->before) != RS_OK)
+		log_debug("no rows of a former run: %s", rs_failure()->text);
 	return n->has_ticket ? session_record_attach(s, n->spec, n->job.run) : begin_run(w);
 }
 

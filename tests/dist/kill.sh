@@ -21,7 +21,8 @@ for role in 'worker --index 1' 'worker --index 0' 'ps --index 1' coordinator; do
 	while [ $kill -lt "$KILLS" ]; do
 		kill=$((kill + 1)) round=$((round + 1))
 		m=m$round
-		timeout 120 "$T" train s.ini -f $m --workers 2 --ps 3 "$@" >out 2>err & pid=$!
+		timeout 120 "$T" train s.ini -f $m --workers 2 --ps 3 "$@" --json -P none >out 2>err &
+		pid=$!
 		begun $m
 		wait_for=$(between 0 1)
 		sleep "$wait_for"
@@ -33,6 +34,9 @@ for role in 'worker --index 1' 'worker --index 0' 'ps --index 1' coordinator; do
 			cat err >&2
 			exit 1
 		}
+		# Read once each and trained, however often.
+		grep -q '"rows":48000,.*"rows_read":48000,' out || {
+			echo "$role killed after $wait_for s: other rows" >&2; cat out >&2; exit 1; }
 		dump $m >have
 		same want have "$role killed after $wait_for s: another model"
 		grep -q "^recsys-train: warning: ${role%% *}.*killed by signal 9.*started again" err &&
