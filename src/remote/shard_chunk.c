@@ -11,6 +11,7 @@ struct push {
 	struct body_push head;
 	const uint8_t *bytes;           /* sections, then keys                            */
 	size_t n_keys, n_ids, n_floats, key_bytes, value_bytes;
+	int has_borrowed;               /* gradients that stay in the message             */
 	uint8_t flags;
 	struct shard_reader values;
 	struct buffer scratch;
@@ -106,13 +107,15 @@ section_values(struct push *p, size_t n, size_t dim, float **room, const float *
 	const uint8_t *at;
 
 	RS_TRY(shard_reader_block(&p->values, bytes, &scratch, &at));
-	*out = (const float *)(const void *)at;
-	if (bytes != n * dim * sizeof(float) || scratch.data != NULL
-	    || (uintptr_t)at % _Alignof(float) != 0) {
-		body_unpack(p->flags, at, n, dim, *room);
-		*out = *room;
-		*room += n * dim;
+	if (bytes == n * dim * sizeof(float) && scratch.data == NULL
+	    && (uintptr_t)at % _Alignof(float) == 0) {
+		*out = (const float *)(const void *)at;
+		p->has_borrowed |= n > 0;
+		return RS_OK;
 	}
+	body_unpack(p->flags, at, n, dim, *room);
+	*out = *room;
+	*room += n * dim;
 	buffer_free(&scratch);
 	return RS_OK;
 }
@@ -190,7 +193,7 @@ shard_chunk_read(struct shard *s, struct wire_message *m, struct body_push *head
 		shard_chunk_free(c);
 		return status;
 	}
-	if (p.n_keys > 0)
+	if (p.has_borrowed)
 		shard_keep(s, m, &c->message);
 	*out = c;
 	return RS_OK;

@@ -163,6 +163,14 @@ tables_that_differ_are_refused_by_what_differs(void **state)
 }
 
 static void
+limit_memory(uint64_t bytes)
+{
+	bed_stop_round(&b);
+	b.shard[0].options.memory_bytes = bytes;
+	bed_start_round(&b);
+}
+
+static void
 tables_that_cannot_be_are_refused_and_leave_nothing(void **state)
 {
 	struct buffer body;
@@ -187,8 +195,7 @@ tables_that_cannot_be_are_refused_and_leave_nothing(void **state)
 	REFUSED(b.first_step = 0, b.first_step = 1, "first step 0");
 	REFUSED(b.staleness = 5000, b.staleness = 0, "staleness 5000");
 	REFUSED(b.table[1].dim = 0, b.table[1].dim = 3, "cannot have 62 rows of 0");
-	REFUSED(b.shard[0].options.memory_bytes = 100, b.shard[0].options.memory_bytes = 0,
-		"there are 100");
+	REFUSED(limit_memory(100), limit_memory(0), "there are 100");
 #undef REFUSED
 	bed_init_body(&b, &body);
 	for (body.n -= 1; body.n > 0; body.n -= body.n > 50 ? 7 : 1) {
