@@ -56,6 +56,18 @@ raise_file_limit(void)
 	setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/* A file of the memory of a process that has keys would tell them. */
+static void
+forbid_core_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_CORE, &limit) != 0)
+		return;
+	limit.rlim_cur = 0;
+	setrlimit(RLIMIT_CORE, &limit);
+}
+
 static enum rs_status
 set_up_context(struct wire_context *c, const struct wire_options *o)
 {
@@ -69,6 +81,7 @@ set_up_context(struct wire_context *c, const struct wire_options *o)
 		return RS_OK;
 	if (!zmq_has("curve"))
 		return rs_fail(RS_EUSAGE, "this ZeroMQ was built without CURVE");
+	forbid_core_files();
 	c->self = *o->self;
 	RS_TRY(zap_open(c->zmq, &c->zap));
 	return o->allowed != NULL ? wire_context_allow(c, o->allowed) : RS_OK;

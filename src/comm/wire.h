@@ -6,7 +6,8 @@
  * carries the sender's name and roles from that list.  Binding outside the loopback
  * without keys and list is RS_EDENIED.  A wire is used by one thread at a time (with a
  * barrier or lock between); nothing here waits but wire_wait(), which always has a
- * deadline.  Fork before, never after, a context is made.
+ * deadline.  Fork before, never after, a context is made.  One with keys forbids core
+ * files to the process.
  */
 #ifndef COMM_WIRE_H
 #define COMM_WIRE_H

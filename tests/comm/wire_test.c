@@ -456,6 +456,19 @@ files_may_be_as_many_as_the_system_allows(void **state)
 	bed_close(&b);
 }
 
+static void
+with_keys_there_are_no_core_files(void **state)
+{
+	struct rlimit limit;
+	struct bed b;
+
+	(void)state;
+	bed_contexts(&b, 1);
+	assert_int_equal(getrlimit(RLIMIT_CORE, &limit), 0);
+	assert_int_equal(limit.rlim_cur, 0);
+	bed_close(&b);
+}
+
 int
 main(void)
 {
@@ -480,6 +493,7 @@ main(void)
 		cmocka_unit_test(sockets_come_and_go_without_end),
 		cmocka_unit_test_setup_teardown(children_inherit_no_socket, tmpdir_make,
 			tmpdir_remove),
+		cmocka_unit_test(with_keys_there_are_no_core_files),
 		cmocka_unit_test(files_may_be_as_many_as_the_system_allows),
 	};
 
