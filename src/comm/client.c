@@ -377,23 +377,6 @@ wait_a_little(struct client *c)
 }
 
 static enum rs_status
-wait_for(struct client *c, struct client_call *const *call, size_t n)
-{
-	for (size_t i = 0;;) {
-		RS_TRY(client_progress(c));
-		while (i < n && call[i]->state == CALL_DONE)
-			i++;
-		if (i == n)
-			return RS_OK;
-		const double now = clock_seconds();
-		for (size_t k = i; k < n; k++)
-			if (call[k]->state != CALL_DONE)
-				RS_TRY(check_time(c, call[k], now));
-		RS_TRY(wait_a_little(c));
-	}
-}
-
-static enum rs_status
 check_answer(const struct client *c, const struct client_call *call)
 {
 	const struct wire_message *m = &call->reply;
@@ -413,6 +396,24 @@ client_drop(struct client *c, struct client_call *const *call, size_t n)
 			unlink_call(c, call[i]);
 			call[i]->state = CALL_IDLE;
 		}
+}
+
+/* Ends with the first refusal: what others wait for may then never come. */
+static enum rs_status
+wait_for(struct client *c, struct client_call *const *call, size_t n)
+{
+	for (size_t i = 0;;) {
+		RS_TRY(client_progress(c));
+		while (i < n && call[i]->state == CALL_DONE)
+			i++;
+		if (i == n)
+			return RS_OK;
+		const double now = clock_seconds();
+		for (size_t k = i; k < n; k++)
+			RS_TRY(call[k]->state == CALL_DONE ? check_answer(c, call[k])
+							   : check_time(c, call[k], now));
+		RS_TRY(wait_a_little(c));
+	}
 }
 
 enum rs_status

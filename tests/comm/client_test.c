@@ -322,6 +322,36 @@ a_refusal_becomes_the_failure_it_carries(void **state)
 	bed_close(&b);
 }
 
+/* A push is refused; the pull that waits for it is not answered. */
+static void
+refuse_push(struct bed *b, const struct wire_message *m)
+{
+	if (m->frame.type == FRAME_PUSH)
+		answer(b, m, FRAME_ERROR, 0, m->frame.request,
+			"status = EPROTOCOL\ntext = no such table\n");
+}
+
+static void
+a_refusal_ends_the_wait_for_all(void **state)
+{
+	struct client_call call[2] = { 0 }, *list[] = { &call[0], &call[1] };
+	const double begin = clock_seconds();
+	struct bed b;
+
+	(void)state;
+	bed_open(&b, "inproc://refused-push", 5, refuse_push);
+	call[0].frame.type = FRAME_PULL;
+	call[1].frame.type = FRAME_PUSH;
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(client_send(b.client, &call[i]), RS_OK);
+	assert_int_equal(client_wait(b.client, list, 2), RS_EPROTOCOL);
+	assert_non_null(strstr(rs_failure()->text, "no such table"));
+	assert_true(clock_seconds() - begin < 2);
+	assert_false(client_is_done(&call[0]));
+	wire_message_free(&call[1].reply);
+	bed_close(&b);
+}
+
 static void *
 stop_soon(void *argument)
 {
@@ -421,6 +451,7 @@ main(void)
 		cmocka_unit_test(who_is_waited_for_is_named_when_it_takes_too_long),
 		cmocka_unit_test(an_acknowledgement_may_be_the_answer),
 		cmocka_unit_test(a_refusal_becomes_the_failure_it_carries),
+		cmocka_unit_test(a_refusal_ends_the_wait_for_all),
 		cmocka_unit_test(all_give_up_at_once_when_the_round_is_over),
 		cmocka_unit_test(answers_that_nobody_waits_for_are_dropped),
 		cmocka_unit_test(an_answer_is_taken_when_it_is_there),
