@@ -192,7 +192,7 @@ open_all(struct remote_lookup *l)
 		l->table[t] = o->base.table[t];
 	l->o.base.table = l->table;
 	for (size_t t = 0; t < l->n_tables; t++)
-		if (l->table[t].dim > LOOKUP_PIECE_BYTES / sizeof(float))
+		if (l->table[t].dim > LOOKUP_MESSAGE_BYTES / 2 / sizeof(float))
 			return rs_fail(RS_ESPEC, "table '%s': rows of %zu are too wide to be sent",
 				l->table[t].name, l->table[t].dim);
 	RS_TRY(parts_make(l->table, l->n_tables, l->n_shards, o->min_shard_bytes, &l->parts));
@@ -221,6 +221,8 @@ remote_lookup_open(const struct remote_lookup_options *options, struct lookup **
 		tree_rank_begin(n, R, options->rank + 1), l->node);
 	l->flags = options->compress == COMPRESS_INT8 ? FRAME_INT8 :
 		options->compress == COMPRESS_FP16    ? FRAME_FP16 : 0;
+	l->message_bytes = options->message_bytes > 0 ? options->message_bytes
+						      : LOOKUP_MESSAGE_BYTES;
 	l->clock = 1;
 	pthread_mutex_init(&l->lock, NULL);
 	status = open_all(l);

@@ -22,6 +22,7 @@ struct remote_lookup_options {
 	uint64_t staleness;
 	enum compression compress;         /* resolved: none, fp16 or int8            */
 	uint64_t min_shard_bytes;
+	size_t message_bytes;              /* of rows in one message, about; 0: 32 MiB */
 };
 
 struct remote_lookup_counts {

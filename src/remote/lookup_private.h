@@ -25,8 +25,8 @@
 
 #define LOOKUP_LINE           64
 #define LOOKUP_CUTS_MAX       16        /* segments of a part                         */
-#define LOOKUP_PIECE_BYTES    ((size_t)16 << 20)    /* of rows sent as one section    */
-#define LOOKUP_MESSAGE_BYTES  ((size_t)60 << 20)    /* of a message                   */
+#define LOOKUP_MESSAGE_BYTES  ((size_t)32 << 20)
+#define LOOKUP_KEY_BYTES      10        /* of a key, at most                          */
 
 /* Unique ids of a group in [begin,end), a range within one part. */
 struct segment {
@@ -121,6 +121,7 @@ struct remote_lookup {
 	struct tree_node node[2 * TREE_MAX_DEPTH];  /* this rank's frontier           */
 	size_t n_nodes;
 	uint8_t flags;                  /* of pushes: how they are packed             */
+	size_t message_bytes;           /* a message is sent when it has so many      */
 	uint64_t clock;                 /* the step that comes next, skipped ones too */
 	struct lookup_thread *thread;   /* [n_threads]                                */
 	pthread_mutex_t lock;           /* of who plans                               */
@@ -177,6 +178,16 @@ static inline size_t
 lookup_part_dim(const struct remote_lookup *l, size_t part)
 {
 	return l->table[l->parts.part[part].table].dim;
+}
+
+/* Rows that are sent as one section, so that a message has at most 1.5 message_bytes. */
+static inline size_t
+lookup_piece_rows(const struct remote_lookup *l, size_t dim)
+{
+	const size_t row = dim * sizeof(float) + LOOKUP_KEY_BYTES;
+	const size_t n = l->message_bytes / 2 / row;
+
+	return n > 0 ? n : 1;
 }
 
 /* lookup.c: grows array [n] of items of `size` bytes; new ones are zeros. */

@@ -106,14 +106,13 @@ ask_shard(struct remote_lookup *l, size_t shard, const struct frame *f)
 	RS_TRY(begin_message(l, &m));
 	for (size_t i = l->shard_first[shard]; i < l->shard_first[shard + 1]; i++) {
 		const size_t p = l->part_order[i], dim = lookup_part_dim(l, p);
-		const size_t most = LOOKUP_PIECE_BYTES / sizeof(float) / dim;
+		const size_t most = lookup_piece_rows(l, dim);
 
 		for (size_t from = 0; from < l->part[p].n; from += most) {
 			const size_t left = l->part[p].n - from;
 			const struct pull_piece piece = { p, from, left < most ? left : most };
 
-			if (m->floats * sizeof(float) + m->n_keys / 8 > LOOKUP_MESSAGE_BYTES -
-				LOOKUP_PIECE_BYTES) {
+			if (m->floats * sizeof(float) + m->keys.n > l->message_bytes) {
 				RS_TRY(send_message(l, m, shard, f));
 				RS_TRY(begin_message(l, &m));
 			}

@@ -153,17 +153,10 @@ close_gaps(const struct remote_lookup *l, struct push_entry *e)
 	}
 }
 
-/* Rows of an entry that are one section. */
-static size_t
-piece_rows(size_t D)
-{
-	return LOOKUP_PIECE_BYTES / sizeof(float) / D;
-}
-
 static enum rs_status
 pack_entry(struct remote_lookup *l, struct lookup_thread *w, const struct push_entry *e)
 {
-	const size_t D = lookup_part_dim(l, e->part), most = piece_rows(D);
+	const size_t D = lookup_part_dim(l, e->part), most = lookup_piece_rows(l, D);
 	struct lookup_residual *r = D > 1 ? &l->residual[e->part * l->n_nodes + e->node] : NULL;
 	const uint64_t *key = keys_of(l, e);
 	char *to = (char *)l->packed.data + e->first_byte;
@@ -268,6 +261,13 @@ send_message(struct outgoing *o, int more)
 	return RS_OK;
 }
 
+/* Parts of twins; others may have the same keys by chance. */
+static int
+same_range(const struct part *a, const struct part *b)
+{
+	return a->begin == b->begin && a->end == b->end;
+}
+
 /* A section of n rows of e from `from` on, whose values are at the end of what was taken. */
 static enum rs_status
 add_section(struct outgoing *o, const struct push_entry *e, size_t from, size_t n)
@@ -282,7 +282,7 @@ add_section(struct outgoing *o, const struct push_entry *e, size_t from, size_t 
 		.slot = (uint32_t)l->node[e->node].begin,
 	};
 
-	if (m->n_sections == 0 || m->n != n || l->parts.part[m->part].begin != part->begin
+	if (m->n_sections == 0 || m->n != n || !same_range(&l->parts.part[m->part], part)
 	    || memcmp((uint64_t *)l->keys.data + m->first_key, key, n * sizeof(*key)) != 0)
 		RS_TRY(body_put_keys(&m->keys, key, n, part->begin));
 	section.key_bytes = (uint32_t)(m->keys.n - before);
@@ -314,13 +314,12 @@ entry_bytes(const struct remote_lookup *l, const struct push_entry *e)
 static enum rs_status
 add_entry_sections(struct outgoing *o, const struct push_entry *e)
 {
-	const size_t D = lookup_part_dim(o->l, e->part), most = piece_rows(D);
+	const size_t D = lookup_part_dim(o->l, e->part), most = lookup_piece_rows(o->l, D);
 
 	move_values(o, e, entry_bytes(o->l, e));
 	for (size_t from = 0, n; from < e->n; from += n) {
 		n = e->n - from < most ? e->n - from : most;
-		if (o->end - o->m->first_byte + o->m->keys.n > LOOKUP_MESSAGE_BYTES -
-			2 * LOOKUP_PIECE_BYTES) {
+		if (o->end - o->m->first_byte + o->m->keys.n > o->l->message_bytes) {
 			RS_TRY(send_message(o, 1));
 			RS_TRY(begin_message(o));
 		}

@@ -160,6 +160,7 @@ struct bed_run {
 	enum consistency consistency;
 	uint64_t staleness;
 	enum compression compress;
+	size_t message_bytes;
 	int heedless;               /* gradients do not depend on rows                */
 };
 
@@ -190,6 +191,7 @@ bed_rank_open(struct bed *b, const struct bed_run *run, size_t rank, struct bed_
 		.base = bed_options(table, run->n_threads), .client = out->client, .rank = rank,
 		.n_ranks = run->n_ranks, .consistency = run->consistency,
 		.staleness = run->staleness, .compress = run->compress, .min_shard_bytes = 1024,
+		.message_bytes = run->message_bytes,
 	}, &out->lookup);
 }
 

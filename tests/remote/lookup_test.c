@@ -51,6 +51,69 @@ ranks_and_shards_of_any_number_end_where_one_process_does(void **state)
 			.n_threads = grid[i].threads }, grid[i].shards);
 }
 
+/* Sections of two or three rows, messages of a few sections: twins and bits are cut, too. */
+static void
+what_goes_in_many_messages_ends_where_one_does(void **state)
+{
+	static const enum compression how[] = { COMPRESS_NONE, COMPRESS_INT8 };
+	static const size_t bytes[] = { 400, 2000 };
+
+	(void)state;
+	for (size_t k = 0; k < N_ROWS(bytes); k++)
+		check_equal(&(struct bed_run){ .n_ranks = 3, .n_threads = 2, .kind = ROW_ADAGRAD,
+			.message_bytes = bytes[k] }, 3);
+	for (size_t i = 0; i < N_ROWS(how); i++) {
+		const struct bed_run few = { .n_ranks = 1, .n_threads = 1, .kind = ROW_ADAM,
+			.compress = how[i] };
+		struct bed_run many = few;
+		static struct bed_worker other[BED_SLOTS];
+		struct bed a, b;
+
+		many.message_bytes = 500;
+		workers_clear();
+		memset(other, 0, sizeof(other));
+		bed_open(&a, 1);
+		bed_open(&b, 2);
+		bed_train(&a, &few, worker, 1, LAST);
+		bed_train(&b, &many, other, 1, LAST);
+		bed_assert_equal(worker[0].r.lookup, other[0].r.lookup);
+		bed_workers_close(worker, 1);
+		bed_workers_close(other, 1);
+		bed_close(&a);
+		bed_close(&b);
+	}
+}
+
+static void
+touched_is_known_of_rows_that_came_in_many_messages(void **state)
+{
+	const struct bed_run run = { .n_ranks = 1, .n_threads = 1, .kind = ROW_SGD,
+		.message_bytes = 500 };
+	static struct bed_step s;
+	struct lookup *local = bed_local(ROW_SGD);
+	struct bed b;
+
+	(void)state;
+	workers_clear();
+	bed_open(&b, 2);
+	bed_train(&b, &run, worker, 1, 1);
+	bed_train_local(local, 1, 1);
+	bed_fill(&s, 20);
+	s.training = 0;
+	assert_int_equal(bed_fetch(worker[0].r.lookup, &s, 0, BED_SLOTS, 1), RS_OK);
+	for (size_t i = 0; i < BED_INPUTS; i++)
+		for (size_t j = 0; j < s.begin[bed_input[i].column][BED_SLOTS]; j++) {
+			const uint64_t id = s.id[bed_input[i].column][j];
+
+			assert_int_equal(local->ops->touched(local, bed_input[i].table, id),
+				worker[0].r.lookup->ops->touched(worker[0].r.lookup,
+				bed_input[i].table, id));
+		}
+	bed_workers_close(worker, 1);
+	bed_close(&b);
+	local->ops->close(local);
+}
+
 /* --- tables that several threads share --- */
 
 #define MANY 30000
@@ -425,6 +488,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_optimizer_ends_where_one_process_does),
 		cmocka_unit_test(ranks_and_shards_of_any_number_end_where_one_process_does),
+		cmocka_unit_test(what_goes_in_many_messages_ends_where_one_does),
+		cmocka_unit_test(touched_is_known_of_rows_that_came_in_many_messages),
 		cmocka_unit_test(threads_that_share_a_table_end_where_one_process_does),
 		cmocka_unit_test(L028_three_runs_of_two_ranks_are_bit_equal),
 		cmocka_unit_test(L077_a_row_moves_by_the_sum_of_all_ranks),
