@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cmd/command.h"
@@ -43,10 +44,30 @@ command_color(const struct arguments *a, int fd)
 	return !command_environment().no_color && isatty(fd);
 }
 
+/* timeout(1) and others send a signal to the process and at once to its group: that is one. */
+#define SIGNAL_APART_MS 300
+
+static int64_t
+now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
 static void
 note_signal(int number)
 {
+	static volatile int64_t noted;
+
+	if (command_stop_signal == number && now_ms() - noted > SIGNAL_APART_MS) {
+		signal(number, SIG_DFL);
+		raise(number);          /* delivered when this handler returns        */
+		return;
+	}
 	command_stop_signal = number;
+	noted = now_ms();
 }
 
 void
@@ -56,7 +77,7 @@ command_catch_signals(void)
 
 	memset(&action, 0, sizeof(action));
 	action.sa_handler = note_signal;
-	action.sa_flags = SA_RESTART | SA_RESETHAND;
+	action.sa_flags = SA_RESTART;
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 }

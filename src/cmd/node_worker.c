@@ -27,7 +27,8 @@ struct worker {
 	struct client *client;              /* of the shards; NULL: there are none    */
 	struct exchange *exchange;          /* NULL: one worker                       */
 	struct train_summary summary;
-	struct parser_tally before, former; /* rows before this job; of its rounds before this */
+	/* Up to the version that this job, and that its last round, goes on from. */
+	struct checkpoint_progress before, former;
 	size_t rank;
 	size_t lonely;                      /* rounds in a row that we gave up        */
 	int    has_left;
@@ -183,17 +184,6 @@ record_shards(struct worker *w)
 
 /* --- a round ------------------------------------------------------------------------------ */
 
-/* Rows of the version and those that came to be trained before it. */
-static enum rs_status
-read_tally(const struct worker *w, uint64_t version, struct parser_tally *out)
-{
-	struct checkpoint_progress progress;
-
-	RS_TRY(checkpoint_peek(w->options.directory, version, &progress, NULL));
-	*out = progress.tally;
-	return RS_OK;
-}
-
 /* The first round starts as the user said; so does the next one as long as this job has
  * saved nothing. */
 static enum rs_status
@@ -213,7 +203,7 @@ choose_start(struct worker *w, struct train_options *out)
 	out->resume = 1;
 	out->from = NULL;
 	out->reset_optimizer = out->reset_steps = 0;
-	if (read_tally(w, newest, &w->former) != RS_OK)
+	if (checkpoint_peek(w->options.directory, newest, &w->former, NULL) != RS_OK)
 		log_debug("no rows of v%" PRIu64 ": %s", newest, rs_failure()->text);
 	return RS_OK;
 }
@@ -224,12 +214,13 @@ static enum rs_status
 add_former(struct worker *w, enum rs_status status)
 {
 	struct train_summary *const out = &w->summary;
-	const uint64_t read = w->former.read - w->before.read;
-	const uint64_t skipped = w->former.skipped - w->before.skipped;
-	const uint64_t zero_weight = w->former.zero_weight - w->before.zero_weight;
+	const struct parser_tally *const now = &w->former.tally, *const then = &w->before.tally;
+	const uint64_t read = now->read - then->read, skipped = now->skipped - then->skipped;
+	const uint64_t zero_weight = now->zero_weight - then->zero_weight;
 
-	if (w->rank > 0 || w->former.read <= w->before.read)
+	if (w->rank > 0 || now->read <= then->read)
 		return status;
+	out->epochs_done += w->former.position.epoch - w->before.position.epoch;
 	out->rows_read += read;
 	out->rows_skipped += skipped;
 	out->rows_zero_weight += zero_weight;
@@ -328,7 +319,7 @@ static enum rs_status
 begin_run(struct worker *w)
 {
 	struct session *const s = w->session;
-	struct checkpoint_progress progress;
+	struct checkpoint_progress newest;
 	uint64_t *list;
 	size_t n;
 
@@ -336,10 +327,10 @@ begin_run(struct worker *w)
 	w->node->job.version = n > 0 ? list[n - 1] : 0;
 	free(list);
 	if (n > 0 && w->options.from == NULL && !argument_given(s->a, "--fresh")
-	    && checkpoint_peek(s->directory, w->node->job.version, &progress, NULL) == RS_OK
-	    && progress.state == CHECKPOINT_TRAINING) {
+	    && checkpoint_peek(s->directory, w->node->job.version, &newest, NULL) == RS_OK
+	    && newest.state == CHECKPOINT_TRAINING) {
 		w->options.resume = 1;
-		w->before = progress.tally;
+		w->before = newest;
 	} else {
 		RS_TRY(session_check_directory(s));
 	}
@@ -378,7 +369,7 @@ open_session(struct worker *w)
 	if (w->rank > 0)
 		return RS_OK;
 	if (w->options.resume && n->job.version > 0
-	    && read_tally(w, n->job.version, &w->before) != RS_OK)
+	    && checkpoint_peek(w->options.directory, n->job.version, &w->before, NULL) != RS_OK)
 		log_debug("no rows of a former run: %s", rs_failure()->text);
 	return n->has_ticket ? session_record_attach(s, n->spec, n->job.run) : begin_run(w);
 }

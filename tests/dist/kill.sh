@@ -35,7 +35,7 @@ for role in 'worker --index 1' 'worker --index 0' 'ps --index 1' coordinator; do
 			exit 1
 		}
 		# Read once each and trained, however often.
-		grep -q '"rows":48000,.*"rows_read":48000,' out || {
+		grep -q '"rows":48000,.*"rows_read":48000,.*"epochs":6,' out || {
 			echo "$role killed after $wait_for s: other rows" >&2; cat out >&2; exit 1; }
 		dump $m >have
 		same want have "$role killed after $wait_for s: another model"
