@@ -193,7 +193,7 @@ check_bind(struct wire_context *c, const char *endpoint)
 		return RS_OK;
 	rs_fail(RS_EDENIED, "will not listen on '%s' without %s", endpoint, c->zap == NULL ?
 		"a key" : "a list of who may connect");
-	return rs_hint("recsys-train keygen makes a key; cluster.key and cluster.keys name it "
+	return rs_hint("recsys-train keygen makes a key; cluster.secret and cluster.keys name it "
 		"and the list");
 }
 
