@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/memory.h"
 #include "data/loader.h"
+#include "train/ranks.h"
 #include "train/retrieval.h"
 
 #define EVALUATE_BATCH 4096
@@ -16,6 +18,7 @@ struct evaluation {
 	struct retrieval *retrieval;   /* NULL: figures of ranks are of the rows      */
 	/* Of the current run: */
 	struct figure_list figures;
+	const struct train_place *place;
 	int    needs_scores, counts_unseen;
 	struct evaluate_counts counts;
 };
@@ -32,9 +35,27 @@ open_files(const struct schema *schema, const struct text_list *files, struct lo
 	return loader_open(&options, out);
 }
 
+/* Ranks that score a share each must have the same rows; NULL: the end of them. */
+static enum rs_status
+check_rows(const struct train_place *place, const struct batch *batch)
+{
+	uint64_t hash = 0;
+
+	if (!ranks_several(place))
+		return RS_OK;
+	if (batch != NULL)
+		hash = hash_fingerprint64((const char *)batch->label,
+			batch->B * sizeof *batch->label) | 1;
+	for (size_t f = 0; batch != NULL && f < batch->F; f++)
+		hash = hash_cat(hash, hash_fingerprint64((const char *)batch->column[f].ids,
+			batch->column[f].N * sizeof *batch->column[f].ids));
+	return ranks_compare(place, hash, RS_EDATA, "has other validation data than");
+}
+
 static enum rs_status
 add_batch(struct evaluation *e, struct workers *w, const struct batch *batch, float *logit)
 {
+	RS_TRY(check_rows(e->place, batch));
 	if (batch->B == 0)
 		return RS_OK;
 	if (e->needs_scores)
@@ -58,6 +79,8 @@ read_all(struct evaluation *e, struct workers *w, struct loader *loader)
 		if (status == RS_OK)
 			status = loader_next(loader, &batch, NULL);
 	}
+	if (status == RS_OK)
+		status = check_rows(e->place, NULL);
 	loader_tally(loader, &e->counts.tally);
 	free(logit);
 	return status;
@@ -183,6 +206,7 @@ evaluate_run(struct evaluation *e, struct workers *w, const struct model *m,
 	struct metric_result *out, struct evaluate_counts *counts)
 {
 	e->counts_unseen = counts != NULL;
+	e->place = m->place;
 	RS_TRY(begin_run(e, m));
 	enum rs_status status = RS_OK;
 	if (e->needs_scores || !retrieval_is_ready(e->retrieval))

@@ -19,7 +19,7 @@ enum { N_TRAIN = 3 * 64 + 3, N_VALID = 600 };
 struct job {
 	size_t rank;
 	const char *spec, *directory;
-	const char *train;             /* instead of the spec's; NULL: that             */
+	const char *train, *valid;     /* instead of the spec's; NULL: that             */
 	struct place_hub *hub;         /* NULL: no place                              */
 	const char *from;              /* warm start                                  */
 	int resume, threads, corrupts;
@@ -146,6 +146,8 @@ run_rank(void *argument)
 	job->status = spec_load_text(text, "place_test", &spec);
 	if (job->status == RS_OK && job->train != NULL)
 		job->status = spec_set(spec, "data", "train", job->train);
+	if (job->status == RS_OK && job->valid != NULL)
+		job->status = spec_set(spec, "data", "valid", job->valid);
 	if (job->status == RS_OK && job->hub != NULL)
 		job->status = spec_set(spec, "cluster", "ps", "2");
 	if (job->status == RS_OK)
@@ -271,7 +273,7 @@ assert_same_model(const char *a, const char *b, int with_manifest)
 /* --- tests ------------------------------------------------------------------------- */
 
 static void
-any_number_of_ranks_makes_the_version_of_one_process(void **state)
+L036_any_number_of_ranks_makes_the_version_of_one_process(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < N_ROWS(model); i++) {
@@ -479,7 +481,7 @@ a_rank_with_other_parameters_is_found_and_named(void **state)
 }
 
 static void
-the_rank_whose_data_differ_is_named(void **state)
+L007_the_rank_whose_data_differ_is_named(void **state)
 {
 	struct place_hub *hub = place_hub_open(3, HUB_SHARED);
 	char directory[300], other[300];
@@ -497,6 +499,36 @@ the_rank_whose_data_differ_is_named(void **state)
 		assert_non_null(strstr(job[r].failure.text, "worker 2 has other training data"));
 	}
 	free_jobs(job, 3);
+}
+
+/* Rows that are fewer, more or others. */
+static void
+L068_the_rank_whose_validation_data_differ_is_named(void **state)
+{
+	static const struct { size_t n; uint64_t key; } rows[] = {
+		{ 64, 8 }, { N_VALID + 5000, 8 }, { N_VALID, 9 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(rows); i++) {
+		struct place_hub *hub = place_hub_open(3, HUB_SHARED);
+		char directory[300], other[300];
+		struct job job[HUB_RANKS];
+
+		write_rows("other.csv", rows[i].n, rows[i].key);
+		snprintf(directory, sizeof directory, "%s/valid-%zu", top, i);
+		snprintf(other, sizeof other, "%s/other.csv", top);
+		start_all(job, 3, spec_of("catalogue"), directory);
+		job[1].valid = other;
+		run_jobs(job, 3, hub);
+		place_hub_close(hub);
+		for (size_t r = 0; r < 3; r++) {
+			assert_int_equal(job[r].status, RS_EDATA);
+			assert_non_null(strstr(job[r].failure.text,
+				"worker 1 has other validation data"));
+		}
+		free_jobs(job, 3);
+	}
 }
 
 static void
@@ -554,7 +586,7 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(any_number_of_ranks_makes_the_version_of_one_process),
+		cmocka_unit_test(L036_any_number_of_ranks_makes_the_version_of_one_process),
 		cmocka_unit_test(a_signal_of_one_rank_stops_all_and_others_resume),
 		cmocka_unit_test(a_failure_of_one_rank_is_a_lost_peer_to_the_others),
 		cmocka_unit_test(a_loss_that_is_not_finite_is_told_alike_by_all),
@@ -562,7 +594,8 @@ main(void)
 		cmocka_unit_test(the_time_limit_of_one_ends_all_after_the_same_step),
 		cmocka_unit_test(a_warm_start_is_the_same_in_all_ranks),
 		cmocka_unit_test(a_rank_with_other_parameters_is_found_and_named),
-		cmocka_unit_test(the_rank_whose_data_differ_is_named),
+		cmocka_unit_test(L007_the_rank_whose_data_differ_is_named),
+		cmocka_unit_test(L068_the_rank_whose_validation_data_differ_is_named),
 		cmocka_unit_test(a_failed_start_of_rank_0_is_everyones),
 		cmocka_unit_test(more_ranks_than_slots_are_refused),
 	};
