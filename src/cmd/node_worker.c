@@ -32,6 +32,7 @@ struct worker {
 	size_t rank;
 	size_t lonely;                      /* rounds in a row that we gave up        */
 	int    has_left;
+	char   where[96];                   /* of the threads, for the first line     */
 };
 
 /* --- the parts of a round ------------------------------------------------------------- */
@@ -360,6 +361,9 @@ open_session(struct worker *w)
 	s->placement.mode = NULL;       /* is recorded here, or was by who started us  */
 	s->threads = n->has_ticket ? n->settings->train.threads
 		: (int64_t)n->placement.n_threads;
+	snprintf(w->where, sizeof w->where, "in each of %zu workers, with %zu shards",
+		n->job.n_workers, n->job.n_ps);
+	s->why_threads = w->where;
 	s->directory = "";
 	if (w->rank == 0)
 		RS_TRY(session_directory(s, n->settings));

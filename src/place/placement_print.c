@@ -87,14 +87,19 @@ print_shards(const struct placement *p, struct buffer *out)
 	for (size_t i = 0; i < p->n_ps; i++) {
 		const struct placement_shard *s = &p->shard[i];
 
-		RS_TRY(buffer_printf(out, "shard %-4zu %s rows   %s   a step: %s keys, pull %s, "
-			"push %s\n", i, count_text(rows, (double)s->rows),
-			bytes_text(bytes, (double)s->bytes), count_text(keys, s->keys),
-			bytes_text(pull, s->pull_bytes), bytes_text(push, s->push_bytes)));
+		RS_TRY(buffer_printf(out, "shard %-4zu %s rows   %s", i,
+			count_text(rows, (double)s->rows), bytes_text(bytes, (double)s->bytes)));
+		if (!isnan(s->keys))
+			RS_TRY(buffer_printf(out, "   a step: %s keys, pull %s, push %s",
+				count_text(keys, s->keys), bytes_text(pull, s->pull_bytes),
+				bytes_text(push, s->push_bytes)));
+		RS_TRY(buffer_printf(out, "\n"));
 		pull_sum += s->pull_bytes;
 		push_sum += s->push_bytes;
 	}
 	RS_TRY(buffer_printf(out, "balance    largest shard / mean %.3f\n", p->balance));
+	if (isnan(pull_sum))            /* no rows were looked at                     */
+		return RS_OK;
 	RS_TRY(buffer_printf(out, "traffic    a step of %.0f rows: pull %s, push %s",
 		p->rows_a_step, bytes_text(pull, pull_sum), bytes_text(push, push_sum)));
 	if (!isnan(p->steps_a_second))
