@@ -194,7 +194,8 @@ node_command(const struct arguments *a)
 	const enum rs_status status = run_node(&n);
 	const int is_zero = n.job.node != NULL
 		&& n.job.self == job_number(&n.job, KEY_WORKER, 0);
-	if (status != RS_OK && n.is_told && !is_zero)
+	/* On a host of its own a node speaks for itself. */
+	if (status != RS_OK && n.is_told && n.has_ticket && !is_zero)
 		command_exit_code = status == RS_ESIGNAL ? 128 + command_stop_signal
 			: rs_exit_code(status);
 	if (n.member != NULL)
