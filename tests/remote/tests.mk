@@ -11,5 +11,6 @@ tests_remote_shard_refuse_test_SOURCES = tests/remote/shard_refuse_test.c tests/
 tests_remote_shard_test_SOURCES = tests/remote/shard_test.c tests/remote/shard_bed.h
 tests_remote_shard_values_test_SOURCES = tests/remote/shard_values_test.c tests/remote/shard_bed.h
 endif
+EXTRA_DIST += tests/remote/lookup_bed.h
 check_PROGRAMS += tests/remote/lookup_test
 check_PROGRAMS += tests/remote/lookup_files_test
