@@ -113,8 +113,10 @@ node_open(struct bed *b, size_t i)
 	struct node *n = &b->node[i];
 	char endpoint[64];
 
-	n->job = b->job;
-	n->job.self = i;
+	if (n->job.node == NULL) {
+		n->job = b->job;
+		n->job.self = i;
+	}
 	snprintf(endpoint, sizeof(endpoint), "ipc:///x/%zu", i);
 	const struct member_options o = { .context = b->context, .job = &n->job,
 		.endpoint = i == PS ? endpoint : NULL, .heartbeat = b->cluster.heartbeat,
