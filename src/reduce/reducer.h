@@ -37,8 +37,9 @@ struct reducer_ops {
 	struct slot_sum *(*acquire)(struct reducer *r, size_t worker);
 	enum rs_status (*contribute)(
 		struct reducer *r, size_t worker, size_t slot, struct slot_sum *sum);
-	/* Fails in all workers alike.  RS_EPEER: other ranks did not come; RS_EDIVERGED:
-	 * dense_hash differs among them, which names the first that is not like rank 0. */
+	/* Fails in all workers alike.  RS_EPEER: other ranks did not come; RS_EDIVERGED or
+	 * hash_failure: dense_hash differs among them, which names the first that is not like
+	 * rank 0. */
 	enum rs_status (*finish)(struct reducer *r, size_t worker, const struct slot_sum **total);
 	enum rs_status (*barrier)(struct reducer *r, size_t worker);
 	void (*close)(struct reducer *r);
@@ -50,6 +51,10 @@ struct reducer {
 	 * is, and a hash of what must be equal in all ranks then (all ranks set one, or all
 	 * leave it 0). */
 	uint64_t step, dense_hash;
+	/* What else it is a hash of, and what it is that they differ; NULL: dense
+	 * parameters, RS_EDIVERGED. */
+	const char *hash_of;
+	enum rs_status hash_failure;
 };
 
 struct reducer_options {

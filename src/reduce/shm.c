@@ -248,8 +248,9 @@ fail_diverged(struct shm *r)
 	RS_TRY(e->ops->gather(e, hash, begin));
 	while (rank < e->n_ranks - 1 && hash[rank] == hash[0])
 		rank++;
-	return rs_fail(RS_EDIVERGED,
-		"dense parameters of worker %zu differ from worker 0's at step %llu", rank,
+	return rs_fail(r->base.hash_of != NULL ? r->base.hash_failure : RS_EDIVERGED,
+		"%s of worker %zu differ from worker 0's at step %llu",
+		r->base.hash_of != NULL ? r->base.hash_of : "dense parameters", rank,
 		(unsigned long long)r->base.step);
 }
 

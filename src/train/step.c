@@ -14,10 +14,12 @@
 #include "train/step_private.h"
 
 #define STEP_FAILED (1U << STEP_VOTES)     /* vote: a rank could not do its slots       */
-#define HASH_STEPS  32         /* ranks compare their dense parameters every so often */
+#define HASH_STEPS   32        /* ranks compare their dense parameters every so often */
+#define HASH_COLUMNS 2         /* of ids, which tell one batch from another       */
 
 static enum rs_status fetch_step(struct stepper *s, size_t worker, const struct batch *batch);
-static enum rs_status sum_all(struct stepper *s, size_t worker, const struct slot_sum **total);
+static enum rs_status sum_all(struct stepper *s, size_t worker, const struct batch *batch,
+	const struct slot_sum **total);
 static size_t slot_take(struct stepper *s, size_t worker);
 static void slots_give(struct step_worker *w);
 static enum rs_status compare_items(struct stepper *s, size_t worker, const struct batch *batch,
@@ -89,7 +91,7 @@ step_run(struct stepper *s, size_t worker, const struct batch *batch, double rat
 		sum->bad |= status != RS_OK;
 		RS_TRY(r->ops->contribute(r, worker, slot, sum));
 	}
-	RS_TRY(sum_all(s, worker, &total));                                  /* dense gradients */
+	RS_TRY(sum_all(s, worker, batch, &total));                           /* dense gradients */
 
 	*out = (struct step_result){ .loss = total->loss,
 		.weight = total->weight,
@@ -163,19 +165,40 @@ fetch_step(struct stepper *s, size_t worker, const struct batch *batch)
 	return step_fetch(s, worker, s->worker[worker].view.feed.step, 1);
 }
 
-/* The sum over all slots, or what went wrong anywhere. */
-static enum rs_status
-sum_all(struct stepper *s, size_t worker, const struct slot_sum **total)
+/* Ranks must have the same rows in every step, and now and then the same parameters. */
+static void
+set_hash(struct stepper *s, const struct batch *batch)
 {
 	struct reducer *r = s->reducer;
 	const struct model *m = s->model;
+
+	r->step = m->step + 1;
+	r->hash_of = NULL;
+	if (m->step % HASH_STEPS == 0) {
+		r->dense_hash = hash_fingerprint64((const char *)m->param,
+			m->P * sizeof(float));
+		return;
+	}
+	r->hash_of = "training rows";
+	r->hash_failure = RS_EDATA;
+	r->dense_hash = hash_fingerprint64((const char *)batch->label,
+		batch->B * sizeof(*batch->label));
+	for (size_t f = 0; f < batch->F && f < HASH_COLUMNS; f++)
+		r->dense_hash = hash_cat(r->dense_hash,
+			hash_fingerprint64((const char *)batch->column[f].ids,
+				batch->column[f].N * sizeof(*batch->column[f].ids)));
+}
+
+/* The sum over all slots, or what went wrong anywhere. */
+static enum rs_status
+sum_all(struct stepper *s, size_t worker, const struct batch *batch,
+	const struct slot_sum **total)
+{
+	struct reducer *r = s->reducer;
 	const uint64_t step = s->worker[worker].view.feed.step;
 
-	if (worker == 0 && s->exchange != NULL) {
-		r->step = step;
-		r->dense_hash = m->step % HASH_STEPS == 0 ?
-			hash_fingerprint64((const char *)m->param, m->P * sizeof(float)) : 0;
-	}
+	if (worker == 0 && s->exchange != NULL)
+		set_hash(s, batch);
 	const enum rs_status status = r->ops->finish(r, worker, total);
 	slots_give(&s->worker[worker]);
 	if (s->exchange != NULL || s->use != NULL)

@@ -96,6 +96,28 @@ L007_the_rank_whose_data_differ_is_named(void **state)
 	place_run_free(job, 3);
 }
 
+/* A command whose output is another each time. */
+static void
+L049_ranks_that_read_other_rows_stop_at_once(void **state)
+{
+	struct place_hub *hub = place_hub_open(3, HUB_SHARED);
+	char directory[300];
+	struct job job[HUB_RANKS];
+
+	(void)state;
+	snprintf(directory, sizeof directory, "%s/shuffled", place_run_top);
+	place_run_begin(job, 3, place_run_spec("shuffled"), directory);
+	place_run_jobs(job, 3, hub);
+	place_hub_close(hub);
+	for (size_t r = 0; r < 3; r++) {
+		if (job[r].status != RS_EDATA)
+			fail_msg("%s", job[r].failure.text);
+		assert_non_null(strstr(job[r].failure.text, "training rows of worker 1 differ"));
+		assert_int_equal(job[r].summary.step, 1);
+	}
+	place_run_free(job, 3);
+}
+
 /* Rows that are fewer, more or others. */
 static void
 L068_the_rank_whose_validation_data_differ_is_named(void **state)
@@ -167,6 +189,7 @@ main(void)
 		cmocka_unit_test(a_loss_that_is_not_finite_is_told_alike_by_all),
 		cmocka_unit_test(a_rank_with_other_parameters_is_found_and_named),
 		cmocka_unit_test(L007_the_rank_whose_data_differ_is_named),
+		cmocka_unit_test(L049_ranks_that_read_other_rows_stop_at_once),
 		cmocka_unit_test(L068_the_rank_whose_validation_data_differ_is_named),
 		cmocka_unit_test(a_failed_start_of_rank_0_is_everyones),
 		cmocka_unit_test(more_ranks_than_slots_are_refused),

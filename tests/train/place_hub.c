@@ -236,7 +236,8 @@ tables_fetch(struct lookup *l, const struct lookup_fetch *f)
 		return RS_OK;
 	if (atomic_fetch_add(&t->rank->n_fetches, 1) + 1 == t->rank->fail_fetch)
 		return rs_fail(RS_ERESOURCE, "a fetch fails on purpose");
-	memcpy(t->use, f->use, f->n_uses * sizeof(*t->use));
+	if (f->n_uses > 0)
+		memcpy(t->use, f->use, f->n_uses * sizeof(*t->use));
 	t->n_uses = f->n_uses;
 	return RS_OK;
 }

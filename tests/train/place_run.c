@@ -79,6 +79,9 @@ static const struct { const char *name, *text; } model[] = {
 	{ "diverging", DEEP("epochs = 2\nlearning_rate = 1000\noptimizer = sgd\n") },
 	{ "saving", DEEP("epochs = 2\ncheckpoint_every = 0.0001\nkeep = 2\n") },
 	{ "short_of_time", DEEP("epochs = 2\ntime_limit = 0.0001\n") },
+	{ "shuffled", "[model]\ntype = deepfm\n[data]\nformat = csv\nlabel = y\nshuffle = no\n"
+		"command = head -n 1 %s/train.csv; tail -n +2 %s/train.csv | shuf\n"
+		FIELDS "[dnn]\nhidden = 5\n" COMMON },
 	{ "catalogue", TWO("softmax") "early_stop = 1\nmonitor = recall@5\n"
 		"[data]\ngroup = u\n[eval]\nmetrics = recall@5\ncandidates = catalogue\n" },
 };
