@@ -10,5 +10,7 @@ tests_comm_wire_relay_test_SOURCES = tests/comm/wire_relay_test.c tests/comm/wir
 else
 check_PROGRAMS += tests/comm/wire_none_test
 endif
+if HAVE_ZMQ
 check_PROGRAMS += tests/comm/client_test
+endif
 check_PROGRAMS += tests/comm/control_test

@@ -1,10 +1,11 @@
 # tests of runs of many processes
-EXTRA_DIST += tests/dist/push.pml
+EXTRA_DIST += tests/dist/push.pml tests/dist/job_data.sh
+dist_check_SCRIPTS += tests/dist/cable.sh
+dist_check_SCRIPTS += tests/dist/consistency.sh
+dist_check_SCRIPTS += tests/dist/hosts.sh
+dist_check_SCRIPTS += tests/dist/job.sh
+dist_check_SCRIPTS += tests/dist/kill.sh
+dist_check_SCRIPTS += tests/dist/ledger.sh
+dist_check_SCRIPTS += tests/dist/models.sh
 dist_check_SCRIPTS += tests/dist/spin.sh
-EXTRA_DIST += tests/dist/job_data.sh
-dist_check_SCRIPTS += tests/dist/job.sh tests/dist/kill.sh tests/dist/models.sh
-dist_check_SCRIPTS += tests/dist/ledger.sh tests/dist/cable.sh
-dist_check_SCRIPTS += tests/dist/job.sh tests/dist/kill.sh
-dist_check_SCRIPTS += tests/dist/job.sh tests/dist/kill.sh tests/dist/status.sh
-dist_check_SCRIPTS += tests/dist/job.sh tests/dist/kill.sh tests/dist/models.sh tests/dist/consistency.sh
-dist_check_SCRIPTS += tests/dist/job.sh tests/dist/kill.sh tests/dist/models.sh tests/dist/hosts.sh
+dist_check_SCRIPTS += tests/dist/status.sh

@@ -12,5 +12,7 @@ tests_remote_shard_test_SOURCES = tests/remote/shard_test.c tests/remote/shard_b
 tests_remote_shard_values_test_SOURCES = tests/remote/shard_values_test.c tests/remote/shard_bed.h
 endif
 EXTRA_DIST += tests/remote/lookup_bed.h
+if HAVE_ZMQ
 check_PROGRAMS += tests/remote/lookup_test
 check_PROGRAMS += tests/remote/lookup_files_test
+endif
