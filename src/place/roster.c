@@ -340,6 +340,17 @@ is_done(enum rs_status status)
 	return status == RS_OK || status == RS_EPARTIAL || status == RS_EUNMET;
 }
 
+/* It was to train, and goes as if it had: it has a signal. */
+static void
+end_early(struct roster *r, size_t number, double now)
+{
+	char name[32];
+
+	set_state(r, number, ROSTER_GONE);
+	end_unreachable(r, now, "%s left before the round began",
+		job_node_name(r->job, number, name));
+}
+
 /* Worker 0 being done is what the job is for; the others wait for it. */
 static void
 bye_done(struct roster *r, size_t number, double now)
@@ -348,6 +359,8 @@ bye_done(struct roster *r, size_t number, double now)
 		lose(r, number, now, "left before the end");
 		return;
 	}
+	if (r->node[number].state == ROSTER_READY)
+		end_early(r, number, now);
 	if (r->node[number].state != ROSTER_IN)
 		return;
 	if (!is_worker_0(r, number)) {

@@ -339,6 +339,22 @@ who_leaves_for_want_of_a_peer_ends_the_round_only(void **state)
 	bed_close(&b);
 }
 
+/* Ctrl-C while some are still missing: nobody waits for them any more. */
+static void
+who_leaves_before_the_round_ends_the_job(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	bed_open(&b);
+	assert_int_equal(hello(&b, WORKER0, 1, ""), RS_OK);
+	assert_int_equal(bye(&b, WORKER0, RS_OK), RS_OK);
+	assert_int_equal(b.roster.phase, ROSTER_ENDED);
+	assert_int_equal(b.roster.node[WORKER0].state, ROSTER_GONE);
+	assert_string_equal(b.roster.failure.text, "worker 0 left before the round began");
+	bed_close(&b);
+}
+
 static void
 many_who_are_missing_are_listed_and_counted(void **state)
 {
@@ -415,6 +431,7 @@ main(void)
 		cmocka_unit_test(the_job_is_done_when_worker_0_is),
 		cmocka_unit_test(stragglers_have_drain_seconds),
 		cmocka_unit_test(who_leaves_for_want_of_a_peer_ends_the_round_only),
+		cmocka_unit_test(who_leaves_before_the_round_ends_the_job),
 		cmocka_unit_test(many_who_are_missing_are_listed_and_counted),
 		cmocka_unit_test(a_coordinator_that_lost_its_state_goes_on_above_theirs),
 		cmocka_unit_test(a_coordinator_that_slept_gives_the_time_back),
