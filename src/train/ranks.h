@@ -17,7 +17,7 @@
 #include "train/place.h"
 
 #define RANKS_MAX      1024
-#define RANKS_PATIENCE 3600.0          /* seconds                                     */
+#define RANKS_PATIENCE 21600.0         /* seconds; who dies is told of by stop       */
 
 static inline int
 ranks_several(const struct train_place *p)
