@@ -20,6 +20,8 @@
 #include "train/replicated.h"
 #include "train/train.h"
 
+#define REPORT_BATCHES 10           /* from report to report, when nobody looks      */
+
 struct worker {
 	struct node *node;
 	struct session *session;
@@ -352,6 +354,19 @@ be_silent(struct worker *w)
 		log_set_level(LOG_ERROR);
 }
 
+/* What the table of nodes says of worker 0. */
+static void
+report_row(void *context, const struct train_progress *p)
+{
+	const struct node *const n = context;
+	char text[256];
+
+	snprintf(text, sizeof text, "epoch = %" PRIu64 "\nstep = %" PRIu64 "\nrows = %" PRIu64
+		"\nloss = %.6g\nrows_per_second = %.6g\n", p->epoch, p->step, p->rows,
+		p->loss_since_last, p->rows_per_s);
+	member_report(n->member, text);
+}
+
 static enum rs_status
 open_session(struct worker *w)
 {
@@ -365,13 +380,20 @@ open_session(struct worker *w)
 		n->job.n_workers, n->job.n_ps);
 	s->why_threads = w->where;
 	s->directory = "";
-	if (w->rank == 0)
+	s->context = n;
+	if (w->rank == 0) {
 		RS_TRY(session_directory(s, n->settings));
-	else
+		s->on_row = report_row;
+	} else {
 		be_silent(w);
+	}
 	RS_TRY(session_options(s, &w->options));
 	if (w->rank > 0)
 		return RS_OK;
+	if (s->progress.form == PROGRESS_NONE && !s->progress.json) {
+		w->options.progress_step = REPORT_BATCHES * (double)n->settings->train.batch_size;
+		w->options.progress_multiplies = 0;
+	}
 	if (w->options.resume && n->job.version > 0
 	    && checkpoint_peek(w->options.directory, n->job.version, &w->before, NULL) != RS_OK)
 		log_debug("no rows of a former run: %s", rs_failure()->text);

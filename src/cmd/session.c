@@ -170,6 +170,8 @@ on_progress(void *context, const struct train_progress *p)
 
 	pthread_mutex_lock(&s->lock);
 	progress_row(&s->progress, p);
+	if (s->on_row != NULL)
+		s->on_row(s->context, p);
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -27,6 +27,8 @@ struct session {
 	int64_t     threads;
 	struct record_placement placement; /* recorded at the start; mode NULL: it is already */
 	struct progress progress;
+	void (*on_row)(void *context, const struct train_progress *p);  /* or NULL     */
+	void  *context;
 	struct record  *record;            /* NULL: none                               */
 	/* Callbacks of the main thread and warnings of any thread; recursive, as a
 	 * callback may warn. */

@@ -252,8 +252,10 @@ coordinator_serve(const struct coordinator_options *options)
 
 	RS_TRY(roster_init(&c.roster, options->job, options->cluster, c.now));
 	enum rs_status status = open_parts(&c);
-	if (status == RS_OK)
+	if (status == RS_OK) {
 		status = serve(&c);
+		coordinator_publish(&c);
+	}
 	if (status == RS_OK && c.roster.failure.status != RS_OK)
 		status = rs_failure_put(&c.roster.failure);
 	close_parts(&c);

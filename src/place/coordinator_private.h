@@ -49,6 +49,10 @@ enum rs_status coordinator_tell(struct coordinator *c, size_t number, const stru
 /* The table of nodes; json: an object on one line. */
 enum rs_status coordinator_print(const struct coordinator *c, int json, struct buffer *out);
 /* Writes both forms into the job's directory, for those who have no key. */
+/* The next "key = value" that a node reports, cleaned; key "" at the end. */
+void coordinator_next_report(const struct link *l, size_t *at, char key[72], char value[72]);
+/* For Prometheus. */
+enum rs_status coordinator_metrics(const struct coordinator *c, struct buffer *out);
 void coordinator_publish(const struct coordinator *c);
 
 #endif

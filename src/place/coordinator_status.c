@@ -12,9 +12,8 @@
 
 #define KEY_LETTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-"
 
-/* "key = value" of a report as "key=value", cleaned. */
-static void
-next_report(const struct link *l, size_t *at, char key[72], char value[72])
+void
+coordinator_next_report(const struct link *l, size_t *at, char key[72], char value[72])
 {
 	const struct fields f = { l->report.data, l->report.n };
 	const char *line, *equal;
@@ -51,8 +50,8 @@ print_node(const struct coordinator *c, size_t i, struct buffer *out)
 	RS_TRY(buffer_printf(out, "%-12s %-9s %8s %-16s %8s %10" PRIu64,
 		job_node_name(c->o->job, i, name), roster_state_name(node->state), pid,
 		node->host[0] != '\0' ? node->host : "-", heard, node->progress));
-	for (next_report(&c->link[i], &at, key, value); key[0] != '\0';
-	     next_report(&c->link[i], &at, key, value))
+	for (coordinator_next_report(&c->link[i], &at, key, value); key[0] != '\0';
+	     coordinator_next_report(&c->link[i], &at, key, value))
 		RS_TRY(buffer_printf(out, "  %s=%s", key, value));
 	if (node->trouble[0] != '\0' && node->state == ROSTER_ABSENT)
 		RS_TRY(buffer_printf(out, "  %s", node->trouble));
@@ -96,8 +95,8 @@ json_node(const struct coordinator *c, size_t i, struct json *j)
 	json_int(j, "progress", (int64_t)node->progress);
 	json_string(j, "trouble", node->trouble[0] != '\0' ? node->trouble : NULL);
 	json_open(j, "report", '{');
-	for (next_report(&c->link[i], &at, key, value); key[0] != '\0';
-	     next_report(&c->link[i], &at, key, value))
+	for (coordinator_next_report(&c->link[i], &at, key, value); key[0] != '\0';
+	     coordinator_next_report(&c->link[i], &at, key, value))
 		json_string(j, key, value);
 	json_close(j);
 	json_close(j);
@@ -140,18 +139,31 @@ coordinator_print(const struct coordinator *c, int json, struct buffer *out)
 
 /* Replaced as a whole, but not synced: after a crash of the machine nobody wants it. */
 static int
-replace(const struct coordinator *c, const char *name, const struct buffer *text)
+replace(const char *path, mode_t mode, const struct buffer *text)
 {
-	char path[4200], temporary[4200];
+	char temporary[4300];
 
-	snprintf(path, sizeof(path), "%s/%s", c->o->directory, name);
-	snprintf(temporary, sizeof(temporary), "%s/%s.new", c->o->directory, name);
-	const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	snprintf(temporary, sizeof(temporary), "%s.new", path);
+	const int fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
 	if (fd < 0)
 		return 0;
 	const int written = write(fd, text->data, text->n) == (ssize_t)text->n;
 	close(fd);
 	return written && rename(temporary, path) == 0;
+}
+
+static void
+publish_metrics(const struct coordinator *c)
+{
+	struct buffer text;
+
+	if (c->o->cluster->metrics == NULL || c->o->cluster->metrics[0] == '\0')
+		return;
+	buffer_init(&text, FIELDS_MAX);
+	if (coordinator_metrics(c, &text) != RS_OK ||
+	    !replace(c->o->cluster->metrics, 0666, &text))
+		log_debug("'%s' cannot be written", c->o->cluster->metrics);
+	buffer_free(&text);
 }
 
 void
@@ -161,10 +173,13 @@ coordinator_publish(const struct coordinator *c)
 
 	for (int json = 0; json < 2; json++) {
 		struct buffer text;
+		char path[4200];
 
 		buffer_init(&text, FIELDS_MAX);
-		if (coordinator_print(c, json, &text) != RS_OK || !replace(c, name[json], &text))
+		snprintf(path, sizeof(path), "%s/%s", c->o->directory, name[json]);
+		if (coordinator_print(c, json, &text) != RS_OK || !replace(path, 0600, &text))
 			log_debug("the table of nodes cannot be written");
 		buffer_free(&text);
 	}
+	publish_metrics(c);
 }

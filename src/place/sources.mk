@@ -8,3 +8,4 @@ librs_a_SOURCES += src/place/supervisor.c src/place/supervisor_child.c src/place
 librs_a_SOURCES += src/place/coordinator.c src/place/coordinator_message.c
 librs_a_SOURCES += src/place/coordinator_status.c src/place/coordinator_private.h
 librs_a_SOURCES += src/place/roster.h src/place/roster.c src/place/job_db.h src/place/job_db.c
+librs_a_SOURCES += src/place/coordinator_metrics.c

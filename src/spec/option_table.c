@@ -455,6 +455,9 @@ const struct option_row option_table[] = {
 	{ "cluster", "trusted_interface", OPTION_TEXT, NULL, IN(cluster.trusted_interface),
 	  .text = "network that mpi and nccl, which do not encrypt, may use between hosts",
 	  .example = "wg0" },
+	{ "cluster", "metrics", OPTION_PATH, NULL, IN(cluster.metrics),
+	  .text = "the coordinator keeps what the nodes report in this file, every second, as "
+	  "text for Prometheus", .example = "/var/lib/node_exporter/recsys.prom" },
 	{ "cluster", "rendezvous", OPTION_SECONDS, "5m", IN(cluster.rendezvous), ABOVE(0, 1e6),
 	  .text = "wait so long for every node at the start" },
 	{ "cluster", "heartbeat", OPTION_SECONDS, "0.5", IN(cluster.heartbeat), ABOVE(0, 1e4),

@@ -233,6 +233,7 @@ struct cluster_settings {
 	int64_t ps_threads;                 /* of a shard; 0 = auto                 */
 	char   *listen;                     /* tcp://ADDRESS:PORT of this node; "" = local */
 	char   *secret, *keys;              /* key file of this node, list of who may join */
+	char   *metrics;                    /* file for Prometheus; "" = none       */
 	char   *trusted_interface;          /* for mpi and nccl between hosts       */
 	double  rendezvous, heartbeat, lease, request_timeout, absence, step_timeout, drain;
 	int64_t restarts;                   /* of one node within ten minutes       */

@@ -46,6 +46,15 @@ prints '"status":"ok"'
 expect 0 "$T" runs list --db runs.db
 ! grep -q running out || { cat out; exit 1; }
 
+# What the nodes tell Prometheus.
+expect 0 timeout 60 "$T" train s.ini -f told --workers 2 --ps 2 "$@" --epochs 100000 \
+	--time-limit 2.5 -o train.early_stop=0 -o "cluster.metrics=$TMP/prom"
+for line in '# TYPE recsys_train_pulls counter' 'recsys_train_pulls{.*role="ps",index="1"} [1-9]' \
+	'recsys_train_rows{.*role="worker",index="0"} [1-9]' 'recsys_train_round{.*} 1$'; do
+	grep -q "$line" prom || { echo "no $line" >&2; cat prom >&2; exit 1; }
+done
+[ "$(grep -c '^# TYPE' prom)" = "$(grep '^# TYPE' prom | sort -u | wc -l)" ] || exit 1
+
 # --dry-run plans and starts nothing.
 expect 0 "$T" train s.ini -f none --workers 2 --ps 2 -n "$@"
 prints 'in 2 workers'
@@ -76,6 +85,9 @@ expect 3 timeout 60 "$T" train s.ini -f skip "$@" -d bad.tsv --workers 3 --ps 2 
 	-o data.on_bad_row=skip
 expect 66 timeout 60 "$T" train s.ini -f none "$@" -d none.tsv --workers 2 --ps 2
 nothing_left 'without data'
+
+expect 73 timeout 60 "$T" train s.ini -f /proc/m "$@" --workers 2 --ps 2
+nothing_left 'without a place for the model'
 
 # A model directory that another run holds.
 flock m/LOCK sleep 20 & holder=$!
