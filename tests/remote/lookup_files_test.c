@@ -1,6 +1,8 @@
 /* Tables of shards as files: to other numbers of shards, to one process, damaged ones. */
 #include "tests/remote/lookup_bed.h"
 
+#include <unistd.h>
+
 #define LAST 9                      /* steps                                          */
 
 static struct bed_worker worker[BED_SLOTS];
@@ -201,6 +203,50 @@ state_of_another_optimizer_starts_anew_and_so_after_a_reset(void **state)
 	sgd->ops->close(sgd);
 }
 
+/* Rank 1 pushes while rank 0 already saves. */
+static void *
+late_rank(void *argument)
+{
+	struct bed_worker *w = argument;
+
+	usleep(100000);
+	return bed_worker_run(w);
+}
+
+static void
+a_save_has_what_other_ranks_push_later_for_the_steps_before_it(void **state)
+{
+	static const enum consistency mode[] = {
+		CONSISTENCY_SYNC, CONSISTENCY_SSP, CONSISTENCY_ASYNC,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(mode); i++) {
+		const struct bed_run run = { .n_ranks = 2, .n_threads = 1, .kind = ROW_SGD,
+			.consistency = mode[i], .staleness = 2 };
+		struct file_writer before, after;
+		pthread_t late;
+		struct bed b;
+
+		workers_clear();
+		bed_open(&b, 2);
+		bed_train(&b, &run, worker, 1, 0);
+		worker[0].last = worker[1].last = 1;
+		assert_int_equal(pthread_create(&late, NULL, late_rank, &worker[1]), 0);
+		(void)bed_worker_run(&worker[0]);
+		assert_int_equal(worker[0].status, RS_OK);
+		bed_save_memory(worker[0].r.lookup, 0, &before);
+		pthread_join(late, NULL);
+		assert_int_equal(worker[1].status, RS_OK);
+		bed_save_memory(worker[1].r.lookup, 0, &after);
+		bed_assert_same_file(before.path, after.path);
+		file_writer_close(&before);
+		file_writer_close(&after);
+		bed_workers_close(worker, 2);
+		bed_close(&b);
+	}
+}
+
 int
 main(void)
 {
@@ -210,6 +256,7 @@ main(void)
 		cmocka_unit_test(L010_what_was_pulled_before_a_save_is_pulled_after_a_load),
 		cmocka_unit_test(L058_a_damaged_file_is_named_and_changes_nothing),
 		cmocka_unit_test(state_of_another_optimizer_starts_anew_and_so_after_a_reset),
+		cmocka_unit_test(a_save_has_what_other_ranks_push_later_for_the_steps_before_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
