@@ -435,7 +435,7 @@ loader_count(struct loader *l, const struct loader_output *o)
 		const struct loader_delta *d = &o->delta.item[i];
 
 		tally_add(&l->tally, &d->tally);
-		if (o->batch.epoch == l->start.epoch)
+		if (o->batch.epoch == l->counted_epoch)
 			tally_add(&l->view[d->file].tally, &d->tally);
 		if (d->has_size) {
 			l->view[d->file].size = d->size;
@@ -487,7 +487,18 @@ loader_resume(struct loader *l, const struct loader_position *position)
 	l->start = *position;
 	l->position = *position;
 	l->epoch_rows = position->rows;
+	l->counted_epoch = position->epoch;
 	return RS_OK;
+}
+
+void
+loader_resume_counts(struct loader *l, const struct parser_tally *file, size_t n)
+{
+	if (n != l->n_inputs)
+		return;
+	for (size_t i = 0; i < n; i++)
+		l->view[i].tally = file[i];
+	l->counted_epoch = 0;
 }
 
 uint64_t

@@ -45,7 +45,7 @@ struct loader_file {
 	const char *path;
 	uint64_t size;                     /* decompressed bytes                      */
 	uint64_t content_hash;
-	struct parser_tally tally;         /* of one epoch                            */
+	struct parser_tally tally;         /* of the first epoch                      */
 };
 
 struct loader;
@@ -61,6 +61,10 @@ void loader_position(const struct loader *loader, struct loader_position *out);
 /* Before the first loader_next(): go on from there; RS_EDATA if the input is not
  * the one the position was taken on. */
 enum rs_status loader_resume(struct loader *loader, const struct loader_position *position);
+
+/* After loader_resume(): the counts of the n files as they were at the position; without
+ * them those of the rest of its epoch are given.  Ignored when there are not n files. */
+void loader_resume_counts(struct loader *loader, const struct parser_tally *file, size_t n);
 
 /* Rows in one epoch when the index knows, else 0. */
 uint64_t loader_rows(const struct loader *loader);

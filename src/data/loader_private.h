@@ -175,6 +175,7 @@ struct loader {
 	uint64_t taken;
 	struct parser_tally tally;
 	struct loader_position position, start;
+	uint64_t counted_epoch;            /* whose rows the counts of files are of   */
 	int      ended;
 };
 

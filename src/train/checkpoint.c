@@ -87,6 +87,23 @@ write_frequency(struct saving *s, size_t table, struct file_writer *w)
 }
 
 static enum rs_status
+write_inputs(struct saving *s, size_t table, struct file_writer *w)
+{
+	const struct loader *const l = s->manifest.progress.loader;
+	char line[128];
+
+	(void)table;
+	for (size_t i = 0; i < loader_n_files(l); i++) {
+		const struct parser_tally *const t = &loader_file(l, i)->tally;
+		const int n = snprintf(line, sizeof line, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %"
+			PRIu64 "\n", t->read, t->skipped, t->zero_weight, t->blank);
+
+		RS_TRY(file_writer_write(w, line, (size_t)n));
+	}
+	return RS_OK;
+}
+
+static enum rs_status
 save_file(struct saving *s, const char *name, size_t table,
 	enum rs_status (*write)(struct saving *, size_t, struct file_writer *))
 {
@@ -115,6 +132,8 @@ save_files(struct saving *s)
 		RS_TRY(save_file(s, CHECKPOINT_ITEMS, 0, write_items));
 	if (s->model->frequency != NULL)
 		RS_TRY(save_file(s, FREQUENCY_FILE, 0, write_frequency));
+	if (s->manifest.progress.loader != NULL)
+		RS_TRY(save_file(s, CHECKPOINT_INPUTS, 0, write_inputs));
 	for (size_t t = 0; t < s->model->n_tables; t++) {
 		char name[NAME_SIZE];
 

@@ -35,12 +35,18 @@ struct checkpoint_progress {
 	uint64_t schedule_start;       /* step at which the schedule counts from 0    */
 	uint64_t seed;
 	struct parser_tally tally;     /* of the rows trained so far, all epochs      */
+	const struct loader *loader;   /* its counts of files are saved; NULL none, as after
+	                                * reading                                     */
 };
 
 #define CHECKPOINT_ITSELF UINT64_MAX
 
 /* The catalogue of a version that has one. */
 #define CHECKPOINT_ITEMS "items.bin"
+
+/* What was counted in each input file in the first epoch: lines "read skipped zero_weight
+ * blank" in the order of files. */
+#define CHECKPOINT_INPUTS "inputs.txt"
 
 struct checkpoint_lock { int fd; };
 
@@ -66,6 +72,9 @@ enum rs_status checkpoint_peek(const char *directory, uint64_t version,
 	struct checkpoint_progress *progress, uint64_t *found);
 /* The spec a version was trained with; version as checkpoint_peek() gave it. */
 enum rs_status checkpoint_spec(const char *directory, uint64_t version, struct spec **out);
+/* Gives the loader the counts of a version that was checked and has them. */
+enum rs_status checkpoint_inputs(
+	const char *directory, uint64_t version, struct loader *loader);
 enum rs_status checkpoint_set_current(const char *directory, uint64_t version);
 /* Removes all but the newest `keep` complete versions, CURRENT, and the listed ones;
  * and what dead writers left behind. */

@@ -32,3 +32,4 @@ librs_a_SOURCES += src/train/workers.c src/train/workers.h
 librs_a_SOURCES += src/train/frequency.c src/train/frequency.h
 librs_a_SOURCES += src/train/contrast.c src/train/contrast.h
 librs_a_SOURCES += src/train/contrast_loss.c src/train/contrast_private.h
+librs_a_SOURCES += src/train/checkpoint_inputs.c

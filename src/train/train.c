@@ -359,6 +359,8 @@ open_loader(struct training *t)
 	RS_TRY(loader_open(&options, &t->loader));
 	if (t->start.resumed)
 		RS_TRY(loader_resume(t->loader, &t->progress.position));
+	if (t->start.resumed && ranks_lead(t->options->place))
+		RS_TRY(checkpoint_inputs(t->options->directory, t->start.version, t->loader));
 	struct loader_position position;
 	loader_position(t->loader, &position);
 	return ranks_compare(t->options->place, position.identity, RS_EDATA,

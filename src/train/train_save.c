@@ -27,6 +27,7 @@ train_take_position(struct training *t)
 	t->progress.skipped_steps = t->m->skipped_steps;
 	t->progress.rate_factor = t->m->rate_factor;
 	t->progress.seed = (uint64_t)t->settings->train.seed;
+	t->progress.loader = t->loader;
 }
 
 /* What this process has pushed is where it belongs. */
@@ -149,6 +150,7 @@ train_close_loader(struct training *t)
 	const enum rs_status status = copy_ledger(t);
 	loader_close(t->loader);
 	t->loader = NULL;
+	t->progress.loader = NULL;
 	train_close_sampler(t);
 	return status;
 }
