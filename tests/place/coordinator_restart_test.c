@@ -1,6 +1,8 @@
 /* The coordinator dies, is stopped, is started again; and what it says of the nodes. */
 #include "tests/place/coordinator_bed.h"
 
+#include "comm/client.h"
+
 static void
 a_coordinator_that_is_killed_goes_on_where_it_was(void **state)
 {
@@ -175,6 +177,75 @@ nonsense_is_refused_and_disturbs_nobody(void **state)
 	bed_close(&b);
 }
 
+/* With keys: a role that the key has not is refused, and so is a place that another key has. */
+static void
+a_key_is_good_for_its_roles_and_its_place(void **state)
+{
+	struct bed b;
+	struct key_pair key[3];
+	struct key_list allowed = { 0 };
+	struct wire_context *context[3];
+
+	(void)state;
+	bed_open(&b);
+	wire_context_close(b.context);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(RS_OK, key_pair_make(&key[i]));
+	assert_int_equal(RS_OK, key_list_add(&allowed, "shard", KEY_PS, key[1].public_key));
+	assert_int_equal(RS_OK, key_list_add(&allowed, "w", KEY_WORKER | KEY_PS,
+		key[2].public_key));
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(RS_OK, wire_context_open(&(struct wire_options){ .self = &key[i],
+			.allowed = &allowed }, &context[i]));
+	snprintf(b.job.node[0].public_key, KEY_TEXT, "%s", key[0].public_key);
+	b.context = context[0];
+	coordinator_start(&b);
+	b.context = context[1];
+	node_open(&b, WORKER0);
+	wait_start(&b, WORKER0);
+	thread_join(b.node[WORKER0].thread);
+	assert_int_equal(RS_EDENIED, b.node[WORKER0].status);
+	assert_string_equal("the key 'shard' may not be worker 0", b.node[WORKER0].failure.text);
+	const struct monitor_options o = { .context = b.context, .endpoint = b.endpoint,
+		.key = key[0].public_key, .job = 7, .timeout = 5 };
+	assert_int_equal(RS_EDENIED, monitor_died(&o, PS, "was killed"));
+	/* The shard is in; a worker's key that may be a shard does not speak for it. */
+	node_open(&b, PS);
+	wait_start(&b, PS);
+	usleep(200000);
+	struct buffer body;
+	buffer_init(&body, FIELDS_MAX);
+	const struct control_life life = { .incarnation = 1 };
+	assert_int_equal(RS_OK, control_put_renew(&body, &life));
+	const struct client_server server = { b.endpoint, key[0].public_key, "coordinator" };
+	const struct client_options co = { .context = context[2], .server = &server, .n_servers = 1,
+		.job = 7, .source = PS, .request_timeout = 5 };
+	struct client_call call = { .frame.type = FRAME_RENEW, .n_parts = 1,
+		.part = { { body.data, body.n } } };
+	struct client *client;
+	assert_int_equal(RS_OK, client_open(&co, &client));
+	assert_int_equal(RS_OK, client_send(client, &call));
+	assert_int_equal(RS_EDENIED, client_wait(client, (struct client_call *[]){ &call }, 1));
+	assert_string_equal("the key 'w' is not that of ps 0", rs_failure()->text);
+	wire_message_free(&call.reply);
+	client_close(client);
+	buffer_free(&body);
+	close(b.leash[1]);
+	b.leash[1] = dup(0);
+	thread_join(b.node[PS].thread);
+	assert_int_equal(RS_EPEER, b.node[PS].status);
+	assert_int_equal(RS_OK, member_leave(b.node[PS].member, NULL));
+	coordinator_join(&b);
+	for (size_t i = 1; i < NODES; i++) {
+		member_close(b.node[i].member);
+		b.node[i].member = NULL;
+	}
+	wire_context_close(context[0]);
+	wire_context_close(context[2]);
+	key_list_free(&allowed);
+	bed_close(&b);
+}
+
 int
 main(void)
 {
@@ -184,6 +255,7 @@ main(void)
 		cmocka_unit_test(a_coordinator_that_is_stopped_evicts_nobody),
 		cmocka_unit_test(the_table_of_nodes_says_who_and_how),
 		cmocka_unit_test(a_starter_that_is_gone_ends_the_job),
+		cmocka_unit_test(a_key_is_good_for_its_roles_and_its_place),
 		cmocka_unit_test(nonsense_is_refused_and_disturbs_nobody),
 	};
 
