@@ -4,7 +4,11 @@
  * fetch takes the occurrences of a step, makes the ids of every table unique and sorted,
  * pulls each row once, and remembers where every occurrence finds its row.  commit sums the
  * gradients of every row over each node of this rank's frontier and pushes them; the next
- * fetch waits until the shards applied them (sync), or not (ssp, async).
+ * fetch waits until the shards applied them (sync), or not (ssp, async), and in any case
+ * until they have them: a fetch of nothing does only this.
+ *
+ * What compression rounds off is added to the next gradient of the row.  It is kept by the
+ * worker, in 256 MiB at most, and is no part of a version.
  */
 #ifndef REMOTE_LOOKUP_H
 #define REMOTE_LOOKUP_H

@@ -36,7 +36,7 @@ walk_free(struct walk *w)
 	for (; w->n_busy > 0; w->n_busy--, w->first = (w->first + 1) % N_AHEAD) {
 		struct client_call *call = &w->snap[w->first].call;
 
-		(void)client_wait(w->l->o.client, &call, 1);
+		client_drop(w->l->o.client, &call, 1);
 		if (client_is_done(call))
 			wire_message_free(&call->reply);
 	}
