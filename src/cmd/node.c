@@ -168,6 +168,15 @@ run_role(struct node *n)
 	}
 }
 
+enum rs_status
+node_run(struct node *n)
+{
+	if (n->job.self != job_number(&n->job, KEY_WORKER, 0))
+		log_set_name(n->name);
+	RS_TRY(open_context(n));
+	return run_role(n);
+}
+
 static enum rs_status
 run_node(struct node *n)
 {
@@ -175,10 +184,28 @@ run_node(struct node *n)
 	RS_TRY(read_spec(n));
 	if (!n->has_ticket)
 		RS_TRY(node_hosts(n));
-	if (n->job.self != job_number(&n->job, KEY_WORKER, 0))
-		log_set_name(n->name);
-	RS_TRY(open_context(n));
-	return run_role(n);
+	return node_run(n);
+}
+
+void
+node_end(struct node *n, enum rs_status status)
+{
+	const int is_zero = n->job.node != NULL
+		&& n->job.self == job_number(&n->job, KEY_WORKER, 0);
+
+	/* On a host of its own a node speaks for itself. */
+	if (status != RS_OK && n->is_told && n->has_ticket && !is_zero)
+		command_exit_code = status == RS_ESIGNAL ? 128 + command_stop_signal
+			: rs_exit_code(status);
+	if (n->member != NULL)
+		member_close(n->member);
+	if (n->context != NULL)
+		wire_context_close(n->context);
+	key_list_free(&n->allowed);
+	placement_free(&n->placement);
+	if (n->spec != NULL)
+		spec_free(n->spec);
+	job_free(&n->job);
 }
 
 static enum rs_status
@@ -192,21 +219,7 @@ node_command(const struct arguments *a)
 	command_catch_signals();
 	n = (struct node){ .a = a, .job = { .shared_fd = -1, .leash_fd = -1 } };
 	const enum rs_status status = run_node(&n);
-	const int is_zero = n.job.node != NULL
-		&& n.job.self == job_number(&n.job, KEY_WORKER, 0);
-	/* On a host of its own a node speaks for itself. */
-	if (status != RS_OK && n.is_told && n.has_ticket && !is_zero)
-		command_exit_code = status == RS_ESIGNAL ? 128 + command_stop_signal
-			: rs_exit_code(status);
-	if (n.member != NULL)
-		member_close(n.member);
-	if (n.context != NULL)
-		wire_context_close(n.context);
-	key_list_free(&n.allowed);
-	placement_free(&n.placement);
-	if (n.spec != NULL)
-		spec_free(n.spec);
-	job_free(&n.job);
+	node_end(&n, status);
 	return status;
 }
 

@@ -17,6 +17,7 @@
 #include "comm/member.h"
 #include "comm/wire.h"
 #include "place/placement.h"
+#include "reduce/mpi.h"
 #include "spec/spec.h"
 
 struct node {
@@ -32,10 +33,16 @@ struct node {
 	struct member *member;      /* NULL: not open                                 */
 	char   name[32];            /* "worker 1"                                     */
 	int    is_told;             /* the failure at hand came from, or went to, the others */
+	struct mpi *mpi;            /* of a worker that mpirun started; borrowed      */
+	const int *world;           /* [n_workers] their processes of MPI             */
 };
 
 /* Fills job, placement, keys and name of a node without a ticket; settles its spec. */
 enum rs_status node_hosts(struct node *n);
+/* Carries out the role: a, name, spec (taken), settings and job (taken) are set. */
+enum rs_status node_run(struct node *n);
+/* What node_run() opened, spec and job; sets the exit code of a failure that is told. */
+void node_end(struct node *n, enum rs_status status);
 
 enum rs_status node_coordinator(struct node *n);
 enum rs_status node_ps(struct node *n);

@@ -98,6 +98,11 @@ open_exchange(struct worker *w, const struct member_view *view)
 		if (w->client == NULL)
 			break;
 		return pushpull_open(&base, w->client, &w->exchange);
+	case PLANE_MPI:
+		if (w->node->mpi == NULL)
+			break;
+		return mpi_exchange_open(&base, w->node->mpi, w->node->world, view->epoch,
+			&w->exchange);
 	default:
 		break;
 	}

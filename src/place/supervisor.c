@@ -74,6 +74,13 @@ worker_zero(const struct supervisor *s)
 	return &s->node[job_number(s->options->job, KEY_WORKER, 0)];
 }
 
+static int
+is_foreign(const struct supervisor *s, const struct node *n)
+{
+	return s->options->foreign_workers
+		&& s->options->job->node[n->number].role == KEY_WORKER;
+}
+
 /* --- the ticket --------------------------------------------------------------------- */
 
 static enum rs_status
@@ -110,6 +117,12 @@ write_ticket(const struct supervisor *s, const struct node *n, int *out)
 		close(*out);
 	key_pair_wipe(&ticket.keys);
 	return status;
+}
+
+enum rs_status
+supervisor_ticket(struct supervisor *s, size_t worker, int *out)
+{
+	return write_ticket(s, &s->node[job_number(s->options->job, KEY_WORKER, worker)], out);
 }
 
 /* --- starting ----------------------------------------------------------------------- */
@@ -324,6 +337,10 @@ take_end(const struct supervisor *s, int *exit_code)
 		*exit_code = WEXITSTATUS(zero->status);
 		return RS_OK;
 	}
+	if (is_foreign(s, why)) {
+		*exit_code = 0;
+		return RS_OK;
+	}
 	if (!why->ended)
 		return rs_fail(RS_EPEER, "%s did not end within %g s", name_of(s, why, name),
 			s->options->cluster->drain);
@@ -350,7 +367,8 @@ supervisor_run(struct supervisor *s, char *const *arguments, size_t n, int *exit
 	s->arguments = arguments;
 	s->n_arguments = n;
 	for (size_t i = 0; status == RS_OK && i < s->options->job->n_nodes; i++)
-		status = start(s, &s->node[i]);
+		if (!is_foreign(s, &s->node[i]))
+			status = start(s, &s->node[i]);
 	if (status == RS_OK)
 		status = watch(s);
 	kill_all(s);

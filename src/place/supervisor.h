@@ -28,14 +28,17 @@ struct supervisor_options {
 	const volatile int *stop_signal;
 	const char *runtime;        /* private directory of this user, or NULL        */
 	uint64_t shared_bytes;      /* of the shm dense plane; 0 none                 */
+	int      foreign_workers;   /* mpirun starts them: here they only get tickets */
 };
 
 struct supervisor;
 /* Options are borrowed until close.  job->directory is there when it returns. */
 enum rs_status supervisor_open(const struct supervisor_options *options, struct supervisor **out);
+/* The ticket of a worker, as a descriptor that is the caller's to close. */
+enum rs_status supervisor_ticket(struct supervisor *s, size_t worker, int *out);
 /* arguments: spec and options that every node gets.  *exit_code: that of worker 0, which is
- * the job's; RS_EPEER when a node could not be kept alive, with its name and how it ended;
- * *exit_code is -1 then. */
+ * the job's (0: of foreign workers nothing is known); RS_EPEER when a node could not be kept
+ * alive, with its name and how it ended; *exit_code is -1 then. */
 enum rs_status supervisor_run(struct supervisor *s, char *const *arguments, size_t n,
 	int *exit_code);
 /* Kills who is left and removes everything; the job is the caller's to free. */

@@ -15,7 +15,8 @@
 #include "config.h"
 #include "reduce/mpi_private.h"
 
-#define PATH_ROOM 4096
+#define PATH_ROOM   4096
+#define END_SECONDS 30.0   /* for all processes of the job to come to the end            */
 
 /* The thread in which MPI starts and ends; whoever gives up waiting leaves it behind. */
 struct mpi_starter {
@@ -198,7 +199,8 @@ mpi_close(struct mpi *m)
 		return;
 	if (!m->broken) {
 		starter_set(m->starter, ENDING);
-		(void)starter_wait(m->starter, ENDED, m->timeout);
+		(void)starter_wait(m->starter, ENDED,
+			m->timeout < END_SECONDS ? m->timeout : END_SECONDS);
 	}
 	starter_leave(m->starter);
 	free(m);

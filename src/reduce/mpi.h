@@ -42,7 +42,7 @@ const char *mpi_built(void);
 
 /* Every rank's text to every rank: that of rank r is [begin[r],begin[r+1]) of all, which
  * the caller has initialised; begin [size+1].  At most MPI_TEXT_MAX bytes of each. */
-#define MPI_TEXT_MAX ((size_t)1 << 20)
+#define MPI_TEXT_MAX ((size_t)128 << 20)
 enum rs_status mpi_rendezvous(struct mpi *m, const void *text, size_t n, struct buffer *all,
 	size_t *begin);
 
