@@ -225,7 +225,7 @@ is_ipv4(const char *endpoint)
 static enum rs_status
 set_options(struct wire *w)
 {
-	const int64_t bytes_max = (int64_t)FRAME_BODY_MAX + 4096;       /* CURVE adds some */
+	const int64_t bytes_max = WIRE_FRAME_MAX + 4096;        /* CURVE adds some      */
 	const int ipv6 = !is_ipv4(w->endpoint);
 
 	if (zmq_setsockopt(w->socket, ZMQ_IPV6, &ipv6, sizeof(ipv6)) != 0)

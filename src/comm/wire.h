@@ -67,8 +67,7 @@ struct wire_part {
 	const void *data;
 	size_t n;
 	/* NULL: copied before wire_send() returns.  Else borrowed until the call of
-	 * release(data, hint), which is made once, also on failure, by any thread.  A part
-	 * of many MB on a slow link delays the signs of life behind it. */
+	 * release(data, hint), which is made once, also on failure, by any thread. */
 	void (*release)(void *data, void *hint);
 	void  *hint;
 };

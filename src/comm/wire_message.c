@@ -1,4 +1,10 @@
-/* Messages in and out of a socket: one frame of header, then those of the body. */
+/*
+ * Messages in and out of a socket: one frame of header, then those of the parts of the body.
+ *
+ * A part is cut into frames of CUT bytes and one that is shorter, which may have none: so a
+ * large part is encrypted, carried and decrypted piece by piece at the same time, signs of
+ * life get through between the pieces, and no peer can make the library take more at once.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
@@ -13,11 +19,22 @@
 /* So many malformed messages are skipped by one call, then others have their turn. */
 enum { SKIP_MAX = 64 };
 
+#define CUT ((size_t)WIRE_FRAME_MAX)
+
 /* The frames of a message, kept until it is freed. */
 struct owned {
 	zmq_msg_t header, part[WIRE_PARTS_MAX];
 	size_t n_parts;
-	int    is_too_long;         /* it had more parts                              */
+	const char *wrong;          /* what the frames behind the header have, or NULL */
+	/* The part that is being put together; NULL when none is. */
+	char  *joined;
+	size_t n_joined, left;      /* bytes of the body that may still come          */
+};
+
+/* What the frames of a part that is lent share. */
+struct loan {
+	atomic_size_t n_frames;
+	struct wire_part part;
 };
 
 static void
@@ -58,18 +75,69 @@ send_copy(struct wire *w, const void *data, size_t n, int more)
 }
 
 static int
-send_part(struct wire *w, const struct wire_part *part, int more)
+send_lent(struct wire *w, const struct wire_part *part, int more)
 {
 	zmq_msg_t frame;
 
-	if (part->release == NULL)
-		return send_copy(w, part->data, part->n, more);
 	if (zmq_msg_init_data(&frame, (void *)(uintptr_t)part->data, part->n, part->release,
 	    part->hint) != 0) {
 		release(part, 1);
 		return 0;
 	}
 	return send_frame(w, &frame, more);
+}
+
+static void
+release_frame(void *data, void *hint)
+{
+	struct loan *l = hint;
+
+	(void)data;
+	if (atomic_fetch_sub(&l->n_frames, 1) > 1)
+		return;
+	release(&l->part, 1);
+	free(l);
+}
+
+/* All are handed over, also when one fails: else the next message would be their rest. */
+static int
+send_cut(struct wire *w, const struct wire_part *part, struct loan *l, int more)
+{
+	const char *data = part->data;
+	int sent = 1;
+
+	for (size_t at = 0; at < part->n; at += CUT) {
+		const struct wire_part piece = { .data = data + at,
+			.n = part->n - at < CUT ? part->n - at : CUT,
+			.release = release_frame, .hint = l };
+		const int is_last = piece.n < CUT && !more;
+
+		sent &= l != NULL ? send_lent(w, &piece, !is_last) :
+			send_copy(w, piece.data, piece.n, !is_last);
+	}
+	return part->n % CUT == 0 ? sent & send_copy(w, NULL, 0, more) : sent;
+}
+
+static int
+send_part(struct wire *w, const struct wire_part *part, int more)
+{
+	struct loan *l;
+
+	if (part->n < CUT)
+		return part->release != NULL ? send_lent(w, part, more) :
+			send_copy(w, part->data, part->n, more);
+	if (part->release == NULL)
+		return send_cut(w, part, NULL, more);
+	l = malloc(sizeof(*l));
+	if (l == NULL) {
+		const int sent = send_cut(w, part, NULL, more);
+
+		release(part, 1);
+		return sent;
+	}
+	atomic_init(&l->n_frames, (part->n + CUT - 1) / CUT);
+	l->part = *part;
+	return send_cut(w, part, l, more);
 }
 
 static enum rs_status
@@ -144,6 +212,71 @@ receive_frame(struct wire *w, zmq_msg_t *frame, int *got)
 		w->endpoint, zmq_strerror(errno));
 }
 
+static void
+free_joined(void *data, void *hint)
+{
+	(void)hint;
+	free(data);
+}
+
+/* The part is whole: what was put together becomes a frame like the others. */
+static void
+end_joining(struct owned *o)
+{
+	if (zmq_msg_init_data(&o->part[o->n_parts], o->joined, o->n_joined, free_joined, NULL) == 0)
+		o->n_parts++;
+	else
+		o->wrong = "a part that there is no memory for";
+	if (o->wrong != NULL)
+		free(o->joined);
+	o->joined = NULL;
+}
+
+/* A frame of CUT bytes goes on in the next one. */
+static void
+join(struct owned *o, zmq_msg_t *frame)
+{
+	const size_t n = zmq_msg_size(frame);
+
+	if (o->joined == NULL) {
+		o->n_joined = 0;
+		o->joined = malloc(n + o->left);
+	}
+	if (o->joined == NULL) {
+		o->wrong = "a part that there is no memory for";
+		return;
+	}
+	if (n > 0)
+		memcpy(o->joined + o->n_joined, zmq_msg_data(frame), n);
+	o->n_joined += n;
+	if (n < CUT)
+		end_joining(o);
+}
+
+static void
+take_frame(struct owned *o, zmq_msg_t *frame)
+{
+	const size_t n = zmq_msg_size(frame);
+
+	if (o->wrong != NULL)
+		return;
+	if (n > o->left || n > CUT) {
+		o->wrong = "more bytes than its header tells";
+		return;
+	}
+	if (o->n_parts == WIRE_PARTS_MAX) {
+		o->wrong = "too many parts";
+		return;
+	}
+	o->left -= n;
+	if (o->joined != NULL || n == CUT) {
+		join(o, frame);
+		return;
+	}
+	zmq_msg_init(&o->part[o->n_parts]);
+	zmq_msg_move(&o->part[o->n_parts++], frame);
+}
+
 /* The frames behind the header; the library hands out whole messages only. */
 static enum rs_status
 receive_parts(struct wire *w, struct owned *o)
@@ -151,21 +284,18 @@ receive_parts(struct wire *w, struct owned *o)
 	int more = zmq_msg_more(&o->header);
 
 	while (more) {
-		zmq_msg_t extra;
-		zmq_msg_t *to = o->n_parts < WIRE_PARTS_MAX ? &o->part[o->n_parts] : &extra;
+		zmq_msg_t frame;
 		int got;
 
-		RS_TRY(receive_frame(w, to, &got));
+		RS_TRY(receive_frame(w, &frame, &got));
 		if (!got)
 			return rs_fail(RS_EPEER, "half a message from '%s'", w->endpoint);
-		more = zmq_msg_more(to);
-		if (to == &extra) {
-			o->is_too_long = 1;
-			zmq_msg_close(&extra);
-		} else {
-			o->n_parts++;
-		}
+		more = zmq_msg_more(&frame);
+		take_frame(o, &frame);
+		zmq_msg_close(&frame);
 	}
+	if (o->joined != NULL && o->wrong == NULL)
+		o->wrong = "a part without its end";
 	return RS_OK;
 }
 
@@ -201,13 +331,17 @@ receive_message(struct wire *w, struct wire_message *m, int *got)
 	if (o == NULL)
 		return rs_fail(RS_ERESOURCE, "out of memory for a message");
 	o->n_parts = 0;
-	o->is_too_long = 0;
+	o->wrong = NULL;
+	o->joined = NULL;
 	const enum rs_status status = receive_frame(w, &o->header, got);
 	if (status != RS_OK || !*got) {
 		free(o);
 		return status;
 	}
 	m->owned = o;
+	/* Of a header that is none, nothing is kept. */
+	o->left = frame_decode(zmq_msg_data(&o->header), zmq_msg_size(&o->header), &m->frame) ==
+		RS_OK ? m->frame.body_bytes : 0;
 	return receive_parts(w, o);
 }
 
@@ -256,9 +390,9 @@ inspect(const struct wire *w, struct wire_message *m)
 		zmq_msg_size(&o->header), &m->frame);
 	RS_TRY(identify(w, m, &o->header));
 	RS_TRY(decoded);
-	if (o->is_too_long)
-		return rs_fail(RS_EPROTOCOL, "a %s message of more than %d parts",
-			frame_type_name(m->frame.type), WIRE_PARTS_MAX);
+	if (o->wrong != NULL)
+		return rs_fail(RS_EPROTOCOL, "a %s message has %s",
+			frame_type_name(m->frame.type), o->wrong);
 	for (size_t i = 0; i < o->n_parts; i++) {
 		RS_TRY(align_part(&o->part[i]));
 		m->part[i] = (struct frame_part){ zmq_msg_data(&o->part[i]),
@@ -327,6 +461,7 @@ wire_message_free(struct wire_message *m)
 	zmq_msg_close(&o->header);
 	for (size_t i = 0; i < o->n_parts; i++)
 		zmq_msg_close(&o->part[i]);
+	free(o->joined);
 	free(o);
 	m->owned = NULL;
 	m->n_parts = 0;

@@ -217,12 +217,12 @@ listen_tcp(uint16_t *port)
 	return fd;
 }
 
-/* A greeting of ZMTP 3 with mechanism NULL, READY of a DEALER, a frame of 64 MB and 8 KB. */
+/* A greeting of ZMTP 3 with mechanism NULL, READY of a DEALER, a frame of 8 KB too many. */
 static const uint8_t hello_zmtp[64 + 30 + 9] = {
 	0xff, 0, 0, 0, 0, 0, 0, 0, 1, 0x7f, 3, 0, 'N', 'U', 'L', 'L',
 	[64] = 4, 28, 5, 'R', 'E', 'A', 'D', 'Y', 11, 'S', 'o', 'c', 'k', 'e', 't', '-', 'T', 'y',
 	'p', 'e', 0, 0, 0, 6, 'D', 'E', 'A', 'L', 'E', 'R',
-	[94] = 2, 0, 0, 0, 0, 4, 0, 0x20, 0,
+	[94] = 2, 0, 0, 0, 0, 0, 0x08, 0x20, 0,
 };
 
 static void
@@ -361,8 +361,22 @@ send_malformed(struct raw *r, int kind)
 		header[4] = 2;
 	zmq_send(r->socket, header, kind == 3 ? 63 : kind == 4 ? 0 : FRAME_BYTES, ZMQ_SNDMORE);
 	for (int i = 0; i < n_parts; i++)
-		zmq_send(r->socket, "bodies", kind == 0 ? 6 : 4,
+		zmq_send(r->socket, "bodies", kind == 0 ? 6 : i == 0 ? 4 : 0,
 			i + 1 < n_parts ? ZMQ_SNDMORE : 0);
+}
+
+/* A part of which more should come, at the end of the message. */
+static void
+send_without_end(struct raw *r)
+{
+	static const uint8_t body[WIRE_FRAME_MAX];
+	const struct frame f = { .type = FRAME_PUSH, .request = 6 };
+	const struct frame_part part = { body, sizeof(body) };
+	uint8_t header[FRAME_BYTES];
+
+	assert_int_equal(frame_encode(&f, &part, 1, header), RS_OK);
+	zmq_send(r->socket, header, FRAME_BYTES, ZMQ_SNDMORE);
+	zmq_send(r->socket, body, sizeof(body), 0);
 }
 
 static void
@@ -385,6 +399,11 @@ malformed_messages_are_counted_and_answered(void **state)
 		raw_expect_error(&r, request[kind]);
 		bed_exchange(&b, kind);
 	}
+	send_without_end(&r);
+	for (int i = 0; i < 500 && wire_malformed(b.server) == N_ROWS(request); i++)
+		assert_false(bed_receive(b.server, &m, 0.01));
+	raw_expect_error(&r, 6);
+	bed_exchange(&b, 1);
 	raw_close(&r);
 	bed_close(&b);
 }

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "comm/wire_private.h"
+
 static void
 exchange_over(const char *endpoint, int with_keys)
 {
@@ -134,6 +136,45 @@ release_is_called_when_sending_fails(void **state)
 	assert_int_equal(atomic_load(&released), 3);
 	bed_exchange(&b, 1);
 	bed_close(&b);
+}
+
+/* Parts around the size at which they are cut, lent and copied. */
+static void
+large_parts_are_cut_and_put_together(void **state)
+{
+	static const size_t size[] = { WIRE_FRAME_MAX - 1, WIRE_FRAME_MAX, 0, WIRE_FRAME_MAX + 1,
+		7, 2 * WIRE_FRAME_MAX, 3 * WIRE_FRAME_MAX + 5 };
+	const struct frame f = { .type = FRAME_PUSH };
+	uint32_t *words = malloc(4 * WIRE_FRAME_MAX);
+	atomic_int released = 0;
+	struct wire_part part[2 * N_ROWS(size)];
+	struct wire_message m;
+	struct bed b;
+
+	(void)state;
+	assert_non_null(words);
+	for (size_t i = 0; i < WIRE_FRAME_MAX; i++)
+		words[i] = (uint32_t)i * 2654435761u;
+	for (size_t i = 0; i < N_ROWS(part); i++)
+		part[i] = (struct wire_part){ .data = (const char *)words + i,
+			.n = size[i % N_ROWS(size)], .hint = &released,
+			.release = i < N_ROWS(size) ? count_release : NULL };
+	for (int with_keys = 0; with_keys < 2; with_keys++) {
+		bed_open(&b, "tcp://127.0.0.1:0", with_keys);
+		assert_int_equal(wire_send(b.client, NULL, &f, part, N_ROWS(part)), RS_OK);
+		assert_true(bed_receive(b.server, &m, SECONDS));
+		assert_int_equal(m.n_parts, N_ROWS(part));
+		for (size_t i = 0; i < N_ROWS(part); i++) {
+			assert_int_equal(m.part[i].n, part[i].n);
+			assert_int_equal(memcmp(m.part[i].data, part[i].data, part[i].n), 0);
+			assert_int_equal((uintptr_t)m.part[i].data % 8, 0);
+		}
+		wire_message_free(&m);
+		wait_count(&released, (with_keys + 1) * (int)N_ROWS(size));
+		bed_exchange(&b, 1);
+		bed_close(&b);
+	}
+	free(words);
 }
 
 static void
@@ -478,6 +519,7 @@ main(void)
 		cmocka_unit_test(name_and_roles_come_with_a_message),
 		cmocka_unit_test(parts_arrive_as_they_were_and_are_released_once),
 		cmocka_unit_test(release_is_called_when_sending_fails),
+		cmocka_unit_test(large_parts_are_cut_and_put_together),
 		cmocka_unit_test(the_largest_body_arrives),
 		cmocka_unit_test(what_was_sent_is_not_dropped),
 		cmocka_unit_test(waiting_ends_at_its_deadline),
