@@ -73,7 +73,7 @@ node_leave(struct node *n, enum rs_status status)
 	rs_failure_take(&failure);
 	/* Rows that were skipped, or a signal, are an end like any other. */
 	const int is_done = status == RS_EPARTIAL || status == RS_ESIGNAL;
-	if (n->is_told || member_leave(n->member, is_done ? NULL : &failure) == RS_OK)
+	if (member_leave(n->member, is_done ? NULL : &failure) == RS_OK)
 		n->is_told = 1;
 	return rs_failure_put(&failure);
 }
