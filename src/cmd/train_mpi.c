@@ -21,6 +21,22 @@
 
 #define TEXT_LIMIT ((size_t)64 << 20)
 
+/* NULL: whoever started this process did not do it for MPI. */
+static const char *
+library_of(const struct environment *e)
+{
+	switch (e->launcher) {
+	case LAUNCHER_OPENMPI:
+		return "openmpi";
+	case LAUNCHER_PMI:
+		return "mpich";
+	case LAUNCHER_SLURM:            /* srun --mpi=pmix                                */
+		return command_variable("PMIX_RANK") != NULL ? "openmpi" : NULL;
+	default:
+		return NULL;
+	}
+}
+
 enum rs_status
 train_mpi_init(struct train_mpi *m)
 {
@@ -28,8 +44,8 @@ train_mpi_init(struct train_mpi *m)
 	buffer_init(&m->text, TEXT_LIMIT);
 	RS_TRY(environment_read(command_variable, &m->environment));
 	const struct environment *const e = &m->environment;
-	m->is_wanted = e->size > 1
-		&& (e->launcher == LAUNCHER_OPENMPI || e->launcher == LAUNCHER_PMI);
+	m->library = library_of(e);
+	m->is_wanted = e->size > 1 && m->library != NULL;
 	if (m->is_wanted && e->rank > 0)
 		log_set_level(LOG_ERROR);       /* rank 0 says what is odd about the spec */
 	return RS_OK;
@@ -311,11 +327,9 @@ work(struct train_mpi *m, struct node *n)
 static enum rs_status
 join_and_work(struct train_mpi *m, struct node *n)
 {
-	const struct environment *const e = &m->environment;
 	const struct mpi_options options = {
-		.plugin = command_environment().mpi_plugin,
-		.library = e->launcher == LAUNCHER_OPENMPI ? "openmpi" : "mpich",
-		.size = e->size, .timeout = m->rendezvous,
+		.plugin = command_environment().mpi_plugin, .library = m->library,
+		.size = m->environment.size, .timeout = m->rendezvous,
 	};
 
 	RS_TRY(mpi_open(&options, &n->mpi));

@@ -19,6 +19,7 @@
 
 struct train_mpi {
 	struct environment environment;
+	const char *library;        /* of whoever started this process; NULL: not MPI */
 	int    is_wanted;           /* mpirun started more than this process          */
 	int    is_settled;
 	double rendezvous, drain;   /* seconds, of the spec                           */

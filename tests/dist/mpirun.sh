@@ -12,8 +12,12 @@ set -- --valid valid.tsv --epochs 3 $JOB -o train.early_stop=0 \
 
 expect 0 "$T" train s.ini -f whole "$@"
 dump whole >want
-expect 0 "$T" train s.ini -f whole30 "$@" --epochs 30
-dump whole30 >want30
+expect 0 "$T" train s.ini -f whole20 "$@" --epochs 20
+dump whole20 >want20
+
+# The leaks of the libraries are not ours.
+ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
+export ASAN_OPTIONS
 
 # as LIBRARY N COMMAND...: N ranks of mpirun.
 as() {
@@ -57,7 +61,11 @@ for library in openmpi mpich; do
 	ran=$((ran + 1))
 
 	# The bits of one process: over shards, without any, and with sums through the shards.
-	for grid in '3 --ps=2' '2 -oplacement.mode=allreduce' '2 --ps=1 -oplacement.dense=pushpull'; do
+	case $library in
+	openmpi) other='2 -oplacement.mode=allreduce' victim=1 ;;
+	mpich) other='2 --ps=1 -oplacement.dense=pushpull' victim=0 ;;
+	esac
+	for grid in '3 --ps=2' "$other"; do
 		# Word splitting is wanted.
 		# shellcheck disable=SC2086
 		expect 0 as $library ${grid%% *} "$T" train s.ini -f "$TMP/m" ${grid#* } "$@"
@@ -79,27 +87,25 @@ for library in openmpi mpich; do
 
 	# A worker that dies ends the job at once; --resume goes on to the same model.
 	set -- "$@" -o train.checkpoint_every=0.05
-	for victim in 1 0; do
-		as $library 2 "$T" train s.ini -f "$TMP/m" --ps 2 "$@" --epochs 30 >out 2>err & pid=$!
-		begun m
-		sleep 0.2
-		kill -9 "$(rank $victim)" || { echo "no rank $victim" >&2; exit 1; }
-		code=0; wait $pid || code=$?
-		case $code in
-		0 | 124) echo "$library: rank $victim was killed: exit $code" >&2; cat err >&2; exit 1 ;;
-		esac
-		workers_left "after rank $victim of $library was killed"
-		resume=--resume
-		[ -n "$(ls -A m | grep '^v')" ] || resume=--fresh
-		expect 0 as $library 2 "$T" train s.ini -f "$TMP/m" --ps 1 $resume "$@" --epochs 30
-		workers_left "by $library --resume"
-		dump m >have
-		same want30 have "$library: another model after --resume"
-		rm -rf m
-	done
+	as $library 2 "$T" train s.ini -f "$TMP/m" --ps 2 "$@" --epochs 20 >out 2>err & pid=$!
+	begun m
+	sleep 0.2
+	kill -9 "$(rank $victim)" || { echo "no rank $victim" >&2; exit 1; }
+	code=0; wait $pid || code=$?
+	case $code in
+	0 | 124) echo "$library: rank $victim was killed: exit $code" >&2; cat err >&2; exit 1 ;;
+	esac
+	workers_left "after rank $victim of $library was killed"
+	resume=--resume
+	[ -n "$(ls -A m | grep '^v')" ] || resume=--fresh
+	expect 0 as $library 2 "$T" train s.ini -f "$TMP/m" --ps 1 $resume "$@" --epochs 20
+	workers_left "by $library --resume"
+	dump m >have
+	same want20 have "$library: another model after --resume"
+	rm -rf m
 
 	# A shard that dies is started again.
-	as $library 2 "$T" train s.ini -f "$TMP/m" --ps 2 "$@" --epochs 30 >out 2>err & pid=$!
+	as $library 2 "$T" train s.ini -f "$TMP/m" --ps 2 "$@" --epochs 20 >out 2>err & pid=$!
 	begun m
 	sleep 0.2
 	kill -9 "$(nodes 'ps --index 1' | head -n 1)"
@@ -107,7 +113,7 @@ for library in openmpi mpich; do
 	[ $code = 0 ] || { echo "$library: a shard was killed: exit $code" >&2; cat err >&2; exit 1; }
 	grep -q 'ps 1 was killed by signal 9.*started again' err || { cat err >&2; exit 1; }
 	dump m >have
-	same want30 have "$library: another model after a shard was killed"
+	same want20 have "$library: another model after a shard was killed"
 	workers_left "after a shard was killed under $library"
 	rm -rf m
 done
