@@ -212,7 +212,7 @@ all_leave(struct bed *b)
 	assert_int_equal(RS_OK, b->node[WORKER0].status);
 	assert_int_equal(RS_OK, b->node[WORKER1].status);
 	assert_true(until_stop(b, PS, 5) < 3);
-	assert_true(member_job_ended(b->node[PS].member));
+	assert_int_equal(1, member_job_ended(b->node[PS].member));
 	assert_int_equal(RS_OK, member_leave(b->node[PS].member, NULL));
 	coordinator_join(b);
 	assert_int_equal(RS_OK, b->status);

@@ -64,6 +64,41 @@ a_lost_coordinator_stops_the_round_after_the_lease(void **state)
 	bed_close(&b);
 }
 
+/* Who waits hears that nobody knows it, and comes again by itself. */
+static void
+a_coordinator_without_its_book_lets_all_in_again(void **state)
+{
+	static const char *const name[] = { "job.db", "job.db-wal", "job.db-shm" };
+	struct bed b;
+	char path[128];
+	int status;
+
+	(void)state;
+	bed_open(&b);
+	pid_t pid = fork_coordinator(&b);
+	for (size_t i = 1; i < NODES; i++)
+		node_open(&b, i);
+	wait_start(&b, PS);
+	wait_start(&b, WORKER1);
+	usleep(400000);
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	for (size_t i = 0; i < N_ROWS(name); i++) {
+		snprintf(path, sizeof(path), "%s/%s", b.directory, name[i]);
+		unlink(path);
+	}
+	pid = fork_coordinator(&b);
+	wait_start(&b, WORKER0);
+	for (size_t i = 1; i < NODES; i++) {
+		thread_join(b.node[i].thread);
+		assert_int_equal(RS_OK, b.node[i].status);
+		assert_int_equal(1, b.node[i].view.epoch);
+	}
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	bed_close(&b);
+}
+
 /* It was stopped for a while: its own silence is nobody else's. */
 static void
 a_coordinator_that_is_stopped_evicts_nobody(void **state)
@@ -261,6 +296,7 @@ main(void)
 	const struct CMUnitTest test[] = {
 		cmocka_unit_test(a_coordinator_that_is_killed_goes_on_where_it_was),
 		cmocka_unit_test(a_lost_coordinator_stops_the_round_after_the_lease),
+		cmocka_unit_test(a_coordinator_without_its_book_lets_all_in_again),
 		cmocka_unit_test(a_coordinator_that_is_stopped_evicts_nobody),
 		cmocka_unit_test(the_table_of_nodes_says_who_and_how),
 		cmocka_unit_test(a_starter_that_is_gone_ends_the_job),

@@ -276,7 +276,7 @@ a_failure_of_a_worker_is_that_of_the_job(void **state)
 	assert_string_equal("'x' is no number", b.node[WORKER0].failure.text);
 	assert_string_equal("clean it", b.node[WORKER0].failure.hint);
 	assert_string_equal("day_3.tsv:12:4", b.node[WORKER0].failure.where);
-	assert_true(member_job_ended(b.node[PS].member));
+	assert_int_equal(2, member_job_ended(b.node[PS].member));
 	assert_int_equal(RS_OK, member_leave(b.node[PS].member, NULL));
 	assert_int_equal(RS_OK, member_leave(b.node[WORKER0].member, &failure));
 	coordinator_join(&b);

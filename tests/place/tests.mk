@@ -8,3 +8,4 @@ tests_place_coordinator_restart_test_SOURCES = \
 	tests/place/coordinator_restart_test.c tests/place/coordinator_bed.h
 endif
 check_PROGRAMS += tests/place/roster_test
+check_PROGRAMS += tests/place/job_db_test
