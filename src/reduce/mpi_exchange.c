@@ -444,7 +444,8 @@ rendezvous(struct mpi_exchange *x, const void *text, size_t n, struct buffer *al
 		begin[r + 1] = total += size;
 	}
 	RS_TRY(buffer_reserve(all, begin[R] + 1));
-	memcpy(all->data + begin[rank], text, n);
+	if (n > 0)
+		memcpy(all->data + begin[rank], text, n);
 	all->n = begin[R];
 	return mpi_gather(&x->base, all->data, begin);
 }

@@ -423,7 +423,8 @@ meet(void *argument)
 	k->status = mpi_wrap(&fake, &k->process, 10, &m);
 	if (k->status != RS_OK)
 		return NULL;
-	k->status = mpi_rendezvous(m, k->text, strlen(k->text), &all, begin);
+	k->status = mpi_rendezvous(m, k->text[0] != '\0' ? k->text : NULL, strlen(k->text), &all,
+		begin);
 	if (k->status == RS_OK)
 		snprintf(k->all, sizeof(k->all), "%.*s|%.*s|%.*s", (int)begin[1], all.data,
 			(int)(begin[2] - begin[1]), all.data + begin[1],
