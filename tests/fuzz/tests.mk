@@ -25,3 +25,11 @@ check_PROGRAMS += tests/fuzz/keylist_fuzz
 tests_fuzz_keylist_fuzz_SOURCES = tests/fuzz/keylist_fuzz.c $(fuzz_main)
 check_PROGRAMS += tests/fuzz/ticket_fuzz
 tests_fuzz_ticket_fuzz_SOURCES = tests/fuzz/ticket_fuzz.c $(fuzz_main)
+
+EXTRA_DIST += tests/fuzz/corpus/receive/cut tests/fuzz/corpus/receive/error \
+	tests/fuzz/corpus/receive/many tests/fuzz/corpus/receive/noend \
+	tests/fuzz/corpus/receive/over tests/fuzz/corpus/receive/parts
+if HAVE_ZMQ
+check_PROGRAMS += tests/fuzz/receive_fuzz
+tests_fuzz_receive_fuzz_SOURCES = tests/fuzz/receive_fuzz.c $(fuzz_main)
+endif
