@@ -71,9 +71,7 @@ node_leave(struct node *n, enum rs_status status)
 	if (status == RS_OK)
 		return member_leave(n->member, NULL);
 	rs_failure_take(&failure);
-	/* Rows that were skipped, or a signal, are an end like any other. */
-	const int is_done = status == RS_EPARTIAL || status == RS_ESIGNAL;
-	if (member_leave(n->member, is_done ? NULL : &failure) == RS_OK)
+	if (member_leave(n->member, &failure) == RS_OK)
 		n->is_told = 1;
 	return rs_failure_put(&failure);
 }

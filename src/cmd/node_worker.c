@@ -301,6 +301,8 @@ run_rounds(struct worker *w)
 
 	for (;;) {
 		RS_TRY(node_wait(w->node, &view, &over));
+		if (over && w->rank > 0)        /* worker 0 was done, so this one is, too     */
+			return RS_OK;
 		if (over)
 			return rs_fail(RS_EPEER, "the job has ended without this worker");
 		train_summary_free(&w->summary);

@@ -76,7 +76,14 @@ take_view(struct member *m, const struct fields *f)
 	pthread_cond_broadcast(&m->changed);
 }
 
-/* The round is over, or the coordinator wants a HELLO. */
+static int
+is_worker_0(const struct job *job)
+{
+	return job->node[job->self].role == KEY_WORKER && job->node[job->self].index == 0;
+}
+
+/* The round is over, or the coordinator wants a HELLO.  Worker 0 that is done is so whatever
+ * becomes of the round. */
 static void
 take_over(struct member *m, uint32_t epoch, const char *reason)
 {
@@ -86,7 +93,7 @@ take_over(struct member *m, uint32_t epoch, const char *reason)
 	} else if (m->phase == MEMBER_IN && epoch >= m->view.epoch)
 		member_thread_stop(m, reason);
 	else if (m->phase == MEMBER_LEAVING && control_is_done(m->leaving.status) &&
-	    epoch >= m->view.epoch) {
+	    epoch >= m->view.epoch && !is_worker_0(m->o.job)) {
 		m->phase = MEMBER_IDLE;
 		member_thread_stop(m, reason);
 	}

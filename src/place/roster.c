@@ -361,6 +361,9 @@ bye_done(struct roster *r, size_t number, double now)
 	}
 	if (r->node[number].state == ROSTER_READY)
 		end_early(r, number, now);
+	/* The last version is saved: that the round ended meanwhile changes nothing. */
+	if (is_worker_0(r, number) && r->phase != ROSTER_ENDED)
+		set_state(r, number, ROSTER_IN);
 	if (r->node[number].state != ROSTER_IN)
 		return;
 	if (!is_worker_0(r, number)) {

@@ -382,6 +382,24 @@ no_death_ends_the_round_once_worker_0_is_done(void **state)
 	bed_close(&b);
 }
 
+static void
+worker_0_is_done_though_the_round_has_just_ended(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	bed_open(&b);
+	all_hello(&b);
+	assert_int_equal(bye(&b, WORKER1, RS_OK), RS_OK);
+	roster_died(&b.roster, PS, "was killed", b.now);
+	assert_int_equal(b.roster.phase, ROSTER_GATHERING);
+	assert_int_equal(bye(&b, WORKER0, RS_OK), RS_OK);
+	assert_int_equal(b.roster.phase, ROSTER_ENDED);
+	assert_int_equal(b.roster.failure.status, RS_OK);
+	assert_int_equal(roster_order(&b.roster, WORKER1), ROSTER_END);
+	bed_close(&b);
+}
+
 /* Ctrl-C while some are still missing: nobody waits for them any more. */
 static void
 who_leaves_before_the_round_ends_the_job(void **state)
@@ -476,6 +494,7 @@ main(void)
 		cmocka_unit_test(who_leaves_for_want_of_a_peer_ends_the_round_only),
 		cmocka_unit_test(rounds_without_progress_are_counted_from_the_last_with_some),
 		cmocka_unit_test(no_death_ends_the_round_once_worker_0_is_done),
+		cmocka_unit_test(worker_0_is_done_though_the_round_has_just_ended),
 		cmocka_unit_test(who_leaves_before_the_round_ends_the_job),
 		cmocka_unit_test(many_who_are_missing_are_listed_and_counted),
 		cmocka_unit_test(a_coordinator_that_lost_its_state_goes_on_above_theirs),
