@@ -94,6 +94,17 @@ check_role(const struct node *n)
 	return rs_fail(RS_EUSAGE, "node: the ticket is for %s", n->name);
 }
 
+/* The workers agree on when to stop, and the others end after them, even when a signal went
+ * to every process of a job, as that of Slurm or systemd does. */
+static void
+ignore_signals(const struct node *n)
+{
+	if (n->job.node[n->job.self].role == KEY_WORKER)
+		return;
+	signal(SIGTERM, SIG_IGN);
+	signal(SIGINT, SIG_IGN);
+}
+
 static enum rs_status
 read_ticket(struct node *n)
 {
@@ -106,21 +117,34 @@ read_ticket(struct node *n)
 	RS_TRY(job_read((int)fd, &n->job));
 	close((int)fd);
 	job_node_name(&n->job, n->job.self, n->name);
+	ignore_signals(n);
 	return check_role(n);
+}
+
+/* Nodes may share a key, which then may be whatever they are. */
+static enum rs_status
+allow_node(struct node *n, const struct job_node *node)
+{
+	char name[64];
+
+	for (size_t i = 0; i < n->allowed.n; i++) {
+		struct key_entry *const entry = &n->allowed.entry[i];
+
+		if (strcmp(entry->public_key, node->public_key) != 0)
+			continue;
+		entry->roles |= node->role;
+		return RS_OK;
+	}
+	snprintf(name, sizeof name, "%s%zu", key_role_name(node->role), node->index);
+	return key_list_add(&n->allowed, name, node->role, node->public_key);
 }
 
 static enum rs_status
 allow_nodes(struct node *n)
 {
-	char name[64];
-
-	for (size_t i = 0; i < n->job.n_nodes; i++) {
-		const struct job_node *const node = &n->job.node[i];
-
-		snprintf(name, sizeof name, "%s%zu", key_role_name(node->role), node->index);
-		if (node->public_key[0] != '\0')
-			RS_TRY(key_list_add(&n->allowed, name, node->role, node->public_key));
-	}
+	for (size_t i = 0; i < n->job.n_nodes; i++)
+		if (n->job.node[i].public_key[0] != '\0')
+			RS_TRY(allow_node(n, &n->job.node[i]));
 	return RS_OK;
 }
 
@@ -133,7 +157,7 @@ open_context(struct node *n)
 		.allowed = with_keys ? &n->allowed : NULL,
 	};
 
-	if (n->has_ticket)
+	if (n->allowed.n == 0)
 		RS_TRY(allow_nodes(n));
 	return wire_context_open(&options, &n->context);
 }

@@ -33,8 +33,9 @@ struct node {
 	struct member *member;      /* NULL: not open                                 */
 	char   name[32];            /* "worker 1"                                     */
 	int    is_told;             /* the failure at hand came from, or went to, the others */
-	struct mpi *mpi;            /* of a worker that mpirun started; borrowed      */
+	struct mpi *mpi;            /* of a worker that MPI knows; borrowed           */
 	const int *world;           /* [n_workers] their processes of MPI             */
+	int    asks_to_resume;      /* an unfinished run goes on only when the user says so */
 };
 
 /* Fills job, placement, keys and name of a node without a ticket; settles its spec. */

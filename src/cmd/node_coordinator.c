@@ -31,6 +31,7 @@ serve(struct node *n)
 	};
 	log_info("listening at %s", wire_endpoint(wire));
 	const enum rs_status status = coordinator_serve(&options);
+	n->is_told = n->has_ticket;
 	wire_close(wire);
 	return status;
 }
@@ -47,7 +48,6 @@ node_coordinator(struct node *n)
 		snprintf(n->job.directory, sizeof n->job.directory, "%s", own.path);
 	}
 	const enum rs_status status = serve(n);
-	n->is_told = n->has_ticket;
 	if (n->has_ticket && is_orphan(n->job.leash_fd))
 		private_directory_remove(n->job.directory);
 	private_directory_close(&own);

@@ -337,6 +337,7 @@ begin_run(struct worker *w)
 	w->node->job.version = n > 0 ? list[n - 1] : 0;
 	free(list);
 	if (n > 0 && w->options.from == NULL && !argument_given(s->a, "--fresh")
+	    && (!w->node->asks_to_resume || w->options.resume)
 	    && checkpoint_peek(s->directory, w->node->job.version, &newest, NULL) == RS_OK
 	    && newest.state == CHECKPOINT_TRAINING) {
 		w->options.resume = 1;

@@ -26,10 +26,11 @@ librs_a_SOURCES += src/cmd/train.c
 librs_a_SOURCES += src/cmd/keygen.c
 librs_a_SOURCES += src/cmd/node.c src/cmd/node.h src/cmd/node_coordinator.c src/cmd/node_ps.c src/cmd/node_worker.c \
 	src/cmd/node_hosts.c src/cmd/job_spec.c src/cmd/job_spec.h
+librs_a_SOURCES += src/cmd/launched.c src/cmd/launched.h src/cmd/launched_private.h \
+	src/cmd/launched_address.c src/cmd/launched_children.c src/cmd/launched_meet.c
 librs_a_SOURCES += src/cmd/train.c src/cmd/train_job.c src/cmd/train_job.h
 librs_a_SOURCES += src/cmd/node.c src/cmd/node.h src/cmd/node_coordinator.c src/cmd/node_ps.c src/cmd/node_worker.c
-librs_a_SOURCES += src/cmd/train.c src/cmd/train_job.c src/cmd/train_job.h \
-	src/cmd/train_mpi.c src/cmd/train_mpi.h
+librs_a_SOURCES += src/cmd/train.c src/cmd/train_job.c src/cmd/train_job.h
 librs_a_SOURCES += src/cmd/synth.c src/cmd/synth.h src/cmd/synth_criteo.c src/cmd/synth_draw.c src/cmd/synth_log.c \
 	src/cmd/synth_retrieval.c src/cmd/synth_sequence.c
 librs_a_SOURCES += src/cmd/eval.c src/cmd/eval_groups.c src/cmd/eval_groups.h

@@ -5,9 +5,9 @@
 
 #include "base/thread.h"
 #include "cmd/command.h"
+#include "cmd/launched.h"
 #include "cmd/session.h"
 #include "cmd/train_job.h"
-#include "cmd/train_mpi.h"
 #include "train/train.h"
 
 static void
@@ -51,23 +51,17 @@ train_here(struct session *s, struct spec *spec, const struct train_options *opt
 
 /* Takes the spec. */
 static enum rs_status
-train_session(struct session *s, struct spec *spec, struct train_mpi *mpi)
+train_session(struct session *s, struct spec *spec)
 {
 	struct train_options options;
 
-	enum rs_status status = mpi->is_wanted ? train_mpi_settle(mpi, spec) : RS_OK;
-	if (status == RS_OK && mpi->is_wanted && mpi->environment.rank > 0) {
-		spec_free(spec);
-		return RS_OK;                   /* rank 0 sees to it                      */
-	}
-	if (status == RS_OK)
-		status = session_directory(s, spec_settings(spec));
+	enum rs_status status = session_directory(s, spec_settings(spec));
 	if (status == RS_OK)
 		status = session_options(s, &options);
 	if (status == RS_OK)
 		status = session_check_directory(s);
 	if (status == RS_OK && train_job_wanted(spec_settings(spec))) {
-		status = train_job(s, spec, mpi);
+		status = train_job(s, spec);
 	} else if (status == RS_OK) {
 		choose_threads(s, spec_settings(spec));
 		if (!argument_given(s->a, "--dry-run"))
@@ -78,24 +72,34 @@ train_session(struct session *s, struct spec *spec, struct train_mpi *mpi)
 	return status;
 }
 
+/* *is_launched: it was the worker of a run that a launcher started. */
+static enum rs_status
+train_launched(const struct arguments *a, int *is_launched)
+{
+	struct environment e;
+
+	RS_TRY(launched_read(&e, is_launched));
+	const enum rs_status status = *is_launched ? launched_run(a, &e) : RS_OK;
+	environment_free(&e);
+	return status;
+}
+
 static enum rs_status
 train_command(const struct arguments *a)
 {
 	struct session s;
-	struct train_mpi mpi;
 	struct spec *spec = NULL;
+	int is_launched;
 
 	signal(SIGXFSZ, SIG_IGN);      /* a file size limit is a write error          */
+	RS_TRY(train_launched(a, &is_launched));
+	if (is_launched)
+		return RS_OK;
 	RS_TRY(session_init(&s, a));
-	enum rs_status status = train_mpi_init(&mpi);
+	enum rs_status status = session_spec(a, &spec);
 	if (status == RS_OK)
-		status = session_spec(a, &spec);
-	if (status == RS_OK)
-		status = train_session(&s, spec, &mpi);
+		status = train_session(&s, spec);
 	session_free(&s);
-	if (mpi.is_wanted && !argument_given(a, "--dry-run"))
-		status = train_mpi_work(&mpi, a, status);
-	train_mpi_free(&mpi);
 	return status;
 }
 

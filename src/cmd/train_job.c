@@ -13,7 +13,6 @@
 #include "place/placement.h"
 #include "place/supervisor.h"
 #include "reduce/exchange.h"
-#include "reduce/plane.h"
 #include "train/checkpoint.h"
 
 #define TEXT_LIMIT   ((size_t)64 << 20)
@@ -25,7 +24,6 @@ struct train_job {
 	struct spec *spec;          /* a copy, with the placement in it                */
 	struct placement placement;
 	struct job job;
-	struct train_mpi *mpi;
 	char   **argument;          /* [n] of every node; owned                        */
 	size_t n;
 };
@@ -38,34 +36,6 @@ train_job_wanted(const struct settings *settings)
 }
 
 /* --- the plan ---------------------------------------------------------------------- */
-
-static enum rs_status
-place(struct train_job *t, const struct spec *spec)
-{
-	const struct train_mpi *const mpi = t->mpi;
-	struct placement_host host;
-
-	placement_host_here(&host);
-	if (mpi->is_wanted && plane_find("mpi")->missing == NULL)
-		host.no_mpi = NULL;
-	RS_TRY(job_spec_place(spec, &host, &t->placement, &t->session->placement.kernel));
-	t->session->threads = (int64_t)t->placement.n_threads;
-	if (mpi->is_wanted && t->placement.dense == PLANE_SHM)
-		return rs_fail(RS_ESPEC, "placement.dense: workers that %s started share no "
-			"memory", mpi->environment.name);
-	return RS_OK;
-}
-
-/* Workers that we do not start get no options from us: the spec says how many threads. */
-static enum rs_status
-settle(struct train_job *t, const struct spec *spec)
-{
-	char threads[32];
-
-	RS_TRY(job_spec_settle(spec, &t->placement, &t->spec));
-	snprintf(threads, sizeof threads, "%zu", t->placement.n_threads);
-	return t->mpi->is_wanted ? spec_set(t->spec, "train", "threads", threads) : RS_OK;
-}
 
 static enum rs_status
 show_placement(const struct train_job *t)
@@ -169,7 +139,7 @@ fill_job(struct train_job *t)
 /* --- the run ----------------------------------------------------------------------------- */
 
 static enum rs_status
-supervise(struct train_job *t, int tell, int *exit_code)
+supervise(struct train_job *t, int *exit_code)
 {
 	const struct settings *const s = spec_settings(t->spec);
 	const struct placement *const p = &t->placement;
@@ -180,14 +150,11 @@ supervise(struct train_job *t, int tell, int *exit_code)
 		.stop_signal = &command_stop_signal, .runtime = command_variable("XDG_RUNTIME_DIR"),
 		.shared_bytes = p->n_workers > 1 && p->dense == PLANE_SHM
 			? exchange_shm_bytes(p->n_workers, p->n_slots, floats) : 0,
-		.foreign_workers = t->mpi->is_wanted,
 	};
 	struct supervisor *supervisor;
 
 	RS_TRY(supervisor_open(&options, &supervisor));
 	enum rs_status status = write_spec(t);
-	if (status == RS_OK && t->mpi->is_wanted)
-		status = train_mpi_tell(t->mpi, supervisor, t->spec, tell);
 	if (status == RS_OK)
 		status = supervisor_run(supervisor, t->argument, t->n, exit_code);
 	supervisor_close(supervisor);
@@ -201,20 +168,6 @@ on_warning(void *context, const char *text)
 	record_warning(context, text);
 }
 
-/* In the process beside rank 0, which hears of failures through the coordinator. */
-static int
-supervise_beside(void *context, struct train_mpi *mpi, int tell)
-{
-	int code = 0;
-
-	(void)mpi;
-	log_set_sink(NULL);
-	const enum rs_status status = supervise(context, tell, &code);
-	if (status != RS_OK)
-		log_error("%s", rs_failure()->text);
-	return status == RS_OK ? code : rs_exit_code(status);
-}
-
 static enum rs_status
 run(struct train_job *t)
 {
@@ -225,18 +178,14 @@ run(struct train_job *t)
 	command_catch_signals();
 	log_set_sink(&(struct log_sink){ on_warning, s->record });
 	enum rs_status status = fill_job(t);
-	if (status == RS_OK && t->mpi->is_wanted)
-		status = train_mpi_start(t->mpi, supervise_beside, t);
-	else if (status == RS_OK)
-		status = supervise(t, -1, &code);
+	if (status == RS_OK)
+		status = supervise(t, &code);
 	log_set_sink(NULL);
 	if (status != RS_OK) {
 		rs_failure_take(&failure);
 		record_fail(s->record, failure.text);
 		return rs_failure_put(&failure);
 	}
-	if (t->mpi->is_wanted)
-		return RS_OK;
 	record_fail(s->record, "worker 0 ended before it could record the run");
 	command_exit_code = code;       /* worker 0 has said why                       */
 	return RS_OK;
@@ -261,16 +210,18 @@ dry_run(const struct train_job *t, const struct settings *settings)
 }
 
 enum rs_status
-train_job(struct session *s, const struct spec *spec, struct train_mpi *mpi)
+train_job(struct session *s, const struct spec *spec)
 {
-	struct train_job t = { .session = s, .mpi = mpi,
-		.job = { .shared_fd = -1, .leash_fd = -1 } };
+	struct train_job t = { .session = s, .job = { .shared_fd = -1, .leash_fd = -1 } };
+	struct placement_host host;
 
-	enum rs_status status = place(&t, spec);
+	placement_host_here(&host);
+	enum rs_status status = job_spec_place(spec, &host, &t.placement, &s->placement.kernel);
+	s->threads = (int64_t)t.placement.n_threads;
 	if (status == RS_OK && argument_given(s->a, "--dry-run")) {
 		status = dry_run(&t, spec_settings(spec));
 	} else if (status == RS_OK) {
-		status = settle(&t, spec);
+		status = job_spec_settle(spec, &t.placement, &t.spec);
 		if (status == RS_OK)
 			status = session_record_begin(s, spec);
 		if (status == RS_OK)

@@ -7,12 +7,10 @@
 
 #include "base/status.h"
 #include "cmd/session.h"
-#include "cmd/train_mpi.h"
 
 /* 1: the spec asks for more than this process. */
 int train_job_wanted(const struct settings *settings);
-/* Borrows spec; directory and options of the session are settled.  mpi: wanted, then the
- * run is only begun when this returns, and train_mpi_work() goes on. */
-enum rs_status train_job(struct session *s, const struct spec *spec, struct train_mpi *mpi);
+/* Borrows spec; directory and options of the session are settled. */
+enum rs_status train_job(struct session *s, const struct spec *spec);
 
 #endif

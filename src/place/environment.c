@@ -178,12 +178,13 @@ read_slurm(const struct environment_reader *r)
 	const char *list = environment_value(r, "SLURM_STEP_NODELIST");
 	const char *tasks = environment_value(r, "SLURM_STEP_TASKS_PER_NODE");
 	const char *job = environment_value(r, "SLURM_JOB_ID");
-	size_t restarts;
+	size_t restarts, step;
 
 	RS_TRY(read_ranks(r, name));
 	RS_TRY(environment_number(r, "SLURM_RESTART_COUNT", 0, &restarts));
+	RS_TRY(environment_number(r, "SLURM_STEP_ID", 0, &step));
 	e->restarts = restarts;
-	e->job = hash_text(job);
+	e->job = hash_mix(hash_text(job) + step);
 	list = list != NULL ? list : environment_value(r, "SLURM_JOB_NODELIST");
 	if (list == NULL)
 		return rs_fail(RS_EUSAGE, "Slurm: the variable SLURM_JOB_NODELIST is missing");

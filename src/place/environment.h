@@ -30,6 +30,7 @@ struct environment {
 	size_t role_index;
 	size_t n_workers, n_ps;     /* when the launcher names roles; else 0          */
 	char   coordinator[ENVIRONMENT_NAME];   /* tcp://HOST:PORT, or ""             */
+	char   self[ENVIRONMENT_NAME];          /* where this process is to listen, or "" */
 	uint64_t job;               /* equal in all processes, 0: unknown             */
 	uint64_t restarts;          /* times the job was queued again                 */
 	char (*host)[ENVIRONMENT_NAME];   /* [n_hosts] when known, or NULL            */

@@ -71,6 +71,20 @@ take_task(struct environment *e, const char *type, size_t index, size_t n_chiefs
 	return RS_OK;
 }
 
+/* Each has an address of its own. */
+static enum rs_status
+take_address(struct store *s, struct environment *e, const char *json, const char *type,
+	size_t index)
+{
+	char path[80], address[ENVIRONMENT_NAME];
+
+	snprintf(path, sizeof(path), "%.32s[%zu]", type, index);
+	RS_TRY(query_text(s, "SELECT json_extract(?, '$.cluster.' || ?)", json, path, address));
+	snprintf(e->self, sizeof(e->self), "tcp://%.*s", (int)(ENVIRONMENT_NAME - sizeof("tcp://")),
+		address);
+	return RS_OK;
+}
+
 static enum rs_status
 read_cluster(struct store *s, const struct environment_reader *r, const char *json)
 {
@@ -102,6 +116,7 @@ read_cluster(struct store *s, const struct environment_reader *r, const char *js
 	e->size = e->n_workers;
 	e->n_hosts = e->n_workers + e->n_ps;
 	RS_TRY(take_task(e, type, (size_t)strtoull(index, NULL, 10), n_chiefs));
+	RS_TRY(take_address(s, e, json, type, (size_t)strtoull(index, NULL, 10)));
 	e->rank = e->role == KEY_WORKER ? e->role_index : 0;
 	e->host_index = e->role == KEY_WORKER ? e->role_index : e->n_workers + e->role_index;
 	return RS_OK;

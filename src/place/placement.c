@@ -173,7 +173,7 @@ static const char *
 no_shm(const struct placement *p, const struct placement_host *host)
 {
 	(void)p;
-	return host->n_hosts > 1 ? "workers are on several hosts" : NULL;
+	return host->n_hosts > 1 ? "workers are on several hosts" : host->no_shm;
 }
 
 static const char *

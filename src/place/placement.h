@@ -29,6 +29,7 @@ struct placement_host {
 	const char *no_mpi;         /* why not; NULL: it can be used                  */
 	const char *no_nccl;
 	int      has_messages;      /* built with ZeroMQ                              */
+	const char *no_shm;
 };
 
 struct placement_table {

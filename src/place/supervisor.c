@@ -41,7 +41,8 @@ struct node {
 struct supervisor {
 	const struct supervisor_options *options;
 	struct private_directory directory;
-	struct node *node;          /* [job->n_nodes]                                 */
+	struct node *node;          /* [n_nodes]                                      */
+	size_t n_nodes;
 	int    leash[2];            /* the coordinator reads, here nothing is closed  */
 	char *const *arguments;
 	size_t n_arguments;
@@ -68,17 +69,12 @@ describe_end(int status, char out[64])
 		snprintf(out, 64, "ended with exit code %d", WEXITSTATUS(status));
 }
 
+/* NULL: it is not ours. */
 static struct node *
 worker_zero(const struct supervisor *s)
 {
-	return &s->node[job_number(s->options->job, KEY_WORKER, 0)];
-}
-
-static int
-is_foreign(const struct supervisor *s, const struct node *n)
-{
-	return s->options->foreign_workers
-		&& s->options->job->node[n->number].role == KEY_WORKER;
+	return s->options->own != NULL ? NULL :
+		&s->node[job_number(s->options->job, KEY_WORKER, 0)];
 }
 
 /* --- the ticket --------------------------------------------------------------------- */
@@ -117,12 +113,6 @@ write_ticket(const struct supervisor *s, const struct node *n, int *out)
 		close(*out);
 	key_pair_wipe(&ticket.keys);
 	return status;
-}
-
-enum rs_status
-supervisor_ticket(struct supervisor *s, size_t worker, int *out)
-{
-	return write_ticket(s, &s->node[job_number(s->options->job, KEY_WORKER, worker)], out);
 }
 
 /* --- starting ----------------------------------------------------------------------- */
@@ -251,7 +241,7 @@ take_death(struct supervisor *s, struct node *n, int status)
 static void
 wait_for_change(const struct supervisor *s, struct pollfd *p)
 {
-	const size_t n = s->options->job->n_nodes;
+	const size_t n = s->n_nodes;
 	int ms = LOOK_MS;
 
 	for (size_t i = 0; i < n; i++) {
@@ -276,7 +266,7 @@ forward_signal(struct supervisor *s)
 	s->signal_sent = number;
 	if (s->deadline == 0)
 		s->deadline = clock_seconds() + s->options->cluster->drain;
-	for (size_t i = 0; i < s->options->job->n_nodes; i++)
+	for (size_t i = 0; i < s->n_nodes; i++)
 		if (s->options->job->node[s->node[i].number].role == KEY_WORKER
 		    && s->node[i].child.pid > 0)
 			(void)kill(s->node[i].child.pid, number);
@@ -287,9 +277,20 @@ count_running(const struct supervisor *s)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < s->options->job->n_nodes; i++)
+	for (size_t i = 0; i < s->n_nodes; i++)
 		n += s->node[i].child.pid > 0 || (s->node[i].restart_at > 0 && s->deadline == 0);
 	return n;
+}
+
+/* The worker beside us has ended. */
+static void
+take_over(struct supervisor *s)
+{
+	const atomic_int *const over = s->options->over;
+
+	if (over != NULL && s->deadline == 0 && atomic_load(over) != 0)
+		s->deadline = clock_seconds() + (atomic_load(over) == 1 ?
+			s->options->cluster->drain : 0);
 }
 
 static enum rs_status
@@ -298,7 +299,8 @@ look(struct supervisor *s)
 	int status;
 
 	forward_signal(s);
-	for (size_t i = 0; i < s->options->job->n_nodes; i++) {
+	take_over(s);
+	for (size_t i = 0; i < s->n_nodes; i++) {
 		struct node *const n = &s->node[i];
 
 		if (supervisor_child_ended(&n->child, &status))
@@ -314,7 +316,7 @@ watch(struct supervisor *s)
 {
 	struct pollfd *p;
 
-	RS_TRY(memory_alloc(s->options->job->n_nodes, sizeof *p, &p));
+	RS_TRY(memory_alloc(s->n_nodes, sizeof *p, &p));
 	enum rs_status status = RS_OK;
 	while (status == RS_OK && count_running(s) > 0
 	       && (s->deadline == 0 || clock_seconds() < s->deadline)) {
@@ -333,12 +335,8 @@ take_end(const struct supervisor *s, int *exit_code)
 	const struct node *const why = s->failed != NULL ? s->failed : zero;
 	char name[32], how[64];
 
-	if (zero->ended && WIFEXITED(zero->status)) {
-		*exit_code = WEXITSTATUS(zero->status);
-		return RS_OK;
-	}
-	if (is_foreign(s, why)) {
-		*exit_code = 0;
+	if (why == NULL || (zero != NULL && zero->ended && WIFEXITED(zero->status))) {
+		*exit_code = why == NULL ? 0 : WEXITSTATUS(zero->status);
 		return RS_OK;
 	}
 	if (!why->ended)
@@ -351,10 +349,10 @@ take_end(const struct supervisor *s, int *exit_code)
 static void
 kill_all(struct supervisor *s)
 {
-	for (size_t i = 0; i < s->options->job->n_nodes; i++)
+	for (size_t i = 0; i < s->n_nodes; i++)
 		if (s->node[i].child.pid > 0)
 			(void)kill(s->node[i].child.pid, SIGKILL);
-	for (size_t i = 0; i < s->options->job->n_nodes; i++)
+	for (size_t i = 0; i < s->n_nodes; i++)
 		supervisor_child_kill(&s->node[i].child);
 }
 
@@ -366,9 +364,8 @@ supervisor_run(struct supervisor *s, char *const *arguments, size_t n, int *exit
 	*exit_code = -1;
 	s->arguments = arguments;
 	s->n_arguments = n;
-	for (size_t i = 0; status == RS_OK && i < s->options->job->n_nodes; i++)
-		if (!is_foreign(s, &s->node[i]))
-			status = start(s, &s->node[i]);
+	for (size_t i = 0; status == RS_OK && i < s->n_nodes; i++)
+		status = start(s, &s->node[i]);
 	if (status == RS_OK)
 		status = watch(s);
 	kill_all(s);
@@ -384,6 +381,8 @@ set_endpoint(struct supervisor *s, struct job_node *j)
 	const char *const listen = s->options->cluster->listen;
 	int n = 0;
 
+	if (j->endpoint[0] != '\0')
+		return RS_OK;
 	if (j->role == KEY_PS && listen[0] != '\0')
 		n = snprintf(j->endpoint, sizeof j->endpoint, "%s", listen);
 	else if (j->role != KEY_WORKER)
@@ -395,16 +394,15 @@ set_endpoint(struct supervisor *s, struct job_node *j)
 }
 
 static enum rs_status
-set_node(struct supervisor *s, size_t number)
+set_node(struct supervisor *s, struct node *n)
 {
-	struct job_node *const j = &s->options->job->node[number];
-	struct node *const n = &s->node[number];
+	struct job_node *const j = &s->options->job->node[n->number];
 	const int64_t restarts = s->options->cluster->restarts;
 
-	n->number = number;
-	n->child.pidfd = -1;
 	RS_TRY(set_endpoint(s, j));
-	if (s->options->cluster->listen[0] != '\0') {
+	if (s->options->keys != NULL) {
+		n->keys = *s->options->keys;
+	} else if (s->options->cluster->listen[0] != '\0') {
 		RS_TRY(key_pair_make(&n->keys));
 		memcpy(j->public_key, n->keys.public_key, sizeof j->public_key);
 	}
@@ -416,11 +414,18 @@ static enum rs_status
 set_nodes(struct supervisor *s)
 {
 	struct job *const job = s->options->job;
+	const size_t *const own = s->options->own;
 
-	RS_TRY(job_make_nodes(job, 0));
-	RS_TRY(memory_alloc(job->n_nodes, sizeof *s->node, &s->node));
-	for (size_t i = 0; i < job->n_nodes; i++)
-		RS_TRY(set_node(s, i));
+	if (own == NULL)
+		RS_TRY(job_make_nodes(job, 0));
+	s->n_nodes = own != NULL ? s->options->n_own : job->n_nodes;
+	RS_TRY(memory_alloc(s->n_nodes, sizeof *s->node, &s->node));
+	for (size_t i = 0; i < s->n_nodes; i++) {
+		s->node[i].number = own != NULL ? own[i] : i;
+		s->node[i].child.pidfd = -1;
+	}
+	for (size_t i = 0; i < s->n_nodes; i++)
+		RS_TRY(set_node(s, &s->node[i]));
 	return RS_OK;
 }
 
@@ -428,10 +433,13 @@ static enum rs_status
 set_up(struct supervisor *s)
 {
 	struct job *const job = s->options->job;
+	uint64_t id;
 
-	if (getrandom(&job->id, sizeof job->id, 0) != (ssize_t)sizeof job->id)
+	if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id)
 		return rs_fail(RS_ERESOURCE, "no random numbers: %s", strerror(errno));
-	RS_TRY(private_directory_open(s->options->runtime, job->id, &s->directory));
+	if (s->options->own == NULL)
+		job->id = id;
+	RS_TRY(private_directory_open(s->options->runtime, id, &s->directory));
 	snprintf(job->directory, sizeof job->directory, "%s", s->directory.path);
 	job->shared_fd = job->leash_fd = -1;
 	job->shared_bytes = s->options->shared_bytes;
@@ -465,7 +473,7 @@ supervisor_close(struct supervisor *s)
 
 	if (s->node != NULL)
 		kill_all(s);
-	for (size_t i = 0; s->node != NULL && i < job->n_nodes; i++) {
+	for (size_t i = 0; s->node != NULL && i < s->n_nodes; i++) {
 		key_pair_wipe(&s->node[i].keys);
 		free(s->node[i].restart);
 	}

@@ -10,10 +10,14 @@
  *
  * Sockets are ipc in the private directory, which needs no CURVE; with cluster.listen they
  * are tcp on the address given and every node gets a key pair made for the job.
+ *
+ * Where a launcher starts the workers, each host has a supervisor of its shards, and that of
+ * worker 0 of the coordinator; `over` then says that the worker beside them has ended.
  */
 #ifndef PLACE_SUPERVISOR_H
 #define PLACE_SUPERVISOR_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,17 +32,20 @@ struct supervisor_options {
 	const volatile int *stop_signal;
 	const char *runtime;        /* private directory of this user, or NULL        */
 	uint64_t shared_bytes;      /* of the shm dense plane; 0 none                 */
-	int      foreign_workers;   /* mpirun starts them: here they only get tickets */
+	/* Where a launcher starts the workers: the others of this host, by number; NULL: all.
+	 * job->node is made then, and endpoints in it stay. */
+	const size_t *own;          /* [n_own]                                        */
+	size_t n_own;
+	const struct key_pair *keys;        /* of all of them; NULL: made when needed */
+	const atomic_int *over;     /* 1: they are to end within `drain`, 2: now; or NULL */
 };
 
 struct supervisor;
 /* Options are borrowed until close.  job->directory is there when it returns. */
 enum rs_status supervisor_open(const struct supervisor_options *options, struct supervisor **out);
-/* The ticket of a worker, as a descriptor that is the caller's to close. */
-enum rs_status supervisor_ticket(struct supervisor *s, size_t worker, int *out);
 /* arguments: spec and options that every node gets.  *exit_code: that of worker 0, which is
- * the job's (0: of foreign workers nothing is known); RS_EPEER when a node could not be kept
- * alive, with its name and how it ended; *exit_code is -1 then. */
+ * the job's, 0 when it is not ours; RS_EPEER when a node could not be kept alive, with its
+ * name and how it ended; *exit_code is -1 then. */
 enum rs_status supervisor_run(struct supervisor *s, char *const *arguments, size_t n,
 	int *exit_code);
 /* Kills who is left and removes everything; the job is the caller's to free. */

@@ -65,7 +65,7 @@ for library in openmpi mpich; do
 	openmpi) other='2 -oplacement.mode=allreduce' victim=1 ;;
 	mpich) other='2 --ps=1 -oplacement.dense=pushpull' victim=0 ;;
 	esac
-	for grid in '3 --ps=2' "$other"; do
+	for grid in '3 --ps=2' "$other" '2 --ps=1 -oplacement.dense=shm'; do
 		# Word splitting is wanted.
 		# shellcheck disable=SC2086
 		expect 0 as $library ${grid%% *} "$T" train s.ini -f "$TMP/m" ${grid#* } "$@"
@@ -81,7 +81,6 @@ for library in openmpi mpich; do
 	expect 73 as $library 2 "$T" train s.ini -f "$TMP/whole" --ps 1 "$@"
 	says '--fresh'
 	[ "$(grep -c 'error:' err)" = 1 ] || { cat err; exit 1; }
-	expect 78 as $library 2 "$T" train s.ini -f "$TMP/m" -o placement.dense=shm "$@"
 	expect 64 as $library 2 "$T" train s.ini -f "$TMP/m" --workers 3 "$@"
 	workers_left "by refused jobs of $library"
 
