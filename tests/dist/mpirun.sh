@@ -4,16 +4,16 @@
 set -u
 . "$SRCDIR/tests/dist/job_data.sh"
 "$T" --version | grep -qw mpi || { echo 'built without MPI'; exit 77; }
-make_rows 6000 1 >train.tsv
+make_rows 3000 1 >train.tsv
 make_rows 300 2 >valid.tsv
 make_spec s.ini
-set -- --valid valid.tsv --epochs 3 $JOB -o train.early_stop=0 \
+set -- --valid valid.tsv --epochs 3 $JOB -o train.batch_size=240 -o train.early_stop=0 \
 	-o data.row_group=20k -o data.shuffle_window=60k
 
 expect 0 "$T" train s.ini -f whole "$@"
 dump whole >want
-expect 0 "$T" train s.ini -f whole20 "$@" --epochs 20
-dump whole20 >want20
+expect 0 "$T" train s.ini -f whole40 "$@" --epochs 40
+dump whole40 >want40
 
 # The leaks of the libraries are not ours.
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
@@ -86,9 +86,9 @@ for library in openmpi mpich; do
 
 	# A worker that dies ends the job at once; --resume goes on to the same model.
 	set -- "$@" -o train.checkpoint_every=0.05
-	as $library 2 "$T" train s.ini -f "$TMP/m" --ps 2 "$@" --epochs 20 >out 2>err & pid=$!
+	as $library 2 "$T" train s.ini -f "$TMP/m" --ps 2 "$@" --epochs 40 >out 2>err & pid=$!
 	begun m
-	sleep 0.2
+	sleep 0.1
 	kill -9 "$(rank $victim)" || { echo "no rank $victim" >&2; exit 1; }
 	code=0; wait $pid || code=$?
 	case $code in
@@ -97,22 +97,22 @@ for library in openmpi mpich; do
 	workers_left "after rank $victim of $library was killed"
 	resume=--resume
 	[ -n "$(ls -A m | grep '^v')" ] || resume=--fresh
-	expect 0 as $library 2 "$T" train s.ini -f "$TMP/m" --ps 1 $resume "$@" --epochs 20
+	expect 0 as $library 2 "$T" train s.ini -f "$TMP/m" --ps 1 $resume "$@" --epochs 40
 	workers_left "by $library --resume"
 	dump m >have
-	same want20 have "$library: another model after --resume"
+	same want40 have "$library: another model after --resume"
 	rm -rf m
 
 	# A shard that dies is started again.
-	as $library 2 "$T" train s.ini -f "$TMP/m" --ps 2 "$@" --epochs 20 >out 2>err & pid=$!
+	as $library 2 "$T" train s.ini -f "$TMP/m" --ps 2 "$@" --epochs 40 >out 2>err & pid=$!
 	begun m
-	sleep 0.2
+	sleep 0.1
 	kill -9 "$(nodes 'ps --index 1' | head -n 1)"
 	code=0; wait $pid || code=$?
 	[ $code = 0 ] || { echo "$library: a shard was killed: exit $code" >&2; cat err >&2; exit 1; }
 	grep -q 'ps 1 was killed by signal 9.*started again' err || { cat err >&2; exit 1; }
 	dump m >have
-	same want20 have "$library: another model after a shard was killed"
+	same want40 have "$library: another model after a shard was killed"
 	workers_left "after a shard was killed under $library"
 	rm -rf m
 done
