@@ -113,13 +113,19 @@ ask(struct member *m)
 	wake_thread(m);
 }
 
+static int
+has_signal(const struct member *m)
+{
+	return m->o.stop_signal != NULL && *m->o.stop_signal != 0;
+}
+
 static enum rs_status
 check_waiting(struct member *m, double began)
 {
 	const double limit = m->view.epoch == 0 ? m->o.rendezvous : m->o.absence;
 	const double since = m->heard > began ? m->heard : began;
 
-	if (m->o.stop_signal != NULL && *m->o.stop_signal != 0)
+	if (has_signal(m))
 		return rs_fail(RS_ESIGNAL, "stopped by signal %d", *m->o.stop_signal);
 	if (member_thread_now() - since >= limit)
 		return rs_fail(RS_EPEER, "%s does not answer for %g s", m->coordinator, limit);
@@ -138,6 +144,9 @@ wait_locked(struct member *m, struct member_view *out)
 		wait_a_little(m);
 		status = check_waiting(m, began);
 	}
+	/* When all are told to stop, who stops first ends the job for the others. */
+	if (atomic_load(&m->ended) == 2 && m->failure.status == RS_EPEER && has_signal(m))
+		return rs_fail(RS_ESIGNAL, "stopped by signal %d", *m->o.stop_signal);
 	if (m->phase == MEMBER_REFUSED || atomic_load(&m->ended))
 		return rs_failure_put(&m->failure);
 	if (m->phase == MEMBER_IN)

@@ -110,7 +110,7 @@ read_leash(struct coordinator *c)
 static void
 ping(struct coordinator *c)
 {
-	if (c->now - c->pinged < c->o->cluster->heartbeat / 2)
+	if (c->now - c->pinged < c->o->cluster->heartbeat / 4)
 		return;
 	c->pinged = c->now;
 	for (size_t i = 1; i < c->roster.n; i++) {

@@ -10,7 +10,7 @@
 
 #include "base/memory.h"
 
-#define BROKEN_SECONDS   0.7        /* a node whose link broke is back by then, or dead */
+#define BROKEN_SECONDS   0.6        /* a node whose link broke is back by then, or dead */
 #define RECENT_SECONDS   1.2        /* a link that breaks after a longer silence broke of it */
 #define PROGRESS_SECONDS 60.0
 #define PROGRESS_STEPS   20.0
