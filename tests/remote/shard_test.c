@@ -302,6 +302,29 @@ async_applies_on_arrival_and_never_waits(void **state)
 	bed_close(&b);
 }
 
+/* L2 of .5 on a weight of -4: a step of one rank takes half of it; of two, each a quarter
+ * of what is there. */
+static void
+async_parts_of_a_step_decay_weights_once_together(void **state)
+{
+	static const float left[] = { -2, -2.25 };
+
+	for (size_t n = 1; n <= 2; n++) {
+		memset(&b, 0, sizeof(b));
+		bed_counter(&b);
+		b.table[0].optimizer.l2 = .5;
+		b.consistency = CONSISTENCY_ASYNC;
+		bed_open(&b, *state, 1, n, n);
+		bed_init(&b);
+		bed_push_count(&b, 0, 1, 4);
+		assert_true(bed_read_count(&b, 0, 9) == -4);
+		for (size_t r = 0; r < n; r++)
+			bed_push_count(&b, r, 2, 0);
+		assert_true(bed_read_count(&b, 0, 9) == left[n - 1]);
+		bed_close(&b);
+	}
+}
+
 static void
 async_refuses_what_is_not_finite_and_counts_it(void **state)
 {
@@ -411,6 +434,7 @@ main(void)
 		cmocka_unit_test(one_worker_without_finite_gradients_is_named),
 		cmocka_unit_test(D2_4_staleness_is_never_above_the_bound),
 		cmocka_unit_test(async_applies_on_arrival_and_never_waits),
+		cmocka_unit_test(async_parts_of_a_step_decay_weights_once_together),
 		cmocka_unit_test(async_refuses_what_is_not_finite_and_counts_it),
 		cmocka_unit_test(L061_a_shard_without_rows_serves_the_rest),
 		cmocka_unit_test(L043_an_idle_shard_sleeps_and_answers_at_once),
