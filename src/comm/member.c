@@ -108,6 +108,7 @@ ask(struct member *m)
 	if (m->phase == MEMBER_IN)
 		member_thread_stop(m, last->status == RS_EPEER ? last->text : "");
 	m->phase = MEMBER_JOINING;
+	m->asked++;
 	m->welcomed = 0;
 	m->over_at = 0;
 	wake_thread(m);

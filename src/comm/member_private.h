@@ -34,7 +34,8 @@ struct member {
 	struct wire *wire;          /* the thread's                                   */
 	double dialled, patience;   /* the last time, and until the next              */
 	enum member_phase phase;
-	int welcomed;               /* the last HELLO was answered                    */
+	uint64_t asked;             /* times that a round was asked for               */
+	int welcomed;               /* the HELLO of the last time was answered        */
 	double due;                 /* when the next sign of life is sent             */
 	double heard;               /* of the coordinator                             */
 	double over_at;             /* when the round ended, as long as nobody came; 0 */

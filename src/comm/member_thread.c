@@ -42,14 +42,26 @@ refuse(struct member *m)
 }
 
 static void
-take_welcome(struct member *m, const struct fields *f)
+take_welcome(struct member *m, uint64_t request, const struct fields *f)
 {
 	uint64_t incarnation;
 
 	if (fields_u64(f, "incarnation", &incarnation) != RS_OK)
 		return;
 	m->incarnation = incarnation;
-	m->welcomed = 1;
+	/* That of a HELLO of the round before may come late. */
+	m->welcomed = request == m->asked;
+}
+
+/* The last HELLO did not do what it was for. */
+static void
+ask_again(struct member *m)
+{
+	const double soon = member_thread_now() + AGAIN_SECONDS;
+
+	m->welcomed = 0;
+	if (m->due > soon)
+		m->due = soon;
 }
 
 static void
@@ -63,8 +75,9 @@ take_view(struct member *m, const struct fields *f)
 		refuse(m);
 		return;
 	}
-	if (view.epoch <= m->view.epoch) {
+	if (view.epoch <= m->view.epoch) {      /* it does not know that we left it       */
 		member_view_free(&view);
+		ask_again(m);
 		return;
 	}
 	member_view_free(&m->view);
@@ -87,10 +100,9 @@ is_worker_0(const struct job *job)
 static void
 take_over(struct member *m, uint32_t epoch, const char *reason)
 {
-	if (m->phase == MEMBER_JOINING) {
-		m->welcomed = 0;
-		m->due = member_thread_now() + AGAIN_SECONDS;
-	} else if (m->phase == MEMBER_IN && epoch >= m->view.epoch)
+	if (m->phase == MEMBER_JOINING)
+		ask_again(m);
+	else if (m->phase == MEMBER_IN && epoch >= m->view.epoch)
 		member_thread_stop(m, reason);
 	else if (m->phase == MEMBER_LEAVING && control_is_done(m->leaving.status) &&
 	    epoch >= m->view.epoch && !is_worker_0(m->o.job)) {
@@ -130,6 +142,8 @@ take_order(struct member *m, const struct frame *frame, const struct fields *f)
 		take_over(m, frame->epoch, reason);
 	else if (strcmp(order, "end") == 0)
 		take_end(m, f);
+	else if (strcmp(order, "go") == 0 && m->phase == MEMBER_JOINING)
+		ask_again(m);
 }
 
 static void
@@ -154,7 +168,7 @@ take(struct member *m, const struct wire_message *message)
 	m->patience = REDIAL_SECONDS;
 	switch (message->frame.type) {
 	case FRAME_WELCOME:
-		take_welcome(m, &f);
+		take_welcome(m, message->frame.request, &f);
 		break;
 	case FRAME_VIEW:
 		take_view(m, &f);
@@ -228,6 +242,7 @@ speak(struct member *m)
 	pthread_mutex_lock(&m->lock);
 	frame.type = next_message(m, member_thread_now());
 	frame.epoch = m->view.epoch;
+	frame.request = m->asked;
 	enum rs_status status = frame.type != 0 ? build(m, frame.type, &body) : RS_OK;
 	pthread_mutex_unlock(&m->lock);
 	if (status == RS_OK && frame.type != 0) {

@@ -92,6 +92,23 @@ a_node_that_gives_up_ends_the_round_for_all(void **state)
 	bed_close(&b);
 }
 
+/* Answers to what was asked before the round come late, and more than once. */
+static void
+a_node_may_give_up_as_soon_as_it_is_in(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	bed_open(&b);
+	b.cluster.restarts = 1000;
+	b.cluster.heartbeat = .002;
+	all_open(&b);
+	for (uint32_t epoch = 2; epoch < 40; epoch++)
+		all_wait(&b, epoch);
+	all_leave(&b);
+	bed_close(&b);
+}
+
 static void
 count_hang(void *context, const char *reason)
 {
@@ -369,6 +386,7 @@ main(void)
 		cmocka_unit_test(L044_a_dead_shard_ends_the_round_and_its_return_begins_the_next),
 		cmocka_unit_test(a_kill_that_the_starter_saw_is_told_at_once),
 		cmocka_unit_test(a_node_that_gives_up_ends_the_round_for_all),
+		cmocka_unit_test(a_node_may_give_up_as_soon_as_it_is_in),
 		cmocka_unit_test(a_node_that_does_not_come_back_is_called_hung),
 		cmocka_unit_test(L050_a_node_that_never_comes_is_named_in_time),
 		cmocka_unit_test(L050_a_coordinator_that_never_comes_is_named_in_time),
