@@ -1,5 +1,6 @@
 /* A worker of a job: the rounds of training, from the last version each. */
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/thread.h"
 #include "cmd/job_spec.h"
 #include "cmd/node.h"
 #include "cmd/session.h"
@@ -261,10 +263,25 @@ train_round(struct worker *w, const struct member_view *view)
 	return RS_OK;
 }
 
+/* A shard that is in the next round already refuses what is of this one, maybe before we
+ * hear that it is over. */
+static int
+is_over_soon(const struct worker *w)
+{
+	const double until = clock_seconds() + w->node->settings->cluster.lease;
+	const atomic_int *const stop = member_stop(w->node->member);
+
+	while (atomic_load(stop) == 0 && clock_seconds() < until)
+		(void)poll(NULL, 0, 20);
+	return atomic_load(stop) != 0;
+}
+
 /* 1: the others are gone or have stopped, and there will be another round. */
 static int
 is_interrupted(struct worker *w, enum rs_status status)
 {
+	if (status == RS_EPROTOCOL && is_over_soon(w))
+		status = RS_EPEER;
 	if (status != RS_EPEER)
 		return 0;
 	if (atomic_load(member_stop(w->node->member)) != 0) {

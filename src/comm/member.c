@@ -144,6 +144,8 @@ wait_locked(struct member *m, struct member_view *out)
 	while (status == RS_OK && m->phase == MEMBER_JOINING && !atomic_load(&m->ended)) {
 		wait_a_little(m);
 		status = check_waiting(m, began);
+		if (m->phase == MEMBER_IDLE)    /* a round that was over when we looked   */
+			ask(m);
 	}
 	/* When all are told to stop, who stops first ends the job for the others. */
 	if (atomic_load(&m->ended) == 2 && m->failure.status == RS_EPEER && has_signal(m))
