@@ -10,6 +10,7 @@
 #include "cmd/bench_data.h"
 #include "cmd/bench_limit.h"
 #include "cmd/command.h"
+#include "cmd/session.h"
 #include "data/fit.h"
 #include "data/source.h"
 #include "place/placement.h"
@@ -161,28 +162,12 @@ make_shape(struct planning *p, struct spec *spec)
 static enum rs_status
 plan_command(const struct arguments *a)
 {
-	static const struct { const char *option, *key; } override[] = {
-		{ "--workers", "cluster.workers" }, { "--ps", "cluster.ps" },
-	};
 	struct planning p = { .a = a, .sample = SAMPLE_DEFAULT };
-	char text[2][64];
-	const char *extra[2];
-	size_t n = 0, n_used;
 	enum rs_status status;
 	struct spec *spec;
 
 	RS_TRY(argument_int(a, "--sample", 0, 1 << 20, &p.sample));
-	for (size_t i = 0; i < 2; i++) {
-		int64_t value = 0;
-
-		if (!argument_given(a, override[i].option))
-			continue;
-		RS_TRY(argument_int(a, override[i].option, 0, 1024, &value));
-		snprintf(text[n], sizeof(text[n]), "%s=%lld", override[i].key, (long long)value);
-		extra[n] = text[n];
-		n++;
-	}
-	RS_TRY(command_spec(a, extra, n, &spec, &n_used));
+	RS_TRY(session_spec(a, &spec));
 	status = make_shape(&p, spec);
 	if (status == RS_OK)
 		status = make_plan(&p);
@@ -194,6 +179,8 @@ plan_command(const struct arguments *a)
 }
 
 static const struct command_option option[] = {
+	{ .name = "--data", .letter = 'd', .argument = "DATA", .repeats = 1,
+		.text = "Training file or pattern instead of data.train." },
 	{ .name = "--workers", .argument = "N", .text = "Worker processes instead of "
 		"cluster.workers." },
 	{ .name = "--ps", .argument = "N", .text = "Parameter server shards instead of "
@@ -206,7 +193,7 @@ static const struct command_option option[] = {
 
 const struct command command_plan = {
 	.name = "plan",
-	.synopsis = "SPEC [--workers N] [--ps N] [--sample N]",
+	.synopsis = "SPEC [-d DATA]... [--workers N] [--ps N] [--sample N]",
 	.text = "Say what a run would do, where everything goes, and why.",
 	.option = option,
 	.run = plan_command,

@@ -255,9 +255,9 @@ check_workers(const struct placement *p)
 {
 	if (p->n_workers <= p->n_slots)
 		return RS_OK;
-	(void)rs_fail(RS_ESPEC, "%zu workers, but a batch has %zu slots: some would have nothing",
-		p->n_workers, p->n_slots);
-	return rs_hint("use at most %zu workers, or raise train.slots or train.batch_size",
+	(void)rs_fail(RS_ESPEC, "%zu workers, but a batch has %zu slot%s: some would have nothing",
+		p->n_workers, p->n_slots, p->n_slots == 1 ? "" : "s");
+	return rs_hint("set train.slots to the number of workers or more, or use at most %zu",
 		p->n_slots);
 }
 
