@@ -107,6 +107,17 @@ rs_exit_code(enum rs_status status)
 	return (unsigned)status < RS_N_STATUS ? status_row[status].code : status_row[RS_EBUG].code;
 }
 
+enum rs_status
+rs_status_of_exit(int code)
+{
+	if (code > status_row[RS_ESIGNAL].code && code < status_row[RS_ESIGNAL].code + 65)
+		return RS_ESIGNAL;
+	for (int i = 0; i < RS_N_STATUS; i++)
+		if (status_row[i].code == code)
+			return (enum rs_status)i;
+	return RS_EPEER;
+}
+
 const char *
 rs_status_name(enum rs_status status)
 {

@@ -72,6 +72,8 @@ void rs_failure_take(struct rs_failure *out);        /* copies and clears       
 enum rs_status rs_failure_put(const struct rs_failure *in);  /* returns in->status */
 
 int         rs_exit_code(enum rs_status status);
+/* What a process of this program meant that ended so; RS_EPEER: it says nothing. */
+enum rs_status rs_status_of_exit(int code);
 const char *rs_status_name(enum rs_status status);
 const char *rs_status_text(enum rs_status status);
 

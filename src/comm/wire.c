@@ -206,7 +206,8 @@ fail_socket(const char *doing, const char *endpoint)
 		error == EINVAL || error == ENODEV || error == EADDRNOTAVAIL ||
 		error == ENAMETOOLONG || error == ENOENT ? RS_EUSAGE : RS_EPEER;
 
-	return rs_fail(status, "cannot %s '%s': %s", doing, endpoint, zmq_strerror(error));
+	return rs_fail(status, "cannot %s '%s': %s", doing, endpoint, error == ENODEV ?
+		"no such host or network" : zmq_strerror(error));
 }
 
 /* An address of IPv4 stays one: the library would write it as one of IPv6. */

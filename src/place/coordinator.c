@@ -56,22 +56,46 @@ tell_news(struct coordinator *c)
 			coordinator_tell(c, i, &c->link[i].peer, 0);
 }
 
-/* "died NUMBER HOW" */
+/* It will not come back.  Most have said why themselves, and are gone already. */
+static void
+take_exit(struct coordinator *c, size_t i, int code)
+{
+	struct roster *const r = &c->roster;
+	struct rs_failure failure = { .status = rs_status_of_exit(code) };
+	char name[32];
+
+	if (r->node[i].state == ROSTER_GONE)
+		return;
+	const char *const said = r->node[i].trouble;
+	snprintf(failure.text, sizeof(failure.text), "%s ended with exit code %d%s%s",
+		job_node_name(c->o->job, i, name), code, said[0] != '\0' ? ": " : "", said);
+	roster_bye(r, i, r->node[i].incarnation, &failure, c->now);
+	if (failure.status == RS_EPEER)
+		roster_end(r, &failure, c->now);
+}
+
+/* "died NUMBER HOW" or "ended NUMBER CODE" */
 static void
 take_line(struct coordinator *c, const char *line, size_t n)
 {
-	const char *number = line + 5, *space = n > 5 ? memchr(number, ' ', n - 5) : NULL;
+	const size_t verb = n > 6 && memcmp(line, "ended ", 6) == 0 ? 6 :
+		n > 5 && memcmp(line, "died ", 5) == 0 ? 5 : 0;
+	const char *number = line + verb, *space = memchr(number, ' ', n - verb);
 	char how[200], name[32];
-	uint64_t i;
+	uint64_t i, code = 0;
 
-	if (space == NULL || memcmp(line, "died ", 5) != 0 ||
-	    !number_u64(number, (size_t)(space - number), &i) || i >= c->roster.n) {
+	if (verb == 0 || space == NULL || !number_u64(number, (size_t)(space - number), &i) ||
+	    i >= c->roster.n) {
 		log_warn("a line of the leash makes no sense");
 		return;
 	}
 	snprintf(how, sizeof(how), "%.*s", (int)(line + n - space - 1), space + 1);
-	log_debug("%s died: %s", job_node_name(c->o->job, (size_t)i, name), how);
-	roster_died(&c->roster, (size_t)i, how, c->now);
+	log_debug("%s %.*s: %s", job_node_name(c->o->job, (size_t)i, name), (int)verb - 1, line,
+		how);
+	if (verb == 5)
+		roster_died(&c->roster, (size_t)i, how, c->now);
+	else if (number_u64(how, strlen(how), &code))
+		take_exit(c, (size_t)i, (int)code);
 }
 
 static void

@@ -6,7 +6,8 @@
  * known.  A node is out when it said so, when its starter said so, when its connection broke,
  * when it is silent for `lease`; and all are when no worker makes progress for max(60 s, 20
  * steps).  The starter tells of deaths by lines "died NUMBER HOW\n" through the leash, which
- * is the reading end of a pipe or one end of a socket pair, or by monitor_died().
+ * is the reading end of a pipe or one end of a socket pair, or by monitor_died(); and by
+ * "ended NUMBER CODE\n" of a node that is not started again, which ends the job.
  */
 #ifndef PLACE_COORDINATOR_H
 #define PLACE_COORDINATOR_H

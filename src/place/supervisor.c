@@ -189,16 +189,20 @@ count_restart(struct node *n, double now)
 	return recent + 1;
 }
 
-/* One line on the leash; the coordinator ends the round.  If the pipe is full it finds out
- * when the node says HELLO again. */
+/* One line on the leash; the coordinator ends the round, or the job with who ended by itself,
+ * unless it has said why.  If the pipe is full it finds out when the node says HELLO again. */
 static void
-tell_coordinator(const struct supervisor *s, const struct node *n, const char *how)
+tell_coordinator(const struct supervisor *s, const struct node *n)
 {
-	char line[128];
+	char line[128], how[64];
 
 	if (s->options->job->node[n->number].role == KEY_COORDINATOR)
 		return;
-	const int length = snprintf(line, sizeof line, "died %zu %s\n", n->number, how);
+	describe_end(n->status, how);
+	const int length = WIFSIGNALED(n->status)
+		? snprintf(line, sizeof line, "died %zu %s\n", n->number, how)
+		: snprintf(line, sizeof line, "ended %zu %d\n", n->number,
+			WEXITSTATUS(n->status));
 
 	if (write(s->leash[1], line, (size_t)length) < 0)
 		log_debug("the coordinator cannot be told: %s", strerror(errno));
@@ -213,8 +217,10 @@ take_death(struct supervisor *s, struct node *n, int status)
 	describe_end(status, how);
 	n->status = status;
 	n->ended = 1;
+	const int failed = WIFSIGNALED(status) || WEXITSTATUS(status) != 0;
+	if (failed)
+		tell_coordinator(s, n);
 	if (WIFSIGNALED(status) && s->deadline == 0) {
-		tell_coordinator(s, n, how);
 		const size_t nth = count_restart(n, now);
 		if (nth == 0) {
 			rs_fail(RS_EPEER, "%s %s, %zu times within ten minutes",
@@ -228,7 +234,6 @@ take_death(struct supervisor *s, struct node *n, int status)
 		return RS_OK;
 	}
 	log_debug("%s %s", name_of(s, n, name), how);
-	const int failed = WIFSIGNALED(status) || WEXITSTATUS(status) != 0;
 	if (failed && s->failed == NULL)
 		s->failed = n;
 	if ((failed || n == worker_zero(s)) && s->deadline == 0)
@@ -343,7 +348,8 @@ take_end(const struct supervisor *s, int *exit_code)
 		return rs_fail(RS_EPEER, "%s did not end within %g s", name_of(s, why, name),
 			s->options->cluster->drain);
 	describe_end(why->status, how);
-	return rs_fail(RS_EPEER, "%s %s", name_of(s, why, name), how);
+	return rs_fail(WIFEXITED(why->status) ? rs_status_of_exit(WEXITSTATUS(why->status))
+		: RS_EPEER, "%s %s", name_of(s, why, name), how);
 }
 
 static void

@@ -44,8 +44,9 @@ struct supervisor;
 /* Options are borrowed until close.  job->directory is there when it returns. */
 enum rs_status supervisor_open(const struct supervisor_options *options, struct supervisor **out);
 /* arguments: spec and options that every node gets.  *exit_code: that of worker 0, which is
- * the job's, 0 when it is not ours; RS_EPEER when a node could not be kept alive, with its
- * name and how it ended; *exit_code is -1 then. */
+ * the job's, 0 when it is not ours.  RS_EPEER when a node could not be kept alive, and what the
+ * exit code of one means that ended before worker 0, with its name and how it ended;
+ * *exit_code is -1 then. */
 enum rs_status supervisor_run(struct supervisor *s, char *const *arguments, size_t n,
 	int *exit_code);
 /* Kills who is left and removes everything; the job is the caller's to free. */

@@ -12,11 +12,15 @@ exit_codes_are_those_of_the_table(void **state)
 	(void)state;
 #define ROW(name, code, text) \
 	assert_int_equal(rs_exit_code(RS_##name), code); \
+	if (RS_##name != RS_ESIGNAL) \
+		assert_int_equal(rs_status_of_exit(code), RS_##name); \
 	assert_string_equal(rs_status_name(RS_##name), #name); \
 	assert_string_equal(rs_status_text(RS_##name), text);
 	RS_STATUS_TABLE(ROW)
 #undef ROW
 	assert_int_equal(rs_exit_code(RS_N_STATUS), 70);
+	assert_int_equal(rs_status_of_exit(143), RS_ESIGNAL);
+	assert_int_equal(rs_status_of_exit(127), RS_EPEER);
 	assert_int_equal(rs_exit_code((enum rs_status)-1), 70);
 }
 

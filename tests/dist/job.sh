@@ -86,6 +86,12 @@ expect 3 timeout 60 "$T" train s.ini -f skip "$@" -d bad.tsv --workers 3 --ps 2 
 expect 66 timeout 60 "$T" train s.ini -f none "$@" -d none.tsv --workers 2 --ps 2
 nothing_left 'without data'
 
+# A shard that cannot listen ends the job at once, with its code.
+expect 64 timeout 15 "$T" train s.ini -f deaf "$@" --workers 2 --ps 2 -o cluster.listen=nonsense
+says "'nonsense' is no address"
+says 'ended with exit code 64'
+nothing_left 'by shards that cannot listen'
+
 expect 73 timeout 60 "$T" train s.ini -f /proc/m "$@" --workers 2 --ps 2
 nothing_left 'without a place for the model'
 

@@ -222,7 +222,7 @@ failure_of_another_node_ends_the_job(void **state)
 
 	bed_open(&b, *state, "ps0) exit 74 ;;\n*) exec sleep 60 ;;");
 	b.cluster.drain = 0.3;
-	assert_int_equal(bed_run(&b, *state, &code), RS_EPEER);
+	assert_int_equal(bed_run(&b, *state, &code), RS_EIO);
 	assert_string_equal(rs_failure()->text, "ps 0 ended with exit code 74");
 	assert_int_equal(count_lines(*state, "ps0.pid"), 1);
 	bed_close(&b, *state);
