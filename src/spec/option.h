@@ -21,7 +21,7 @@
 	ROW(INT,         "whole number",  "int64_t") \
 	ROW(SIZE,        "whole number; k, M, G multiply by 1024, 1024^2, 1024^3", "int64_t") \
 	ROW(NUMBER,      "number",        "double") \
-	ROW(SECONDS,     "duration: number with s, m, h or d", "double") \
+	ROW(SECONDS,     "duration: seconds, or a number with s, m, h or d", "double") \
 	ROW(BOOL,        "yes or no",     "int") \
 	ROW(CHOICE,      "one word of the list", "enum") \
 	ROW(WORD,        "one word of the list", "char *") \

@@ -426,54 +426,66 @@ const struct option_row option_table[] = {
 	  "shards apply gradients as they arrive" },
 	{ "placement", "staleness", OPTION_INT, "4", IN(placement.staleness), RANGE(1, 1024),
 	  .unit = "steps",
-	  .text = "ssp: the most that a pulled row may lag" },
+	  .text = "ssp: the most that a pulled row may lag; not used otherwise" },
 	{ "placement", "compress", OPTION_CHOICE, "auto", IN(placement.compress),
 	  .choices = "auto none fp16 int8",
-	  .text = "row gradients on the wire; int8 has a scale a row, and what rounding left out "
-	  "is sent later; auto: none in sync" },
+	  .text = "row gradients on the way to the shards; int8 has a scale a row, and what "
+	  "rounding left out is sent later; auto: int8 between hosts in ssp and async, else "
+	  "none" },
 	{ "placement", "dense", OPTION_CHOICE, "auto", IN(placement.dense),
 	  .choices = "auto shm mpi pushpull nccl",
 	  .text = "how dense gradients are summed among workers; auto: chosen and printed with "
 	  "its reason" },
 	{ "placement", "min_shard_bytes", OPTION_SIZE, "256k", IN(placement.min_shard_bytes),
 	  RANGE(1, WHOLE_MAX), .unit = "bytes",
-	  .text = "a table is cut into no more shards than leave each so much" },
+	  .text = "a table is not cut into parts smaller than this; a smaller one is whole at "
+	  "one shard" },
 
 	{ "cluster", "workers", OPTION_INT, "0", IN(cluster.workers), RANGE(0, 1024),
 	  .text = "worker processes; 0: train in one process" },
 	{ "cluster", "ps", OPTION_INT, "0", IN(cluster.ps), RANGE(0, 1024),
 	  .text = "parameter server shards; 0: none" },
 	{ "cluster", "ps_threads", OPTION_INT, "0", IN(cluster.ps_threads), RANGE(0, 256),
-	  .text = "threads that apply gradients in a shard; 0: chosen for the machine" },
+	  .text = "threads that apply gradients in a shard; 0: the cores, but no more than 8" },
 	{ "cluster", "listen", OPTION_TEXT, NULL, IN(cluster.listen),
-	  .text = "address of this node for the others; a port of 0 is chosen",
-	  .example = "tcp://10.0.0.1:7700" },
+	  .text = "address at which coordinator and shards of this host listen; without it "
+	  "processes of one host use sockets in a private directory; port 0 of a shard is one "
+	  "that is free", .example = "tcp://10.0.0.1:7700" },
 	{ "cluster", "secret", OPTION_PATH, NULL, IN(cluster.secret),
-	  .text = "key file of this node, made by keygen", .example = "node.key" },
+	  .text = "key file of this node, made by keygen; wanted where nodes of several hosts "
+	  "are started one by one", .example = "node.key" },
 	{ "cluster", "keys", OPTION_PATH, NULL, IN(cluster.keys),
 	  .text = "who may join: lines NAME ROLE[,ROLE] KEY", .example = "cluster.keys" },
 	{ "cluster", "trusted_interface", OPTION_TEXT, NULL, IN(cluster.trusted_interface),
-	  .text = "network that mpi and nccl, which do not encrypt, may use between hosts",
-	  .example = "wg0" },
+	  .text = "network interface that mpi and nccl, which do not encrypt, may use between "
+	  "hosts; without it they are refused there", .example = "wg0" },
 	{ "cluster", "metrics", OPTION_PATH, NULL, IN(cluster.metrics),
 	  .text = "the coordinator keeps what the nodes report in this file, every second, as "
 	  "text for Prometheus", .example = "/var/lib/node_exporter/recsys.prom" },
 	{ "cluster", "rendezvous", OPTION_SECONDS, "5m", IN(cluster.rendezvous), ABOVE(0, 1e6),
-	  .text = "wait so long for every node at the start" },
-	{ "cluster", "heartbeat", OPTION_SECONDS, "0.5", IN(cluster.heartbeat), ABOVE(0, 1e4),
-	  .text = "time between signs of life" },
-	{ "cluster", "lease", OPTION_SECONDS, "4.5", IN(cluster.lease), ABOVE(0, 1e5),
-	  .text = "a node that is silent for so long is out" },
+	  .text = "every node has to come within this time before the first round" },
+	{ "cluster", "heartbeat", OPTION_SECONDS, "0.5s", IN(cluster.heartbeat), ABOVE(0, 1e4),
+	  .text = "time between signs of life of a node to the coordinator; a fraction of the "
+	  "lease" },
+	{ "cluster", "lease", OPTION_SECONDS, "4.5s", IN(cluster.lease), ABOVE(0, 1e5),
+	  .text = "a node that the coordinator does not hear for so long is out, and one that "
+	  "does not hear the coordinator stops until it does" },
 	{ "cluster", "request_timeout", OPTION_SECONDS, "1m", IN(cluster.request_timeout),
-	  ABOVE(0, 1e6), .text = "give a request up after this time" },
-	{ "cluster", "step_timeout", OPTION_SECONDS, "30", IN(cluster.step_timeout),
-	  ABOVE(0, 1e6), .text = "wait at least so long for the other workers of a step" },
+	  ABOVE(0, 1e6),
+	  .text = "a worker gives up a shard that says nothing to a request for so long, and "
+	  "the round with it" },
+	{ "cluster", "step_timeout", OPTION_SECONDS, "30s", IN(cluster.step_timeout),
+	  ABOVE(0, 1e6),
+	  .text = "a worker waits so long for the others of a sum, then gives up the round" },
 	{ "cluster", "absence", OPTION_SECONDS, "5m", IN(cluster.absence), ABOVE(0, 1e6),
-	  .text = "wait so long for a node that restarts" },
-	{ "cluster", "drain", OPTION_SECONDS, "25", IN(cluster.drain), ABOVE(0, 1e5),
-	  .text = "at the end, or after SIGTERM, nodes have so long to finish" },
+	  .text = "when a round is over the others wait so long for a node that is missing, "
+	  "coordinator or not, before the job fails" },
+	{ "cluster", "drain", OPTION_SECONDS, "25s", IN(cluster.drain), ABOVE(0, 1e5),
+	  .text = "after SIGTERM, and when worker 0 is done, nodes have so long to finish before "
+	  "the job ends without them" },
 	{ "cluster", "restarts", OPTION_INT, "3", IN(cluster.restarts), RANGE(0, 1e6),
-	  .text = "times that a node is started again within ten minutes" },
+	  .text = "times that one node is started again within ten minutes; the job also fails "
+	  "after more rounds than this without progress" },
 
 	{ "runs", "db", OPTION_PATH, NULL, IN(runs.db),
 	  .text = "run database; by default runs.db beside the model directory",

@@ -415,6 +415,19 @@ check_dcn(struct spec *spec)
 	return RS_OK;
 }
 
+/* A sign of life that is late is not yet silence. */
+static enum rs_status
+check_lease(struct spec *spec)
+{
+	const struct cluster_settings *c = &spec->settings.cluster;
+	const char *key = spec_given(spec, "cluster", "lease", NONE) ? "lease" : "heartbeat";
+
+	if (c->lease >= 2 * c->heartbeat)
+		return RS_OK;
+	return spec_key_error(spec, "cluster", key, "nodes are out when one sign of life is late",
+		"a lease of %g s is too short for a heartbeat of %g s", c->lease, c->heartbeat);
+}
+
 enum rs_status
 spec_check_all(struct spec *spec)
 {
@@ -424,6 +437,7 @@ spec_check_all(struct spec *spec)
 	RS_TRY(check_format(spec));
 	RS_TRY(check_label(spec));
 	RS_TRY(check_train(spec));
+	RS_TRY(check_lease(spec));
 	RS_TRY(check_dcn(spec));
 	RS_TRY(check_dims(spec));
 	RS_TRY(spec_check_items(spec));
