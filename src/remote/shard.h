@@ -28,7 +28,7 @@ struct shard_counts {
 	uint64_t refused;           /* async: pushes dropped for a NaN or Inf         */
 	uint64_t waiting;           /* requests parked now                            */
 	uint64_t staleness_max;     /* steps that a pulled row lagged                 */
-	uint64_t step;              /* last one applied; async: by all workers        */
+	uint64_t step;              /* last one applied                               */
 	uint64_t malformed, bytes;  /* bytes: of the tables                           */
 	double   busy;              /* seconds spent at work                          */
 };

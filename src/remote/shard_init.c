@@ -1,6 +1,5 @@
 /* INIT_TABLE: all tables and parts of the model, looked at wholly, then opened. */
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -217,21 +216,6 @@ open_ranks(struct shard *s)
 	return RS_OK;
 }
 
-/*
- * Async: each rank's part of a step is applied alone, as a step of its own.  The decays
- * of all parts are to be that of one step.  The steps of Adam do not shrink with the
- * gradient, so its rate does: by the root, as a batch of a part of the size would have it
- * (Malladi et al. 2022); those of the others follow the gradient by themselves.
- */
-static void
-share_step(struct row_optimizer_settings *o, uint32_t n_ranks)
-{
-	o->l1 /= n_ranks;
-	o->l2 /= n_ranks;
-	if (o->kind == ROW_ADAM)
-		o->learning_rate /= sqrt((double)n_ranks);
-}
-
 /* The tables with rows here, in the order of the model. */
 static enum rs_status
 find_tables(struct shard *s, const struct init_body *b, struct lookup_table *here)
@@ -249,8 +233,6 @@ find_tables(struct shard *s, const struct init_body *b, struct lookup_table *her
 		if (p->shard != s->o->index)
 			continue;
 		RS_TRY(body_table_get(&b->table[p->table], &here[s->n_local]));
-		if (s->head.consistency == CONSISTENCY_ASYNC)
-			share_step(&here[s->n_local].optimizer, s->head.n_ranks);
 		here[s->n_local].begin = table->begin = p->begin;
 		here[s->n_local].end = table->end = p->end;
 		s->local_table[s->n_local] = p->table;

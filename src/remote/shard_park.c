@@ -6,12 +6,6 @@
 
 #include "remote/shard_private.h"
 
-static int
-is_async(const struct shard *s)
-{
-	return s->head.consistency == CONSISTENCY_ASYNC;
-}
-
 uint64_t
 shard_park_pushed(const struct shard *s)
 {
@@ -22,13 +16,6 @@ shard_park_pushed(const struct shard *s)
 	return least;
 }
 
-/* The last step that is in the tables wholly. */
-static uint64_t
-last_applied(const struct shard *s)
-{
-	return is_async(s) ? shard_park_pushed(s) : s->applied;
-}
-
 /* The step that must be applied before the answer. */
 static uint64_t
 wanted_step(const struct shard *s, const struct wire_message *m)
@@ -37,10 +24,10 @@ wanted_step(const struct shard *s, const struct wire_message *m)
 	const uint64_t may_lag = s->head.consistency == CONSISTENCY_SSP ? s->head.staleness : 0;
 
 	if (step == 0)
-		return is_async(s) ? 0 : s->rank[m->frame.slot].latest;
+		return s->rank[m->frame.slot].latest;
 	if (m->frame.type != FRAME_PULL)
 		return step - 1;
-	if (is_async(s))
+	if (s->head.consistency == CONSISTENCY_ASYNC)
 		return 0;
 	return step - 1 > may_lag ? step - 1 - may_lag : 0;
 }
@@ -50,13 +37,13 @@ is_ready(const struct shard *s, const struct wire_message *m)
 {
 	const uint64_t want = wanted_step(s, m);
 
-	return want == 0 || last_applied(s) >= want;
+	return want == 0 || s->applied >= want;
 }
 
 static enum rs_status
 answer(struct shard *s, const struct wire_message *m)
 {
-	const uint64_t applied = last_applied(s), step = m->frame.step;
+	const uint64_t applied = s->applied, step = m->frame.step;
 
 	if (m->frame.type != FRAME_PULL)
 		return shard_rows_answer(s, m);
@@ -77,8 +64,7 @@ is_same(const struct wire_message *a, const struct wire_message *b)
 static void
 tell_to_wait(struct shard *s, const struct wire_message *m)
 {
-	const uint64_t want = wanted_step(s, m);
-	const uint64_t next = is_async(s) ? want : s->applied + 1;
+	const uint64_t next = s->applied + 1;
 	char text[64];
 	struct wire_part part = { .data = text };
 

@@ -103,7 +103,9 @@ struct shard_chunk {
 	struct wire_message message;    /* of gradients that stayed where they were       */
 };
 
-enum shard_push_state { SHARD_PUSH_NONE, SHARD_PUSH_STAGED, SHARD_PUSH_APPLIED };
+enum shard_push_state {
+	SHARD_PUSH_NONE, SHARD_PUSH_STAGED, SHARD_PUSH_REFUSED, SHARD_PUSH_APPLIED
+};
 
 /* What a rank pushes for a step. */
 struct shard_push {

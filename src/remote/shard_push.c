@@ -5,12 +5,6 @@
 
 #include "remote/shard_private.h"
 
-static int
-is_async(const struct shard *s)
-{
-	return s->head.consistency == CONSISTENCY_ASYNC;
-}
-
 /* The messages are no longer needed; what is known of the push stays. */
 static void
 drop_chunks(struct shard_push *p)
@@ -42,8 +36,11 @@ push_of(const struct shard *s, size_t rank, uint64_t step)
 static int
 is_complete(const struct shard_push *p, uint64_t step)
 {
-	return p->step == step && (p->state == SHARD_PUSH_APPLIED
-	    || (p->state == SHARD_PUSH_STAGED && p->n_chunks > 0 && p->n_had == p->n_chunks));
+	if (p->step != step)
+		return 0;
+	if (p->state == SHARD_PUSH_STAGED)
+		return p->n_chunks > 0 && p->n_had == p->n_chunks;
+	return p->state == SHARD_PUSH_APPLIED || p->state == SHARD_PUSH_REFUSED;
 }
 
 static void
@@ -85,11 +82,11 @@ check_agreement(const struct shard *s, uint64_t step)
 	return RS_OK;
 }
 
-/* The pushes of ranks [from,to) for a step, in the order of ranks. */
+/* The pushes of all ranks for a step, in the order of ranks. */
 static enum rs_status
-apply_ranks(struct shard *s, uint64_t step, size_t from, size_t to)
+apply_step(struct shard *s, uint64_t step)
 {
-	const struct shard_push *first = push_of(s, from, step);
+	const struct shard_push *first = push_of(s, 0, step);
 	const struct lookup_commit commit = {
 		.step = step, .finite = first->finite != 0, .rate_factor = first->rate_factor,
 	};
@@ -97,11 +94,11 @@ apply_ranks(struct shard *s, uint64_t step, size_t from, size_t to)
 	enum rs_status status;
 	size_t n = 0;
 
-	for (size_t r = from; r < to; r++)
+	for (size_t r = 0; r < s->head.n_ranks; r++)
 		n += push_of(s, r, step)->n_chunks;
 	RS_TRY(memory_alloc(n, sizeof(struct shard_chunk *), &list));
 	n = 0;
-	for (size_t r = from; r < to; r++) {
+	for (size_t r = 0; r < s->head.n_ranks; r++) {
 		const struct shard_push *p = push_of(s, r, step);
 
 		for (size_t i = 0; i < p->n_chunks; i++)
@@ -109,38 +106,38 @@ apply_ranks(struct shard *s, uint64_t step, size_t from, size_t to)
 	}
 	status = shard_apply(s, list, n, &commit);
 	free(list);
-	for (size_t r = from; r < to; r++) {
+	for (size_t r = 0; r < s->head.n_ranks; r++) {
 		drop_chunks(push_of(s, r, step));
 		push_of(s, r, step)->state = SHARD_PUSH_APPLIED;
 	}
 	return status;
 }
 
-/* Sync, ssp: the steps that all ranks have pushed. */
+/* The steps that all ranks have pushed. */
 static enum rs_status
 apply_common(struct shard *s)
 {
 	while (s->applied < shard_park_pushed(s)) {
 		RS_TRY(check_agreement(s, s->applied + 1));
-		RS_TRY(apply_ranks(s, s->applied + 1, 0, s->head.n_ranks));
+		RS_TRY(apply_step(s, s->applied + 1));
 		s->applied++;
 		s->counts.step = s->applied;
 	}
 	return RS_OK;
 }
 
-/* Async: the push of one rank, unless it would do harm. */
-static enum rs_status
-apply_alone(struct shard *s, size_t rank, struct shard_push *p)
+/* Async: a push that would do harm counts as an empty one. */
+static void
+refuse_harm(struct shard *s, struct shard_push *p)
 {
 	for (size_t i = 0; i < p->n_chunks; i++)
 		if (!shard_chunk_is_finite(s, p->chunk[i])) {
 			s->counts.refused++;
 			drop_chunks(p);
-			p->state = SHARD_PUSH_APPLIED;
-			return RS_OK;
+			p->n_chunks = 0;
+			p->state = SHARD_PUSH_REFUSED;
+			return;
 		}
-	return apply_ranks(s, p->step, rank, rank + 1);
 }
 
 /* A push has all its messages. */
@@ -148,16 +145,12 @@ static enum rs_status
 complete(struct shard *s, size_t rank, struct shard_push *p)
 {
 	struct shard_rank *k = &s->rank[rank];
-	enum rs_status status = RS_OK;
 
-	if (is_async(s))
-		status = apply_alone(s, rank, p);
+	if (s->head.consistency == CONSISTENCY_ASYNC)
+		refuse_harm(s, p);
 	while (is_complete(push_of(s, rank, k->complete + 1), k->complete + 1))
 		k->complete++;
-	if (is_async(s))
-		s->counts.step = shard_park_pushed(s);
-	else
-		status = apply_common(s);
+	const enum rs_status status = apply_common(s);
 	/* Other shards may have applied the step: nobody can go on. */
 	if (status != RS_OK)
 		s->broken = *rs_failure();
@@ -177,10 +170,10 @@ find_push(struct shard *s, const struct wire_message *m, struct shard_push **out
 	if (step < s->head.first_step)
 		return rs_fail(RS_EPROTOCOL, "worker %u pushes step %" PRIu64 ", the round began "
 			"with %" PRIu64, m->frame.slot, step, s->head.first_step);
-	*is_old = step <= (is_async(s) ? k->complete : s->applied);
+	*is_old = step <= s->applied;
 	if (*is_old)
 		return RS_OK;
-	if (step - (is_async(s) ? k->complete : s->applied) > s->window)
+	if (step - s->applied > s->window)
 		return rs_fail(RS_EPROTOCOL, "worker %u pushes step %" PRIu64 " while step %" PRIu64
 			" is not complete", m->frame.slot, step, s->counts.step + 1);
 	if (k->push == NULL)
@@ -188,7 +181,7 @@ find_push(struct shard *s, const struct wire_message *m, struct shard_push **out
 	p = push_of(s, m->frame.slot, step);
 	if (p->step != step)
 		*p = (struct shard_push){ .step = step };
-	*is_old = p->state == SHARD_PUSH_APPLIED;
+	*is_old = p->state == SHARD_PUSH_APPLIED || p->state == SHARD_PUSH_REFUSED;
 	*out = p;
 	return RS_OK;
 }

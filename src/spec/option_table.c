@@ -423,7 +423,7 @@ const struct option_row option_table[] = {
 	{ "placement", "consistency", OPTION_CHOICE, "sync", IN(placement.consistency),
 	  .choices = "sync ssp async",
 	  .text = "sync: the bits of one process; ssp: rows may lag by staleness steps; async: "
-	  "shards apply gradients as they arrive" },
+	  "by any number, nobody waits for gradients" },
 	{ "placement", "staleness", OPTION_INT, "4", IN(placement.staleness), RANGE(1, 1024),
 	  .unit = "steps",
 	  .text = "ssp: the most that a pulled row may lag; not used otherwise" },

@@ -284,45 +284,28 @@ D2_4_staleness_is_never_above_the_bound(void **state)
 	bed_close(&b);
 }
 
+/* Pulls are answered at once; a step is applied when all its pushes are there, with one
+ * decay of the weights and one step of the optimizer, as in sync. */
 static void
-async_applies_on_arrival_and_never_waits(void **state)
+async_never_waits_and_applies_whole_steps(void **state)
 {
 	bed_open_counter(&b, *state, CONSISTENCY_ASYNC, 0, 2);
 	bed_push_count(&b, 0, 1, 1);
-	assert_true(bed_read_count(&b, 1, 9) == -1);
+	assert_true(bed_read_count(&b, 1, 9) == 0);
 	bed_push_count(&b, 0, 1, 1);
 	bed_push_count(&b, 0, 3, 1);
 	bed_push_count(&b, 0, 2, 1);
 	bed_push_count(&b, 0, 3, 1);
-	assert_true(bed_read_count(&b, 1, 9) == -3);
+	assert_true(bed_read_count(&b, 1, 9) == 0);
 	bed_push_count(&b, 1, 1, 1);
-	assert_true(bed_read_count(&b, 0, 9) == -4);
-	assert_int_equal(count_of("step"), 1);
+	assert_true(bed_read_count(&b, 0, 9) == -2);
+	bed_push_count(&b, 1, 3, 1);
+	assert_true(bed_read_count(&b, 0, 9) == -2);
+	bed_push_count(&b, 1, 2, 1);
+	assert_true(bed_read_count(&b, 0, 9) == -6);
+	assert_int_equal(count_of("step"), 3);
 	assert_int_equal(count_of("repeated"), 2);
 	bed_close(&b);
-}
-
-/* L2 of .5 on a weight of -4: a step of one rank takes half of it; of two, each a quarter
- * of what is there. */
-static void
-async_parts_of_a_step_decay_weights_once_together(void **state)
-{
-	static const float left[] = { -2, -2.25 };
-
-	for (size_t n = 1; n <= 2; n++) {
-		memset(&b, 0, sizeof(b));
-		bed_counter(&b);
-		b.table[0].optimizer.l2 = .5;
-		b.consistency = CONSISTENCY_ASYNC;
-		bed_open(&b, *state, 1, n, n);
-		bed_init(&b);
-		bed_push_count(&b, 0, 1, 4);
-		assert_true(bed_read_count(&b, 0, 9) == -4);
-		for (size_t r = 0; r < n; r++)
-			bed_push_count(&b, r, 2, 0);
-		assert_true(bed_read_count(&b, 0, 9) == left[n - 1]);
-		bed_close(&b);
-	}
 }
 
 static void
@@ -433,8 +416,7 @@ main(void)
 		cmocka_unit_test(workers_that_disagree_are_both_named_and_nobody_goes_on),
 		cmocka_unit_test(one_worker_without_finite_gradients_is_named),
 		cmocka_unit_test(D2_4_staleness_is_never_above_the_bound),
-		cmocka_unit_test(async_applies_on_arrival_and_never_waits),
-		cmocka_unit_test(async_parts_of_a_step_decay_weights_once_together),
+		cmocka_unit_test(async_never_waits_and_applies_whole_steps),
 		cmocka_unit_test(async_refuses_what_is_not_finite_and_counts_it),
 		cmocka_unit_test(L061_a_shard_without_rows_serves_the_rest),
 		cmocka_unit_test(L043_an_idle_shard_sleeps_and_answers_at_once),
