@@ -76,7 +76,7 @@ stamp() { while IFS= read -r line; do echo "$(now) $line"; done; }
 
 # role PID: "worker 1", of a child, as the starter names it.
 role() {
-	tr '\0' ' ' <"/proc/$1/cmdline" |
+	{ tr '\0' ' ' <"/proc/$1/cmdline"; } 2>/dev/null |
 		sed -n 's/.*--role \([a-z]*\) --index \([0-9]*\).*/\1 \2/p' |
 		sed 's/^coordinator 0/coordinator/'
 }
