@@ -3,6 +3,7 @@ EXTRA_DIST += man/generate
 dist_man_MANS = \
 	man/recsys-train-bench.1 \
 	man/recsys-train-check.1 \
+	man/recsys-train-cluster.7 \
 	man/recsys-train-completion.1 \
 	man/recsys-train-data.7 \
 	man/recsys-train-db.5 \
@@ -13,6 +14,7 @@ dist_man_MANS = \
 	man/recsys-train-inspect.1 \
 	man/recsys-train-k8s.1 \
 	man/recsys-train-keygen.1 \
+	man/recsys-train-launch.1 \
 	man/recsys-train-node.1 \
 	man/recsys-train-plan.1 \
 	man/recsys-train-predict.1 \

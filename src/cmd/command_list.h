@@ -9,6 +9,7 @@
 	ROW(plan) \
 	ROW(train) \
 	ROW(node) \
+	ROW(launch) \
 	ROW(eval) \
 	ROW(predict) \
 	ROW(inspect) \

@@ -60,9 +60,9 @@ now_ms(void)
 static void
 note_signal(int number)
 {
-	static volatile int64_t noted;
+	static volatile int64_t noted;  /* 0: it may be known from another process     */
 
-	if (command_stop_signal == number && now_ms() - noted > SIGNAL_APART_MS) {
+	if (noted != 0 && command_stop_signal == number && now_ms() - noted > SIGNAL_APART_MS) {
 		signal(number, SIG_DFL);
 		raise(number);          /* delivered when this handler returns        */
 		return;

@@ -11,7 +11,8 @@
 #define NAME_LONGEST 52                /* a pod's name is it, '-', and its index      */
 
 struct manifests {
-	const char *name, *image, *claim, *secret, *spec_text;
+	const struct arguments *a;
+	const char *name, *image, *claim, *secret;
 	int64_t pods, port, cpus;
 	const char *memory;
 };
@@ -53,12 +54,47 @@ put_quoted(struct buffer *out, const char *text)
 }
 
 static enum rs_status
+put_file(struct buffer *out, const char *path)
+{
+	char *text;
+	size_t n;
+
+	RS_TRY(file_read(path, SPEC_LIMIT, &text, &n));
+	const enum rs_status status = put_quoted(out, text);
+	free(text);
+	return status;
+}
+
+/* Layers and values of -o, as the command has them. */
+static enum rs_status
+put_overrides(struct buffer *out, const struct manifests *m)
+{
+	const char *value;
+
+	for (size_t i = 0; argument_nth(m->a, "--layer", i) != NULL; i++)
+		RS_TRY(buffer_printf(out, "          --layer, /spec/layer-%zu.ini,\n", i));
+	for (size_t i = 0; (value = argument_nth(m->a, "--set", i)) != NULL; i++) {
+		RS_TRY(buffer_printf(out, "          -o, "));
+		RS_TRY(put_quoted(out, value));
+		RS_TRY(buffer_printf(out, ",\n"));
+	}
+	return RS_OK;
+}
+
+static enum rs_status
 put_spec(struct buffer *out, const struct manifests *m)
 {
+	const char *path;
+
 	RS_TRY(buffer_printf(out,
 		"apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: %s-spec\ndata:\n"
 		"  spec.ini: ", m->name));
-	RS_TRY(put_quoted(out, m->spec_text));
+	RS_TRY(put_file(out, m->a->n_positional > 0 ? m->a->positional[0] :
+		command_environment().spec != NULL ? command_environment().spec : "recsys.ini"));
+	for (size_t i = 0; (path = argument_nth(m->a, "--layer", i)) != NULL; i++) {
+		RS_TRY(buffer_printf(out, "\n  layer-%zu.ini: ", i));
+		RS_TRY(put_file(out, path));
+	}
 	return buffer_printf(out, "\n---\n");
 }
 
@@ -103,7 +139,9 @@ put_container(struct buffer *out, const struct manifests *m)
 	RS_TRY(put_quoted(out, m->image));
 	RS_TRY(buffer_printf(out,
 		"\n"
-		"        command: [recsys-train, train, /spec/spec.ini, -f, /work/model,\n"
+		"        command: [recsys-train, train, /spec/spec.ini, -f, /work/model,\n"));
+	RS_TRY(put_overrides(out, m));
+	RS_TRY(buffer_printf(out,
 		"          --resume, --workers, \"%lld\", --ps, \"%lld\",\n"
 		"          -o, cluster.secret=/keys/job.key,\n"
 		"          -o, \"cluster.listen=tcp://$(POD_IP):0\"]\n"
@@ -203,25 +241,19 @@ k8s_command(const struct arguments *a)
 	struct manifests m;
 	struct buffer text;
 	struct spec *spec;
-	char *source;
-	size_t n, n_used;
-	enum rs_status status;
+	size_t n_used;
 
 	RS_TRY(read_options(a, &m));
+	m.a = a;
 	RS_TRY(command_spec(a, NULL, 0, &spec, &n_used));
-	spec_free(spec);                       /* it was checked; pods read the file itself */
-	RS_TRY(file_read(a->n_positional > 0 ? a->positional[0] :
-		command_environment().spec != NULL ? command_environment().spec : "recsys.ini",
-		SPEC_LIMIT, &source, &n));
-	m.spec_text = source;
+	spec_free(spec);                       /* it was checked; pods read the files */
 	buffer_init(&text, 8 * SPEC_LIMIT);
-	status = put_all(&text, &m);
+	enum rs_status status = put_all(&text, &m);
 	if (status == RS_OK)
 		status = output_text(text.data, text.n);
 	if (status == RS_OK)
 		status = output_flush();
 	buffer_free(&text);
-	free(source);
 	return status;
 }
 

@@ -73,7 +73,7 @@ describe_host(const struct launched *l, struct placement_host *host)
 	const size_t a_host = (l->e.size + l->e.n_hosts - 1) / l->e.n_hosts;
 
 	placement_host_here(host);
-	if (online > 0 && host->n_cores < (size_t)online)
+	if (l->e.launcher != LAUNCHER_SSH && online > 0 && host->n_cores < (size_t)online)
 		host->n_cores *= a_host;
 	host->n_hosts = l->e.n_hosts;
 	host->memory_bytes = 0;         /* all processes have to choose alike           */
@@ -81,8 +81,8 @@ describe_host(const struct launched *l, struct placement_host *host)
 	host->no_shm = l->is_alone ? NULL : "nothing starts all workers of a host";
 }
 
-static enum rs_status
-plan(struct launched *l)
+enum rs_status
+launched_plan(struct launched *l)
 {
 	struct node *const n = &l->node;
 	struct placement_host host;
@@ -132,6 +132,8 @@ list_own(struct launched *l)
 		return RS_OK;
 	for (size_t i = e->host_index; i < job->n_ps; i += e->n_hosts)
 		own_node(l, KEY_PS, i);
+	for (size_t i = 0; e->launcher == LAUNCHER_SSH && i < e->local_size; i++)
+		own_node(l, KEY_WORKER, e->rank + i);
 	return RS_OK;
 }
 
@@ -169,8 +171,8 @@ check_directory(const struct launched *l)
 	return status;
 }
 
-static enum rs_status
-prepare(struct launched *l)
+enum rs_status
+launched_prepare(struct launched *l)
 {
 	RS_TRY(make_job(l));
 	RS_TRY(launched_address(l));
@@ -183,7 +185,7 @@ prepare(struct launched *l)
 static enum rs_status
 start(struct launched *l)
 {
-	const enum rs_status status = prepare(l);
+	const enum rs_status status = launched_prepare(l);
 
 	if (status != RS_OK && !l->is_first)
 		return status;
@@ -206,7 +208,7 @@ run(struct launched *l)
 	RS_TRY(launched_meet_hosts(l));
 	l->is_first = l->e.role != 0 ? l->e.role == KEY_WORKER && l->e.role_index == 0
 		: l->e.rank == 0;
-	RS_TRY(plan(l));
+	RS_TRY(launched_plan(l));
 	if (argument_given(n->a, "--dry-run"))
 		return show_plan(l);
 	enum rs_status status = start(l);

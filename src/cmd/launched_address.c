@@ -164,10 +164,9 @@ set_coordinator(struct launched *l)
 	const char *port = free_port;
 
 	RS_TRY(find_host(l, l->e.coordinator, host));
-	if (l->e.coordinator[0] != '\0')
+	RS_TRY(find_port(free_port));
+	if (l->e.coordinator[0] != '\0' && l->e.launcher != LAUNCHER_SSH)
 		split(l->e.coordinator, name, &port);
-	else
-		RS_TRY(find_port(free_port));
 	return set_endpoint(&l->node.job.node[0], host, port);
 }
 
@@ -198,7 +197,7 @@ set_shards(struct launched *l)
 
 		if (node->role != KEY_PS)
 			continue;
-		RS_TRY(find_host(l, "", host));
+		RS_TRY(find_host(l, l->e.self, host));
 		RS_TRY(set_endpoint(node, host, "0"));
 	}
 	return RS_OK;
@@ -233,6 +232,8 @@ set_keys(struct launched *l)
 	const struct cluster_settings *const c = &l->node.settings->cluster;
 	const int can_tell = l->node.mpi != NULL || l->meeting[0] != '\0';
 
+	if (l->node.job.keys.secret_key[0] != '\0')
+		return RS_OK;           /* it came from whoever started this one        */
 	if (c->secret[0] != '\0')
 		RS_TRY(key_pair_read(c->secret, &l->node.job.keys));
 	else if (l->is_first && can_tell)

@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "cmd/job_spec.h"
 #include "cmd/launched_private.h"
+#include "cmd/session.h"
 #include "reduce/exchange.h"
 
 #define TEXT_LIMIT    ((size_t)64 << 20)
@@ -52,6 +53,46 @@ make_spec(const struct launched *l, struct spec **out)
 	return spec_set(*out, "cluster", "absence", LOST_SECONDS);
 }
 
+/* Options of the worker beside them are none of theirs, unless it is one of them. */
+static int
+is_theirs(const struct launched *l, const char *name)
+{
+	static const char *const never[] = {
+		"--set", "--layer", "--threads", "--directory", "--dry-run", "--log-file",
+		"--hosts", "--ssh", "--program", "--here",
+	};
+
+	if (l->e.launcher != LAUNCHER_SSH)
+		return strcmp(name, "--verbose") == 0;
+	for (size_t i = 0; i < sizeof never / sizeof *never; i++)
+		if (strcmp(name, never[i]) == 0)
+			return 0;
+	return !session_is_key_option(name);
+}
+
+static enum rs_status
+make_arguments(struct launched *l, const char *spec_path)
+{
+	const struct arguments *const a = l->node.a;
+	char threads[48];
+
+	RS_TRY(memory_alloc(a->n_given + 2, sizeof *l->argument, &l->argument));
+	for (size_t i = 0; i < a->n_given; i++) {
+		const struct command_option *const o = a->given[i].option;
+		const int has_value = o->argument != NULL && a->given[i].value[0] != '\0';
+
+		if (!is_theirs(l, o->name))
+			continue;
+		if (asprintf(&l->argument[l->n_arguments], "%s%s%s", o->name,
+			has_value ? "=" : "", has_value ? a->given[i].value : "") < 0)
+			return rs_fail(RS_ERESOURCE, "out of memory");
+		l->n_arguments++;
+	}
+	snprintf(threads, sizeof threads, "--threads=%zu", l->node.placement.n_threads);
+	RS_TRY(memory_strdup(threads, &l->argument[l->n_arguments++]));
+	return memory_strdup(spec_path, &l->argument[l->n_arguments++]);
+}
+
 static enum rs_status
 write_spec(struct launched *l)
 {
@@ -67,9 +108,9 @@ write_spec(struct launched *l)
 		status = spec_print(spec, 0, &text);
 	if (status == RS_OK)
 		status = file_replace(path, text.data, text.n);
-	if (status == RS_OK && argument_given(l->node.a, "--verbose"))
-		status = memory_strdup("--verbose", &l->argument[l->n_arguments++]);
-	l->argument[l->n_arguments++] = path;
+	if (status == RS_OK)
+		status = make_arguments(l, path);
+	free(path);
 	if (spec != NULL)
 		spec_free(spec);
 	buffer_free(&text);
@@ -139,6 +180,7 @@ launched_children_end(struct launched *l, enum rs_status status)
 		supervisor_close(l->supervisor);
 	for (size_t i = 0; i < l->n_arguments; i++)
 		free(l->argument[i]);
+	free(l->argument);
 	if (atomic_load(&l->gave_up) && failure.status == RS_ESIGNAL)
 		failure = l->failure;
 	return status != RS_OK ? rs_failure_put(&failure) : RS_OK;

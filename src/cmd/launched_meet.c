@@ -25,8 +25,8 @@
 
 #define TEXT_MAX     ((size_t)64 << 10)
 #define LOOK_MS      50
-/* After a failure, for worker 0 to write down how the run ended: a launcher kills it as soon
- * as another process ends with a failure. */
+/* After a failure, for the others to read of it, and for worker 0 to write down how the run
+ * ended: a launcher kills it as soon as another process ends with a failure. */
 #define LAST_SECONDS 5
 
 /* --- MPI ---------------------------------------------------------------------------------- */
@@ -419,8 +419,10 @@ launched_meet(struct launched *l, enum rs_status status)
 	if (text.n > 0)
 		explicit_bzero(text.data, text.n);
 	buffer_free(&text);
-	if (failure.status != RS_OK)
+	if (failure.status != RS_OK) {
+		l->has_refused = 1;
 		return rs_failure_put(&failure);
+	}
 	if (status == RS_OK)
 		spread_key(l);
 	return status;
@@ -433,6 +435,8 @@ launched_meet_end(struct launched *l, enum rs_status status)
 {
 	const int in_order = status == RS_OK || status == RS_EPARTIAL || status == RS_ESIGNAL;
 
+	if (l->has_meeting && l->has_refused)
+		(void)poll(NULL, 0, LAST_SECONDS * 1000);        /* for the others to read it */
 	if (l->has_meeting)
 		(void)unlink(l->meeting);
 	if (l->shared_fd >= 0)

@@ -18,13 +18,15 @@ struct launched {
 	int   *world;               /* [size] of node.mpi_world                       */
 	char   meeting[4096];       /* the file in which worker 0 tells; "" none      */
 	int    has_meeting;         /* it was made here                               */
+	int    has_refused;         /* worker 0 told its failure there                */
 	int    is_told;             /* the failure at hand is that of worker 0        */
 	int    shared_fd;           /* opened here; -1 none                           */
+	int    input;               /* of launch, on each host                        */
 	/* The children. */
 	size_t *own, n_own;         /* numbers in the job                             */
 	struct supervisor_options options;
 	struct supervisor *supervisor;      /* NULL: none                             */
-	char  *argument[3];
+	char **argument;            /* [n_arguments]                                  */
 	size_t n_arguments;
 	pthread_t thread;
 	int    is_watched;          /* thread runs                                    */
@@ -38,6 +40,11 @@ enum rs_status launched_meet_hosts(struct launched *l);
  * RS_OK, its failure, which all return then. */
 enum rs_status launched_meet(struct launched *l, enum rs_status status);
 void launched_meet_end(struct launched *l, enum rs_status status);
+
+/* Where everything goes; settles the spec. */
+enum rs_status launched_plan(struct launched *l);
+/* The job, its keys and addresses; the children of worker 0, when that is here. */
+enum rs_status launched_prepare(struct launched *l);
 
 /* Addresses to listen at, and the key, where they are not ipc of this host alone. */
 enum rs_status launched_address(struct launched *l);

@@ -340,6 +340,19 @@ run_rounds(struct worker *w)
 
 /* --- the whole ------------------------------------------------------------------------------ */
 
+/* Whoever wrote the ticket has settled the spec, and left the record to this host. */
+static enum rs_status
+find_placement(struct node *n)
+{
+	struct placement_host host;
+
+	if (!n->has_ticket)
+		return RS_OK;
+	placement_host_here(&host);
+	host.memory_bytes = 0;
+	return job_spec_place(n->spec, &host, &n->placement, &n->kernel);
+}
+
 /* Without a ticket nobody else records the run, and whoever starts this process again
  * gives it the same arguments: an unfinished run goes on. */
 static enum rs_status
@@ -362,6 +375,7 @@ begin_run(struct worker *w)
 	} else {
 		RS_TRY(session_check_directory(s));
 	}
+	RS_TRY(find_placement(w->node));
 	s->placement.kernel = w->node->kernel;
 	RS_TRY(session_record_begin(s, w->node->spec));
 	session_record_placement(s, &w->node->placement);
@@ -422,7 +436,8 @@ open_session(struct worker *w)
 	if (w->options.resume && n->job.version > 0
 	    && checkpoint_peek(w->options.directory, n->job.version, &w->before, NULL) != RS_OK)
 		log_debug("no rows of a former run: %s", rs_failure()->text);
-	return n->has_ticket ? session_record_attach(s, n->spec, n->job.run) : begin_run(w);
+	return n->has_ticket && n->job.run != 0 ? session_record_attach(s, n->spec, n->job.run)
+		: begin_run(w);
 }
 
 enum rs_status

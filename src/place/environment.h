@@ -15,7 +15,8 @@
 
 enum launcher {
 	LAUNCHER_NONE, LAUNCHER_RECSYS, LAUNCHER_TF_CONFIG, LAUNCHER_OPENMPI, LAUNCHER_PMI,
-	LAUNCHER_SLURM, LAUNCHER_KUBERNETES, LAUNCHER_TORCHRUN
+	LAUNCHER_SLURM, LAUNCHER_KUBERNETES, LAUNCHER_TORCHRUN,
+	LAUNCHER_SSH                /* our own; says who we are on standard input     */
 };
 
 #define ENVIRONMENT_NAME 256        /* of a host, an address, with the NUL            */

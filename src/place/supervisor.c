@@ -73,8 +73,12 @@ describe_end(int status, char out[64])
 static struct node *
 worker_zero(const struct supervisor *s)
 {
-	return s->options->own != NULL ? NULL :
-		&s->node[job_number(s->options->job, KEY_WORKER, 0)];
+	const size_t number = job_number(s->options->job, KEY_WORKER, 0);
+
+	for (size_t i = 0; i < s->n_nodes; i++)
+		if (s->node[i].number == number)
+			return &s->node[i];
+	return NULL;
 }
 
 /* --- the ticket --------------------------------------------------------------------- */
