@@ -23,6 +23,7 @@
 #define RESTART_WINDOW   600.0  /* seconds within which restarts are counted         */
 #define RESTART_INTERVAL 0.5    /* at least so long from start to start of one node  */
 #define RESTARTS_KEPT    1024   /* more within the window: that is never            */
+#define LATE_SECONDS     1.0    /* for the others when worker 0 and the coordinator are done */
 #define LOOK_MS          100    /* at stop signal and deadlines                      */
 #define N_OPTIONS        8      /* node --role R --index I --ticket FD, NULL         */
 
@@ -212,6 +213,17 @@ tell_coordinator(const struct supervisor *s, const struct node *n)
 		log_debug("the coordinator cannot be told: %s", strerror(errno));
 }
 
+/* Who is left then was started again so late that nobody is there who could tell it. */
+static void
+hurry(struct supervisor *s, double now)
+{
+	const struct node *const zero = worker_zero(s), *const first = &s->node[0];
+
+	if (s->deadline > now + LATE_SECONDS && (zero == NULL || zero->ended) && first->ended
+	    && s->options->job->node[first->number].role == KEY_COORDINATOR)
+		s->deadline = now + LATE_SECONDS;
+}
+
 static enum rs_status
 take_death(struct supervisor *s, struct node *n, int status)
 {
@@ -242,6 +254,7 @@ take_death(struct supervisor *s, struct node *n, int status)
 		s->failed = n;
 	if ((failed || n == worker_zero(s)) && s->deadline == 0)
 		s->deadline = now + s->options->cluster->drain;
+	hurry(s, now);
 	return RS_OK;
 }
 

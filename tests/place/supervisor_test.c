@@ -228,6 +228,22 @@ failure_of_another_node_ends_the_job(void **state)
 	bed_close(&b, *state);
 }
 
+/* Started again when the coordinator had gone, it has nobody to ask. */
+static void
+nobody_waits_for_a_worker_once_worker_zero_and_the_coordinator_are_done(void **state)
+{
+	struct bed b;
+	int code;
+
+	bed_open(&b, *state, "worker1) exec sleep 60 ;;\n*) exit 0 ;;");
+	b.cluster.drain = 30;
+	const double started = clock_seconds();
+	assert_int_equal(bed_run(&b, *state, &code), RS_OK);
+	assert_int_equal(code, 0);
+	assert_true(clock_seconds() - started < 10);
+	bed_close(&b, *state);
+}
+
 static void *
 stop_soon(void *argument)
 {
@@ -321,6 +337,8 @@ main(void)
 		WITH_DIRECTORY(killed_node_is_started_again_and_the_coordinator_told),
 		WITH_DIRECTORY(L042_node_that_keeps_dying_ends_the_job_with_its_name),
 		WITH_DIRECTORY(failure_of_another_node_ends_the_job),
+		WITH_DIRECTORY(
+			nobody_waits_for_a_worker_once_worker_zero_and_the_coordinator_are_done),
 		WITH_DIRECTORY(signal_goes_to_the_workers_and_who_stays_is_killed),
 		WITH_DIRECTORY(nobody_outlives_a_killed_supervisor),
 	};
