@@ -117,6 +117,13 @@ write_spec(struct launched *l)
 	return status;
 }
 
+static int
+comes_again(const struct environment *e)
+{
+	return e->launcher == LAUNCHER_KUBERNETES || e->launcher == LAUNCHER_TF_CONFIG
+		|| e->launcher == LAUNCHER_TORCHRUN;
+}
+
 enum rs_status
 launched_children_open(struct launched *l)
 {
@@ -128,7 +135,7 @@ launched_children_open(struct launched *l)
 		.job = &n->job, .program = "/proc/self/exe", .cluster = &n->settings->cluster,
 		.stop_signal = &command_stop_signal, .runtime = command_variable("XDG_RUNTIME_DIR"),
 		.shared_bytes = shared_bytes(l), .own = l->own, .n_own = l->n_own,
-		.keys = &n->job.keys, .over = &l->over,
+		.keys = &n->job.keys, .over = &l->over, .comes_again = comes_again(&l->e),
 	};
 	RS_TRY(supervisor_open(&l->options, &l->supervisor));
 	return write_spec(l);

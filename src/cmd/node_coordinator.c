@@ -5,9 +5,12 @@
 
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/thread.h"
 #include "cmd/node.h"
 #include "place/coordinator.h"
 #include "place/private_directory.h"
+
+#define LEAVING_SECONDS 5.0
 
 /* Nobody holds the other end any more. */
 static int
@@ -18,12 +21,26 @@ is_orphan(int leash)
 	return leash >= 0 && poll(&p, 1, 0) > 0 && (p.revents & POLLHUP) != 0;
 }
 
+/* At an address that is given, the one that was there before may still be leaving. */
+static enum rs_status
+bind_patiently(struct node *n, struct wire **out)
+{
+	const double until = clock_seconds() + LEAVING_SECONDS;
+	enum rs_status status = node_bind(n, out);
+
+	while (status == RS_EBUSY && clock_seconds() < until && command_stop_signal == 0) {
+		(void)poll(NULL, 0, 100);
+		status = node_bind(n, out);
+	}
+	return status;
+}
+
 static enum rs_status
 serve(struct node *n)
 {
 	struct wire *wire;
 
-	RS_TRY(node_bind(n, &wire));
+	RS_TRY(bind_patiently(n, &wire));
 	const struct coordinator_options options = {
 		.wire = wire, .job = &n->job, .cluster = &n->settings->cluster,
 		.directory = n->job.directory, .stop_signal = &command_stop_signal,

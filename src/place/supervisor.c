@@ -129,7 +129,8 @@ start_with(struct supervisor *s, struct node *n, int ticket, char **argv)
 	const struct job_node *const j = &job->node[n->number];
 	const int coordinates = j->role == KEY_COORDINATOR;
 	char role[32], index[32], descriptor[32];
-	int keep[3] = { ticket };
+	const int is_silent = s->options->comes_again;
+	int keep[4] = { ticket };
 	size_t n_keep = 1, at = 0;
 
 	snprintf(role, sizeof role, "%s", key_role_name(j->role));
@@ -145,13 +146,16 @@ start_with(struct supervisor *s, struct node *n, int ticket, char **argv)
 	argv[at] = NULL;
 	if (coordinates)
 		keep[n_keep++] = s->leash[0];
+	/* So that it has no end that would be news. */
+	if (coordinates && is_silent)
+		keep[n_keep++] = s->leash[1];
 	if (j->role == KEY_WORKER && job->shared_fd >= 0)
 		keep[n_keep++] = job->shared_fd;
 	/* The coordinator learns of our death from the leash and cleans up. */
 	const struct supervisor_child_start start = {
 		.program = s->options->program, .argv = argv, .keep = keep, .n_keep = n_keep,
 		.keep_stdin = j->role == KEY_WORKER && j->index == 0,
-		.death_signal = coordinates ? SIGTERM : SIGKILL,
+		.death_signal = coordinates && !is_silent ? SIGTERM : SIGKILL,
 	};
 	return supervisor_child_start(&start, &n->child);
 }

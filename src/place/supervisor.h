@@ -37,6 +37,8 @@ struct supervisor_options {
 	const size_t *own;          /* [n_own]                                        */
 	size_t n_own;
 	const struct key_pair *keys;        /* of all of them; NULL: made when needed */
+	int    comes_again;         /* whoever started us does so when we die, and the others of
+	                             * the job wait: the coordinator dies with us, silently */
 	const atomic_int *over;     /* 1: they are to end within `drain`, 2: now; or NULL */
 };
 
