@@ -325,14 +325,16 @@ client_progress(struct client *c)
 	return repeat_due(c, now);
 }
 
+/* why: what is known of its link, or "". */
 static enum rs_status
-give_up(const struct client *c, const struct client_call *call, const char *what)
+give_up(const struct client *c, const struct client_call *call, const char *what, const char *why)
 {
 	const struct server *s = &c->server[call->server];
 	const char *type = frame_type_name(call->frame.type);
 
-	return rs_fail(RS_EPEER, "%s (%s) %s (%s of step %" PRIu64 ")", s->name, s->endpoint, what,
-		type != NULL ? type : "?", call->frame.step);
+	return rs_fail(RS_EPEER, "%s (%s) %s (%s of step %" PRIu64 ")%s%s", s->name, s->endpoint,
+		what, type != NULL ? type : "?", call->frame.step, why[0] != '\0' ? ": it " : "",
+		why);
 }
 
 static enum rs_status
@@ -341,16 +343,16 @@ check_time(const struct client *c, const struct client_call *call, double now)
 	char what[160];
 
 	if (c->o.stop != NULL && atomic_load(c->o.stop) != 0)
-		return give_up(c, call, "is not waited for any more: the round is over");
+		return give_up(c, call, "is not waited for any more: the round is over", "");
 	if (now - call->heard_at >= c->o.request_timeout) {
 		snprintf(what, sizeof(what), "does not answer for %g s", c->o.request_timeout);
-		return give_up(c, call, what);
+		return give_up(c, call, what, wire_trouble_text(c->server[call->server].wire));
 	}
 	if (!call->parked || now - call->first_sent_at < c->o.parked_timeout)
 		return RS_OK;
 	snprintf(what, sizeof(what), "waits for %s for %g s",
 		call->waits_for[0] != '\0' ? call->waits_for : "other nodes", c->o.parked_timeout);
-	return give_up(c, call, what);
+	return give_up(c, call, what, "");
 }
 
 /* Waits for the servers that have calls under way, up to the next thing to do. */

@@ -121,6 +121,13 @@ has_signal(const struct member *m)
 }
 
 static enum rs_status
+fail_silent(const struct member *m, double seconds)
+{
+	return rs_fail(RS_EPEER, "%s does not answer for %g s%s%s", m->coordinator, seconds,
+		m->trouble[0] != '\0' ? ": it " : "", m->trouble);
+}
+
+static enum rs_status
 check_waiting(struct member *m, double began)
 {
 	const double limit = m->view.epoch == 0 ? m->o.rendezvous : m->o.absence;
@@ -129,7 +136,7 @@ check_waiting(struct member *m, double began)
 	if (has_signal(m))
 		return rs_fail(RS_ESIGNAL, "stopped by signal %d", *m->o.stop_signal);
 	if (member_thread_now() - since >= limit)
-		return rs_fail(RS_EPEER, "%s does not answer for %g s", m->coordinator, limit);
+		return fail_silent(m, limit);
 	return RS_OK;
 }
 
@@ -195,8 +202,7 @@ leave_locked(struct member *m)
 			continue;
 		m->phase = MEMBER_LEFT;
 		if (!atomic_load(&m->ended) && control_is_done(m->leaving.status))
-			return rs_fail(RS_EPEER, "%s does not answer for %g s", m->coordinator,
-				leave_limit(m));
+			return fail_silent(m, leave_limit(m));
 	}
 	if (m->phase == MEMBER_IDLE)
 		return rs_fail(RS_EPEER, "the round ended before the job was done: %s", m->reason);

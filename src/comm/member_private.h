@@ -42,6 +42,7 @@ struct member {
 	uint64_t incarnation;
 	struct member_view view;
 	char reason[768];
+	char trouble[200];          /* of the link to the coordinator, or ""          */
 	char report[4096];
 	struct rs_failure leaving;  /* what member_leave() was called with            */
 	struct rs_failure failure;  /* MEMBER_REFUSED, or what ended the job          */

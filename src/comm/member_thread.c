@@ -201,6 +201,9 @@ receive(struct member *m)
 			wire_message_free(&message);
 		}
 	}
+	pthread_mutex_lock(&m->lock);
+	snprintf(m->trouble, sizeof(m->trouble), "%s", wire_trouble_text(m->wire));
+	pthread_mutex_unlock(&m->lock);
 	return RS_OK;
 }
 

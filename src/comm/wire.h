@@ -48,6 +48,8 @@ enum rs_status wire_connect(struct wire_context *c, const char *endpoint, const 
  * listens there or the link broke, which heals by itself.  RS_OK: it is linked, or there
  * is no news yet.  The first two are told by wire_send() and wire_receive(), too. */
 enum rs_status wire_trouble(struct wire *w);
+/* The same in words that follow the peer's name, for messages; "" without trouble. */
+const char *wire_trouble_text(struct wire *w);
 void wire_close(struct wire *w);
 /* Dials what was bound with a key made on the spot and wants a refusal: RS_EDENIED when
  * a stranger is let in. */

@@ -79,7 +79,7 @@ static void
 hung_up(struct wire *w, uint32_t error)
 {
 	if (error != EPIPE && error != ECONNRESET) {
-		set_trouble(w, RS_EPEER, "does not answer");
+		set_trouble(w, RS_EPEER, "does not answer the handshake");
 		return;
 	}
 	if (w->n_hung_up == 0)
@@ -174,4 +174,11 @@ wire_trouble(struct wire *w)
 {
 	wire_monitor_read(w);
 	return wire_fail_trouble(w);
+}
+
+const char *
+wire_trouble_text(struct wire *w)
+{
+	wire_monitor_read(w);
+	return w->trouble != RS_OK ? w->why : "";
 }

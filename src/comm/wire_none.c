@@ -65,6 +65,13 @@ wire_trouble(struct wire *w)
 	return not_built();
 }
 
+const char *
+wire_trouble_text(struct wire *w)
+{
+	(void)w;
+	return "";
+}
+
 void
 wire_close(struct wire *w)
 {

@@ -210,6 +210,25 @@ L044_a_server_that_does_not_answer_is_named(void **state)
 }
 
 static void
+where_nobody_listens_is_said(void **state)
+{
+	char directory[] = "/tmp/client_test.XXXXXX", endpoint[64], want[200];
+	struct client_call call = { 0 };
+	struct bed b;
+
+	(void)state;
+	assert_non_null(mkdtemp(directory));
+	snprintf(endpoint, sizeof(endpoint), "ipc://%s/s", directory);
+	bed_open(&b, endpoint, .5, NULL);
+	assert_int_equal(ask(&b, &call), RS_EPEER);
+	snprintf(want, sizeof(want), "ps 1 (%s) does not answer for 0.5 s (PULL of step 812): it "
+		"cannot be reached: nobody listens there", endpoint);
+	assert_string_equal(rs_failure()->text, want);
+	bed_close(&b);
+	assert_int_equal(file_remove_tree(directory), RS_OK);
+}
+
+static void
 L050_a_server_that_comes_late_is_waited_for(void **state)
 {
 	char directory[] = "/tmp/client_test.XXXXXX", endpoint[64];
@@ -446,6 +465,7 @@ main(void)
 		cmocka_unit_test(answers_come_in_any_order),
 		cmocka_unit_test(what_is_lost_is_asked_for_again_by_the_same_number),
 		cmocka_unit_test(L044_a_server_that_does_not_answer_is_named),
+		cmocka_unit_test(where_nobody_listens_is_said),
 		cmocka_unit_test(L050_a_server_that_comes_late_is_waited_for),
 		cmocka_unit_test(what_waits_for_others_is_no_silence),
 		cmocka_unit_test(who_is_waited_for_is_named_when_it_takes_too_long),

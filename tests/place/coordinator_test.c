@@ -185,6 +185,7 @@ L050_a_coordinator_that_never_comes_is_named_in_time(void **state)
 	assert_int_equal(RS_EPEER, b.node[WORKER0].status);
 	assert_true(b.node[WORKER0].seconds > .3 && b.node[WORKER0].seconds < 4);
 	assert_non_null(strstr(b.node[WORKER0].failure.text, b.endpoint));
+	assert_non_null(strstr(b.node[WORKER0].failure.text, "nobody listens there"));
 	bed_close(&b);
 }
 
