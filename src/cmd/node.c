@@ -190,12 +190,21 @@ run_role(struct node *n)
 	}
 }
 
+/* Who listens, with a list that is a file of the user's. */
+static int
+has_list(const struct node *n)
+{
+	return !n->has_ticket && n->allowed.n > 0 && n->job.node[n->job.self].role != KEY_WORKER;
+}
+
 enum rs_status
 node_run(struct node *n)
 {
 	if (n->job.self != job_number(&n->job, KEY_WORKER, 0))
 		log_set_name(n->name);
 	RS_TRY(open_context(n));
+	if (has_list(n))
+		RS_TRY(node_keys_open(n));
 	return run_role(n);
 }
 
@@ -221,6 +230,7 @@ node_end(struct node *n, enum rs_status status)
 			: rs_exit_code(status);
 	if (n->member != NULL)
 		member_close(n->member);
+	node_keys_close(n);
 	if (n->context != NULL)
 		wire_context_close(n->context);
 	key_list_free(&n->allowed);

@@ -8,6 +8,8 @@
 #ifndef CMD_NODE_H
 #define CMD_NODE_H
 
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +22,9 @@
 #include "reduce/mpi.h"
 #include "spec/spec.h"
 
+/* Who reads the list of who may join again. */
+struct node_keys { pthread_t thread; int runs; atomic_int quit; };
+
 struct node {
 	const struct arguments *a;
 	struct spec *spec;
@@ -30,6 +35,7 @@ struct node {
 	const char *kernel;
 	int    has_ticket;
 	struct wire_context *context;
+	struct node_keys keys;
 	struct member *member;      /* NULL: not open                                 */
 	char   name[32];            /* "worker 1"                                     */
 	int    is_told;             /* the failure at hand came from, or went to, the others */
@@ -44,6 +50,10 @@ enum rs_status node_hosts(struct node *n);
 enum rs_status node_run(struct node *n);
 /* What node_run() opened, spec and job; sets the exit code of a failure that is told. */
 void node_end(struct node *n, enum rs_status status);
+
+/* From now on cluster.keys is read again on SIGHUP. */
+enum rs_status node_keys_open(struct node *n);
+void node_keys_close(struct node *n);
 
 enum rs_status node_coordinator(struct node *n);
 enum rs_status node_ps(struct node *n);

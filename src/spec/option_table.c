@@ -455,7 +455,8 @@ const struct option_row option_table[] = {
 	  .text = "key file of this node, made by keygen; wanted where nodes of several hosts "
 	  "are started one by one", .example = "node.key" },
 	{ "cluster", "keys", OPTION_PATH, NULL, IN(cluster.keys),
-	  .text = "who may join: lines NAME ROLE[,ROLE] KEY", .example = "cluster.keys" },
+	  .text = "who may join: lines NAME ROLE[,ROLE] KEY; coordinator and shards read it "
+	  "again on SIGHUP", .example = "cluster.keys" },
 	{ "cluster", "trusted_interface", OPTION_TEXT, NULL, IN(cluster.trusted_interface),
 	  .text = "network interface that mpi and nccl, which do not encrypt, may use between "
 	  "hosts; without it they are refused there", .example = "wg0" },

@@ -85,6 +85,49 @@ expect 0 "$T" train s.ini -f long --valid valid.tsv --epochs 20 -o train.slots=6
 dump m >have; dump long >want
 same want have 'a worker that died gave another model'
 
+# A key that is taken off the list is out after SIGHUP, and one that is put on it is in; a
+# list with a mistake changes nothing.
+rm -rf m
+mv keys whole_list
+grep -v '^w1 ' whole_list >keys
+all --epochs 20 -o train.early_stop=0 -o train.checkpoint_every=0.1 -v
+node w1 worker 1 --epochs 20 -o train.early_stop=0 -o train.checkpoint_every=0.1
+logged() {
+	tries=0
+	until grep -q "$2" "$1.err"; do
+		tries=$((tries + 1))
+		[ $tries -lt 200 ] || { echo "$1 did not say '$2'" >&2; cat $1.err >&2; exit 1; }
+		sleep 0.05
+	done
+}
+ended w1 77
+tries=0
+until [ "$(cat run/recsys-train/*/nodes.txt 2>/dev/null | grep -c waiting)" = 3 ]; do
+	tries=$((tries + 1))
+	[ $tries -lt 200 ] || { echo 'not all are there' >&2; cat ./*.err >&2; exit 1; }
+	sleep 0.05
+done
+cp whole_list keys
+kill -HUP "$c" "$p0" "$p1"
+for name in c p0 p1; do logged $name "keys' has 5 keys"; done
+echo nonsense >keys
+kill -HUP "$c"
+logged c 'stays as it was: .*keys:1'
+cp whole_list keys
+node w1 worker 1 --epochs 20 -o train.early_stop=0 -o train.checkpoint_every=0.1
+begun m
+sleep 0.3
+grep -v '^w1 ' whole_list >keys
+kill -HUP "$c"
+logged c "keys' has 4 keys"
+ended w1 77
+cp whole_list keys
+kill -HUP "$c"
+node w1 worker 1 --epochs 20 -o train.early_stop=0 -o train.checkpoint_every=0.1
+for name in w0 w1 p0 p1 c; do ended $name 0; done
+dump m >have
+same want have 'a change of the keys gave another model'
+
 # Refused: another key, the key of another role, another spec; the others wait in vain.
 rm -rf m
 all -o cluster.rendezvous=4 --fresh
