@@ -60,8 +60,10 @@ node_coordinator(struct node *n)
 	const char *const listen = n->job.node[n->job.self].endpoint;
 
 	if (!n->has_ticket) {
-		RS_TRY(private_directory_open(command_variable("XDG_RUNTIME_DIR"),
-			hash_fingerprint64(listen, strlen(listen)), &own));
+		/* Started again, it goes on with its database as long as nodes wait for it. */
+		RS_TRY(private_directory_reopen(command_variable("XDG_RUNTIME_DIR"),
+			hash_fingerprint64(listen, strlen(listen)),
+			n->settings->cluster.absence, &own));
 		snprintf(n->job.directory, sizeof n->job.directory, "%s", own.path);
 	}
 	const enum rs_status status = serve(n);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/file.h"
@@ -163,12 +164,12 @@ remove_if_dead(const char *base, const char *name)
 }
 
 static void
-remove_dead(const char *base)
+remove_dead(const char *base, const char *but)
 {
 	DIR *const d = opendir(base);
 
 	for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL; )
-		if (is_job_name(e->d_name))
+		if (is_job_name(e->d_name) && strcmp(e->d_name, but) != 0)
 			remove_if_dead(base, e->d_name);
 	if (d != NULL)
 		closedir(d);
@@ -176,35 +177,58 @@ remove_dead(const char *base)
 
 /* --- one job's --------------------------------------------------------------------------- */
 
-static enum rs_status
-make_own(struct private_directory *d, uint64_t job)
+/* Somebody wrote there not long ago. */
+static int
+is_young(const char *path, double seconds)
 {
-	char lock[PATH_ROOM], name[JOB_DIGITS + 1];
+	struct timespec now;
+	struct stat st;
 
-	snprintf(name, sizeof name, "%016" PRIx64, job);
-	RS_TRY(make_path(d->path, d->base, name));
+	clock_gettime(CLOCK_REALTIME, &now);
+	return lstat(path, &st) == 0 && difftime(now.tv_sec, st.st_mtim.tv_sec) < seconds;
+}
+
+static enum rs_status
+make_own(struct private_directory *d, int may_exist)
+{
+	char lock[PATH_ROOM];
+
 	RS_TRY(make_path(lock, d->path, "lock"));
-	if (mkdir(d->path, 0700) != 0)
+	if (mkdir(d->path, 0700) != 0 && (errno != EEXIST || !may_exist))
 		return rs_fail(RS_ECREATE, "cannot make the directory '%s': %s", d->path,
 			strerror(errno));
+	RS_TRY(check_private(d->path));
 	if (try_lock(lock, LOCK_EX | LOCK_NB, &d->lock))
 		return RS_OK;
-	(void)rmdir(d->path);
-	return rs_fail(RS_ECREATE, "cannot lock '%s': %s", lock, strerror(errno));
+	const int error = errno;
+	if (!may_exist)
+		(void)rmdir(d->path);
+	return rs_fail(RS_ECREATE, "cannot lock '%s': %s", lock, strerror(error));
+}
+
+enum rs_status
+private_directory_reopen(const char *runtime, uint64_t job, double seconds,
+	struct private_directory *out)
+{
+	char name[JOB_DIGITS + 1];
+	int fd;
+
+	*out = (struct private_directory){ .lock = -1 };
+	snprintf(name, sizeof name, "%016" PRIx64, job);
+	private_directory_base(runtime, out->base);
+	RS_TRY(make_path(out->path, out->base, name));
+	RS_TRY(lock_base(out->base, &fd));
+	const int is_kept = seconds > 0 && is_young(out->path, seconds);
+	remove_dead(out->base, is_kept ? name : "");
+	const enum rs_status status = make_own(out, is_kept);
+	unlock_base(out->base, fd);
+	return status;
 }
 
 enum rs_status
 private_directory_open(const char *runtime, uint64_t job, struct private_directory *out)
 {
-	int fd;
-
-	*out = (struct private_directory){ .lock = -1 };
-	private_directory_base(runtime, out->base);
-	RS_TRY(lock_base(out->base, &fd));
-	remove_dead(out->base);
-	const enum rs_status status = make_own(out, job);
-	unlock_base(out->base, fd);
-	return status;
+	return private_directory_reopen(runtime, job, 0, out);
 }
 
 void

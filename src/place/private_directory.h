@@ -26,6 +26,10 @@ struct private_directory {
 /* runtime: a directory of this user, or NULL.  Keep the struct zeroed until then. */
 enum rs_status private_directory_open(const char *runtime, uint64_t job,
 	struct private_directory *out);
+/* The same for who may have been killed: the directory of this job is taken over as it is
+ * when its lock is free and something was written in it in the last so many seconds. */
+enum rs_status private_directory_reopen(const char *runtime, uint64_t job, double seconds,
+	struct private_directory *out);
 /* Removes it, and its parent when no other job is there. */
 void private_directory_close(struct private_directory *d);
 /* The same for somebody who did not open it, once the opener is dead. */

@@ -94,6 +94,59 @@ directories_of_dead_jobs_are_removed(void **state)
 	free(dead);
 }
 
+/* Opens that of the job, leaves a file in it, and dies. */
+static void
+die_in(const char *runtime, uint64_t job)
+{
+	struct private_directory d;
+	const pid_t pid = fork();
+	int status;
+
+	if (pid == 0)
+		_exit(private_directory_open(runtime, job, &d) != RS_OK ||
+			mkdir(under(d.path, "kept"), 0700) != 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+static void
+who_died_not_long_ago_finds_its_directory_again(void **state)
+{
+	struct private_directory d, e;
+	char *kept;
+
+	die_in(*state, 8);
+	assert_int_equal(private_directory_reopen(*state, 8, 60, &d), RS_OK);
+	kept = under(d.path, "kept");
+	assert_true(exists(kept));
+	/* It is locked, and another opener sweeps it not. */
+	assert_int_equal(private_directory_reopen(*state, 8, 60, &e), RS_ECREATE);
+	assert_int_equal(private_directory_open(*state, 9, &e), RS_OK);
+	assert_true(exists(kept));
+	private_directory_close(&e);
+	private_directory_close(&d);
+	assert_false(exists(d.path));
+	free(kept);
+}
+
+static void
+what_is_old_is_not_taken_over(void **state)
+{
+	const struct timespec old[2] = { { .tv_sec = 1000 }, { .tv_sec = 1000 } };
+	struct private_directory d;
+	char *kept;
+
+	die_in(*state, 8);
+	assert_int_equal(private_directory_reopen(*state, 8, 60, &d), RS_OK);
+	close(d.lock);
+	assert_int_equal(utimensat(AT_FDCWD, d.path, old, 0), 0);
+	assert_int_equal(private_directory_reopen(*state, 8, 60, &d), RS_OK);
+	kept = under(d.path, "kept");
+	assert_false(exists(kept));
+	private_directory_close(&d);
+	free(kept);
+}
+
 static void
 a_path_too_long_for_a_socket_is_not_used(void **state)
 {
@@ -121,6 +174,8 @@ main(void)
 		WITH_DIRECTORY(directory_is_ours_alone_and_gone_afterwards),
 		WITH_DIRECTORY(what_is_open_to_others_is_refused),
 		WITH_DIRECTORY(directories_of_dead_jobs_are_removed),
+		WITH_DIRECTORY(who_died_not_long_ago_finds_its_directory_again),
+		WITH_DIRECTORY(what_is_old_is_not_taken_over),
 		WITH_DIRECTORY(a_path_too_long_for_a_socket_is_not_used),
 	};
 
