@@ -34,6 +34,7 @@ struct worker {
 	/* Up to the version that this job, and that its last round, goes on from. */
 	struct checkpoint_progress before, former;
 	size_t rank;
+	double began;                       /* the first round that this process was in */
 	size_t lonely;                      /* rounds in a row that we gave up        */
 	int    has_left;
 	char   where[96];                   /* of the threads, for the first line     */
@@ -241,6 +242,18 @@ add_former(struct worker *w, enum rs_status status)
 		out->rows_skipped, out->rows_read);
 }
 
+/* The rounds of a job are one run; a process that was started again knows by its ticket when
+ * that began, if there is one. */
+static double
+seconds_before(struct worker *w, const struct member_view *view)
+{
+	const double now = clock_seconds(), told = (double)w->node->job.began_ms * 1e-3;
+
+	if (w->began <= 0)
+		w->began = told > 0 && view->epoch > 1 ? told : now;
+	return now - w->began;
+}
+
 static enum rs_status
 train_round(struct worker *w, const struct member_view *view)
 {
@@ -252,6 +265,7 @@ train_round(struct worker *w, const struct member_view *view)
 	struct spec *spec;
 
 	RS_TRY(choose_start(w, &options));
+	options.elapsed = seconds_before(w, view);
 	RS_TRY(open_client(w, view));
 	RS_TRY(open_exchange(w, view));
 	place.exchange = w->exchange;

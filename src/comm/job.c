@@ -119,6 +119,7 @@ put_job(struct buffer *b, const struct job *j)
 	if (j->leash_fd >= 0)
 		RS_TRY(fields_put(b, "leash_fd", "%d", j->leash_fd));
 	RS_TRY(fields_put(b, "version", "%" PRIu64, j->version));
+	RS_TRY(fields_put(b, "began_ms", "%" PRIu64, j->began_ms));
 	RS_TRY(fields_put(b, "run", "%" PRId64, j->run));
 	RS_TRY(fields_put(b, "public", "%s", j->keys.public_key));
 	RS_TRY(fields_put(b, "secret", "%s", j->keys.secret_key));
@@ -291,6 +292,7 @@ read_ticket(const struct fields *f, struct job *out)
 	RS_TRY(fields_u64(f, "config", &out->config));
 	RS_TRY(fields_u64(f, "shared_bytes", &out->shared_bytes));
 	RS_TRY(fields_u64(f, "version", &out->version));
+	RS_TRY(fields_u64(f, "began_ms", &out->began_ms));
 	RS_TRY(fields_u64(f, "run", &run));
 	RS_TRY(fields_text(f, "directory", out->directory, sizeof(out->directory)));
 	RS_TRY(read_key(f, "public", out->keys.public_key));

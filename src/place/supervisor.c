@@ -470,6 +470,7 @@ set_up(struct supervisor *s)
 	snprintf(job->directory, sizeof job->directory, "%s", s->directory.path);
 	job->shared_fd = job->leash_fd = -1;
 	job->shared_bytes = s->options->shared_bytes;
+	job->began_ms = (uint64_t)(clock_seconds() * 1e3);
 	if (job->shared_bytes > 0)
 		RS_TRY(make_memory("recsys-train-shared", job->shared_bytes, &job->shared_fd));
 	if (pipe2(s->leash, O_CLOEXEC | O_NONBLOCK) != 0)

@@ -236,7 +236,7 @@ wishes(const struct training *t)
 
 	if (t->options->stop_signal != NULL && *t->options->stop_signal != 0)
 		votes |= *t->options->stop_signal == SIGINT ? VOTE_INT : VOTE_TERM;
-	if (limit > 0 && now - t->started >= limit)
+	if (limit > 0 && now - t->started + t->options->elapsed >= limit)
 		votes |= VOTE_TIME;
 	if (every > 0 && ranks_lead(t->options->place) && now - t->saved_at >= every)
 		votes |= VOTE_SAVE;
@@ -547,7 +547,7 @@ train_run(struct spec *spec, const struct train_options *options, struct train_s
 		status = run_locked(&t, spec);
 	else
 		spec_free(spec);
-	out->seconds = clock_seconds() - started;
+	out->seconds = clock_seconds() - started + options->elapsed;
 	checkpoint_unlock(&t.lock);
 	return status;
 }

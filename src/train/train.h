@@ -47,6 +47,7 @@ struct train_options {
 	int    resume;                 /* go on with an unfinished run in directory   */
 	double progress_step;          /* rows between progress rows; 0 none          */
 	int    progress_multiplies;    /* step is a factor: 2 gives 1, 2, 4, 8        */
+	double elapsed;                /* seconds that the run took so far            */
 	uint64_t expect_rows;          /* data rows in the first epoch; 0 any         */
 	double lock_wait;
 	const char *kernel;

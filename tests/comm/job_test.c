@@ -16,7 +16,7 @@ static struct job
 example(void)
 {
 	struct job j = { .id = UINT64_MAX, .n_workers = 2, .n_ps = 3, .self = 2, .shared_fd = 7,
-		.shared_bytes = 1 << 20, .run = 12, .config = 42 };
+		.shared_bytes = 1 << 20, .run = 12, .config = 42, .began_ms = 77 };
 
 	assert_int_equal(RS_OK, job_make_nodes(&j, 1));
 	snprintf(j.keys.public_key, sizeof(j.keys.public_key), "%s", KEY);
@@ -33,6 +33,7 @@ static void
 same(const struct job *a, const struct job *b)
 {
 	assert_true(a->id == b->id && a->config == b->config && a->run == b->run);
+	assert_true(a->began_ms == b->began_ms);
 	assert_int_equal(a->n_workers, b->n_workers);
 	assert_int_equal(a->n_ps, b->n_ps);
 	assert_int_equal(a->n_nodes, b->n_nodes);

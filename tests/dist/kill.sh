@@ -81,3 +81,20 @@ code=0; wait $pid || code=$?
 dump stopped >have
 same want have 'a stopped shard: another model'
 nothing_left 'after a stop'
+
+# The time limit and the seconds of the summary are those of the run, not of its last round.
+began=$(date +%s%N)
+timeout 120 "$T" train s.ini -f limited --workers 2 --ps 1 "$@" --epochs 100000 --time-limit 3 \
+	--json -P none >out 2>err & pid=$!
+begun limited
+sleep 1.2
+kill -9 $(nodes 'worker --index 1')
+sleep 0.8
+kill -9 $(nodes 'worker --index 0') 2>/dev/null
+code=0; wait $pid || code=$?
+took=$((($(date +%s%N) - began) / 1000000))
+[ $code = 0 ] || { echo "a time limit: exit $code" >&2; cat err >&2; exit 1; }
+seconds=$(sed -n 's/.*"message_type":"summary".*"seconds":\([0-9.]*\).*/\1/p' out)
+awk -v s="$seconds" -v took=$took 'BEGIN { exit !(s >= 3 && took / 1000 - s < 1.1) }' ||
+	{ echo "$seconds s of $took ms" >&2; cat out >&2; exit 1; }
+nothing_left 'after a time limit'
