@@ -165,7 +165,6 @@ wait_codes 1
 grep -qx 'code 143' codes || { cat codes job.out >&2; exit 1; }
 left 'after SIGTERM'
 scontrol requeue "$job" || exit 1
-scontrol update jobid="$job" StartTime=now 2>/dev/null
 wait_codes 2
 grep -qx 'code 0' codes || { cat codes job.out >&2; exit 1; }
 dump m5 >have
