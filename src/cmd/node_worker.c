@@ -211,7 +211,7 @@ choose_start(struct worker *w, struct train_options *out)
 	free(list);
 	if (newest <= w->node->job.version)
 		return RS_OK;
-	out->resume = 1;
+	out->resume = out->continues = 1;
 	out->from = NULL;
 	out->reset_optimizer = out->reset_steps = 0;
 	if (checkpoint_peek(w->options.directory, newest, &w->former, NULL) != RS_OK)

@@ -217,6 +217,10 @@ start_resumed(struct spec *spec, const struct train_options *options,
 	uint64_t version;
 	const enum rs_status status = find_unfinished(options->directory, out, &version);
 
+	if (status == RS_OK && out->finished && options->continues) {
+		out->finished = 0;
+		out->evaluates = 1;
+	}
 	if (status != RS_OK || out->finished) {
 		out->version = version;
 		spec_free(spec);
@@ -255,7 +259,7 @@ start_alone(struct spec *spec, const struct train_options *options,
 struct start_head {
 	struct checkpoint_progress progress;
 	uint64_t version;
-	int      resumed, finished;
+	int      resumed, finished, evaluates;
 };
 
 /* The spec as rank 0 resolved it, but for where this rank finds the data. */
@@ -340,7 +344,7 @@ start_together(struct spec *spec, const struct train_options *options,
 		status = start_alone(spec, options, model_options, out);
 		spec = NULL;
 		head = (struct start_head){ out->progress, out->version, out->resumed,
-			out->finished };
+			out->finished, out->evaluates };
 	}
 	status = ranks_outcome(place, status);
 	if (status == RS_OK)
@@ -354,6 +358,7 @@ start_together(struct spec *spec, const struct train_options *options,
 	out->progress = head.progress;
 	out->version = head.version;
 	out->resumed = head.resumed;
+	out->evaluates = head.evaluates;
 	return share_model(spec, model_options, out);
 }
 

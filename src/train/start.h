@@ -17,7 +17,8 @@ struct start {
 	struct checkpoint_progress progress;
 	uint64_t version;          /* the one that was loaded, 0 none                 */
 	int      resumed;          /* progress.position is where to go on             */
-	int      finished;         /* resume: the newest version is final; no model   */
+	int      finished;         /* resume: the newest version is final; no model,  */
+	int      evaluates;        /* or, of a run that continues, this is it         */
 };
 
 /* Takes the spec, also on failure. */

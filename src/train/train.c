@@ -332,6 +332,19 @@ finish(struct training *t, enum ending ending)
 	return train_save(t, CHECKPOINT_FINAL, &out->version);
 }
 
+/* Who wrote the final version was killed before it told the figures. */
+static enum rs_status
+evaluate_end(struct training *t)
+{
+	struct train_summary *const out = t->summary;
+
+	out->version = t->start.version;
+	out->has_valid = t->settings->data.valid.n > 0;
+	if (!out->has_valid)
+		return RS_OK;
+	return validate(t, &out->valid);
+}
+
 /* --- set-up ------------------------------------------------------------------------ */
 
 static enum rs_status
@@ -449,10 +462,10 @@ run_locked(struct training *t, struct spec *spec)
 	}
 	if (t->m == NULL)
 		t->m = t->start.model;
-	if (status == RS_OK)
+	if (status == RS_OK && !t->start.evaluates)
 		status = run_batches(t, &ending);
 	if (status == RS_OK)
-		status = finish(t, ending);
+		status = t->start.evaluates ? evaluate_end(t) : finish(t, ending);
 	struct rs_failure failure = { .status = RS_OK };
 	if (status != RS_OK)
 		rs_failure_take(&failure);

@@ -45,6 +45,8 @@ struct train_options {
 	const char *from;              /* warm start directory or NULL                */
 	int    reset_optimizer, reset_steps;
 	int    resume;                 /* go on with an unfinished run in directory   */
+	int    continues;              /* and the run is this one: if it is finished already,
+	                                * evaluate what it left for the summary       */
 	double progress_step;          /* rows between progress rows; 0 none          */
 	int    progress_multiplies;    /* step is a factor: 2 gives 1, 2, 4, 8        */
 	double elapsed;                /* seconds that the run took so far            */

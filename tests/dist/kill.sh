@@ -82,6 +82,33 @@ dump stopped >have
 same want have 'a stopped shard: another model'
 nothing_left 'after a stop'
 
+# Worker 0 killed between the final version and the record of the run: the figures are there.
+try=0 hits=0
+while [ $try -lt 4 ]; do
+	try=$((try + 1))
+	timeout 120 "$T" train s.ini -f final --workers 2 --ps 2 "$@" --fresh --epochs 2 \
+		-o train.checkpoint_every=0 --json -P none >out 2>err & pid=$!
+	begun final
+	victim=$(nodes 'worker --index 0')
+	while [ ! -e final/CURRENT ] && kill -0 $pid 2>/dev/null; do :; done
+	kill -9 $victim 2>/dev/null
+	code=0; wait $pid || code=$?
+	[ $code = 0 ] || { echo "worker 0 killed at the end: exit $code" >&2; cat err >&2; exit 1; }
+	grep -q 'worker 0 was killed' err && hits=$((hits + 1))
+	grep '"message_type":"summary"' out | tail -n 1 >summary
+	sed 's/.*"valid":\({[^}]*}\).*"epochs":\([0-9]*\),"best_epoch":\([0-9]*\).*/\1 \2 \3/' \
+		summary >have
+	[ $try = 1 ] || same first have 'worker 0 killed at the end: other figures'
+	[ $try -gt 1 ] || mv have first
+	grep -q '"status":"ok".*"auc":.*"rows_read":16000,' summary || {
+		echo 'worker 0 killed at the end: no figures' >&2; cat out err >&2; exit 1; }
+	expect 0 "$T" runs show last --json --db runs.db
+	prints '"status":"ok"'
+	nothing_left 'after worker 0 was killed at the end'
+	rm -rf final
+done
+echo "worker 0 was killed at the end $hits times of $try"
+
 # The time limit and the seconds of the summary are those of the run, not of its last round.
 began=$(date +%s%N)
 timeout 120 "$T" train s.ini -f limited --workers 2 --ps 1 "$@" --epochs 100000 --time-limit 3 \
