@@ -88,7 +88,7 @@ keys_come_back(void **state)
 }
 
 static void
-keys_that_no_writer_writes_are_refused(void **state)
+L032_keys_that_no_writer_writes_are_refused(void **state)
 {
 	static const struct { uint8_t byte[12]; size_t bytes, n; } bad[] = {
 		{ { 5, 0 }, 2, 2 },                     /* twice the same               */
@@ -380,7 +380,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_come_back),
-		cmocka_unit_test(keys_that_no_writer_writes_are_refused),
+		cmocka_unit_test(L032_keys_that_no_writer_writes_are_refused),
 		cmocka_unit_test(sections_are_counted_by_what_they_fill),
 		cmocka_unit_test(tables_come_back),
 		cmocka_unit_test(tables_that_cannot_be_are_refused),

@@ -1,6 +1,7 @@
 /* What a shard does with messages late, repeated, missing, early, or of somebody else. */
 #include "tests/remote/shard_bed.h"
 
+#include <malloc.h>
 #include <math.h>
 #include <time.h>
 
@@ -342,6 +343,27 @@ L061_a_shard_without_rows_serves_the_rest(void **state)
 	bed_close(&b);
 }
 
+/* Paddle: keys pile up in a server that is never saved.  In bytes that are not freed. */
+static void
+L062_many_steps_take_no_more_memory_than_few(void **state)
+{
+	enum { FEW = 200, MANY = 1200 };
+	size_t before = 0;
+
+	bed_open_counter(&b, *state, CONSISTENCY_SYNC, 0, 2);
+	for (uint64_t step = 1; step <= MANY; step++) {
+		bed_push_count(&b, 0, step, 1);
+		bed_push_count(&b, 1, step, 1);
+		assert_true(bed_read_count(&b, 0, step + 1) == -2.0f * (float)step);
+		if (step == FEW)
+			before = mallinfo2().uordblks;
+	}
+	const size_t after = mallinfo2().uordblks;
+	if (after > before + 16 * (MANY - FEW))
+		fail_msg("%zu bytes after %d steps, %zu after %d", before, FEW, after, MANY);
+	bed_close(&b);
+}
+
 static double
 cpu_seconds(pthread_t thread)
 {
@@ -419,6 +441,7 @@ main(void)
 		cmocka_unit_test(async_never_waits_and_applies_whole_steps),
 		cmocka_unit_test(async_refuses_what_is_not_finite_and_counts_it),
 		cmocka_unit_test(L061_a_shard_without_rows_serves_the_rest),
+		cmocka_unit_test(L062_many_steps_take_no_more_memory_than_few),
 		cmocka_unit_test(L043_an_idle_shard_sleeps_and_answers_at_once),
 		cmocka_unit_test(a_shard_reports_about_once_a_second),
 	};
