@@ -81,4 +81,10 @@ command_catch_signals(void)
 	action.sa_flags = SA_RESTART;
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	/* Whoever started a node blocked them, so that none kills it before this. */
+	sigset_t caught;
+	sigemptyset(&caught);
+	sigaddset(&caught, SIGINT);
+	sigaddset(&caught, SIGTERM);
+	(void)pthread_sigmask(SIG_UNBLOCK, &caught, NULL);
 }

@@ -70,7 +70,7 @@ take_exit(struct coordinator *c, size_t i, int code)
 	snprintf(failure.text, sizeof(failure.text), "%s ended with exit code %d%s%s",
 		job_node_name(c->o->job, i, name), code, said[0] != '\0' ? ": " : "", said);
 	roster_bye(r, i, r->node[i].incarnation, &failure, c->now);
-	if (failure.status == RS_EPEER)
+	if (failure.status == RS_EPEER || failure.status == RS_ESIGNAL)
 		roster_end(r, &failure, c->now);
 }
 

@@ -285,7 +285,14 @@ take_bye(struct coordinator *c, const struct wire_message *m)
 	RS_TRY(check_self(c, number, &self));
 	RS_TRY(control_read_life(&f, &life));
 	RS_TRY(control_read_bye(&f, &failure));
+	/* The answer to its HELLO was still on its way. */
+	if (life.incarnation == 0 && self.nonce == c->roster.node[number].nonce)
+		life.incarnation = c->roster.node[number].incarnation;
 	RS_TRY(roster_bye(&c->roster, number, life.incarnation, &failure, c->now));
+	/* It left before it heard that the round began: the others would wait for its steps. */
+	if (failure.status == RS_ESIGNAL && life.last_epoch < c->roster.epoch &&
+	    c->o->job->node[number].role == KEY_WORKER)
+		roster_end(&c->roster, &failure, c->now);
 	link_to(c, number, m, life.last_epoch);
 	if (!control_is_done(failure.status) || c->roster.node[number].state == ROSTER_GONE)
 		return acknowledge(c, m);

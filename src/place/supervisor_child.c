@@ -43,10 +43,18 @@ enum rs_status
 supervisor_child_start(const struct supervisor_child_start *start, struct supervisor_child *out)
 {
 	const pid_t parent = getpid();
-	const pid_t pid = fork();
+	sigset_t stops, before;
 
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGINT);
+	sigaddset(&stops, SIGTERM);
+	(void)pthread_sigmask(SIG_BLOCK, &stops, &before);
+	const pid_t pid = fork();
+	const int error = errno;
+	if (pid != 0)
+		(void)pthread_sigmask(SIG_SETMASK, &before, NULL);
 	if (pid < 0)
-		return rs_fail(RS_ERESOURCE, "cannot start a process: %s", strerror(errno));
+		return rs_fail(RS_ERESOURCE, "cannot start a process: %s", strerror(error));
 	if (pid == 0)
 		become(start, parent);
 	out->pid = pid;

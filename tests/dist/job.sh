@@ -104,6 +104,24 @@ pkill -P $holder 2>/dev/null
 wait $holder 2>/dev/null
 nothing_left 'while the model was locked'
 
+# A signal in the first moments, when some nodes have not joined or have just done so.
+for signal in TERM INT TERM INT TERM INT; do
+	timeout -s KILL 20 "$T" train s.ini -f early "$@" --fresh --epochs 100 --workers 2 --ps 2 \
+		2>err & pid=$!
+	tries=0
+	while [ -z "$(nodes 'worker --index 1')" ] && [ $tries -lt 1000 ]; do
+		tries=$((tries + 1))
+	done
+	sleep "$(between 0 0.04)"
+	kill -$signal "$(pgrep -P $pid)" 2>/dev/null
+	code=0; wait $pid || code=$?
+	case $signal:$code in
+	INT:130|TERM:143) ;;
+	*) echo "exit $code after an early SIG$signal" >&2; cat err >&2; exit 1 ;;
+	esac
+	nothing_left "after an early SIG$signal"
+done
+
 # L045: after SIGTERM and SIGINT nothing is left, and --resume, of another size, goes on.
 for signal in TERM INT; do
 	"$T" train s.ini -f "p$signal" "$@" --epochs 30 --workers 2 --ps 2 2>err & pid=$!

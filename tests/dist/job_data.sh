@@ -43,6 +43,6 @@ begun() {
 
 # between LOW HIGH: a random number of seconds.
 between() {
-	awk -v a="$1" -v b="$2" -v s="$(od -An -N4 -tu4 /dev/urandom)" \
+	awk -v a="$1" -v b="$2" -v s="$(($(od -An -N4 -tu4 /dev/urandom) % 2147483647))" \
 		'BEGIN { srand(s); printf "%.3f", a + (b - a) * rand() }'
 }

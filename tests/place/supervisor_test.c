@@ -12,9 +12,12 @@
 #include "base/thread.h"
 #include "place/supervisor.h"
 
+static char self[4096];         /* this program                                   */
 /* A node: $role, $index, $ticket, and $D, the directory of the test. */
 static const char head[] =
 	"#!/bin/sh\n"
+	"[ \"$1\" = node ] && exec %s --unblock \"$0\" \"$@\"\n"
+	"shift\n"
 	"role=$3 index=$5 ticket=$7 D=$8\n"
 	"echo $$ >>$D/$role$index.pid\n"
 	"case $role$index in\n";
@@ -39,7 +42,8 @@ bed_open(struct bed *b, const char *directory, const char *cases)
 	b->cluster.restarts = 2;
 	assert_true(asprintf(&b->program, "%s/node", directory) > 0);
 	FILE *const f = fopen(b->program, "w");
-	fprintf(f, "%s%s\nesac\n", head, cases);
+	fprintf(f, head, self);
+	fprintf(f, "%s\nesac\n", cases);
 	fclose(f);
 	assert_int_equal(chmod(b->program, 0700), 0);
 	b->options = (struct supervisor_options){
@@ -244,6 +248,21 @@ nobody_waits_for_a_worker_once_worker_zero_and_the_coordinator_are_done(void **s
 	bed_close(&b, *state);
 }
 
+/* A signal that comes before a node is ready for it waits, and does not kill it. */
+static void
+nodes_begin_with_their_signals_blocked(void **state)
+{
+	struct bed b;
+	int code;
+
+	bed_open(&b, *state, "");
+	b.options.program = self;       /* no shell: one or the other clears the mask  */
+	assert_int_equal(bed_run(&b, *state, &code), RS_OK);
+	assert_int_equal(code, 0);
+	assert_int_equal(count_lines(*state, "blocked"), 4);
+	bed_close(&b, *state);
+}
+
 static void *
 stop_soon(void *argument)
 {
@@ -327,9 +346,45 @@ nobody_outlives_a_killed_supervisor(void **state)
 	assert_int_equal(access(noticed, F_OK), 0);
 }
 
-int
-main(void)
+/* Nodes begin with SIGTERM and SIGINT blocked, and no shell lets them in. */
+static int
+unblock(char **argv)
 {
+	char *again[16] = { argv[2], "unblocked" };
+	sigset_t set;
+
+	for (int i = 3; argv[i] != NULL && i < 14; i++)
+		again[i - 1] = argv[i];
+	sigfillset(&set);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+	execv(argv[2], again);
+	return 1;
+}
+
+/* As a node: a line in DIRECTORY/blocked. */
+static int
+tell_mask(const char *directory)
+{
+	char path[4096];
+	sigset_t set;
+
+	sigprocmask(SIG_BLOCK, NULL, &set);
+	snprintf(path, sizeof path, "%s/blocked", directory);
+	FILE *const f = fopen(path, "a");
+	if (f == NULL || !sigismember(&set, SIGTERM) || !sigismember(&set, SIGINT))
+		return 1;
+	fprintf(f, "yes\n");
+	return fclose(f) != 0;
+}
+
+int
+main(int argc, char **argv)
+{
+	if (argc == 9 && strcmp(argv[1], "node") == 0)
+		return tell_mask(argv[8]);
+	if (argc > 3 && strcmp(argv[1], "--unblock") == 0)
+		return unblock(argv);
+	assert_true(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
 	const struct CMUnitTest tests[] = {
 #define WITH_DIRECTORY(f) cmocka_unit_test_setup_teardown(f, tmpdir_make, tmpdir_remove)
 		WITH_DIRECTORY(exit_code_is_that_of_worker_zero),
@@ -339,6 +394,7 @@ main(void)
 		WITH_DIRECTORY(failure_of_another_node_ends_the_job),
 		WITH_DIRECTORY(
 			nobody_waits_for_a_worker_once_worker_zero_and_the_coordinator_are_done),
+		WITH_DIRECTORY(nodes_begin_with_their_signals_blocked),
 		WITH_DIRECTORY(signal_goes_to_the_workers_and_who_stays_is_killed),
 		WITH_DIRECTORY(nobody_outlives_a_killed_supervisor),
 	};
