@@ -199,7 +199,8 @@ open_client(struct job *j, size_t n_shards, size_t rank, const struct rank *like
 		server[s] = (struct client_server){ wire_endpoint(j->shard[s].wire), NULL, "ps" };
 	assert_int_equal(RS_OK, client_open(&(struct client_options){ .context = j->context,
 		.server = server, .n_servers = n_shards, .job = 77, .epoch = 1,
-		.source = (uint32_t)rank, .request_timeout = 20, .stop = like->stop },
+		.source = (uint32_t)rank, .request_timeout = 20, .patience = .2,
+		.stop = like->stop },
 		&j->rank[rank].client));
 }
 
