@@ -417,16 +417,17 @@ const struct option_row option_table[] = {
 
 	{ "placement", "mode", OPTION_CHOICE, "auto", IN(placement.mode),
 	  .choices = "auto local allreduce ps hybrid",
-	  .text = "local: one process; allreduce: every worker has all tables; ps: tables and "
-	  "dense sums on parameter servers; hybrid: tables on parameter servers, dense sums "
-	  "among the workers; auto: chosen and printed with its reason" },
+	  .text = "who holds what; local: one process all; allreduce: every worker all tables; ps: "
+	  "parameter servers the tables and the dense sums; hybrid: parameter servers the "
+	  "tables, the workers the dense sums; auto: chosen and printed with its reason" },
 	{ "placement", "consistency", OPTION_CHOICE, "sync", IN(placement.consistency),
 	  .choices = "sync ssp async",
-	  .text = "sync: the bits of one process; ssp: rows may lag by staleness steps; async: "
-	  "by any number, nobody waits for gradients" },
+	  .text = "what a step sees of the others; sync: all of the steps before, which gives the "
+	  "bits of one process; ssp: rows may lag by staleness steps; async: by any number, "
+	  "nobody waits for gradients" },
 	{ "placement", "staleness", OPTION_INT, "4", IN(placement.staleness), RANGE(1, 1024),
 	  .unit = "steps",
-	  .text = "ssp: the most that a pulled row may lag; not used otherwise" },
+	  .text = "the most that a pulled row may lag in ssp; not used otherwise" },
 	{ "placement", "compress", OPTION_CHOICE, "auto", IN(placement.compress),
 	  .choices = "auto none fp16 int8",
 	  .text = "row gradients on the way to the shards; int8 has a scale a row, and what "
