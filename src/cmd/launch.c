@@ -33,6 +33,7 @@ struct launch {
 	struct buffer command;      /* for every host                                 */
 	char   coordinator[256];    /* "" until the first host has told               */
 	int    signal_sent;
+	const struct launch_host *failed;   /* the run ends as it did; NULL: none     */
 	double deadline;            /* 0: none; then who is left is ended             */
 };
 
@@ -228,6 +229,16 @@ may_restart(struct launch *l, struct launch_host *h)
 	return 1;
 }
 
+/* The status is one of a shell or of the program of --ssh: ours did not begin there. */
+static int
+is_without_program(const struct launch *l, const struct launch_host *h)
+{
+	const int code = WEXITSTATUS(h->status);
+
+	return !is_lost(h) && (code == 126 || code == 127
+		|| (h == l->host && !h->is_ready && code > 0 && code < 64));
+}
+
 /* Worker 0 is on the first host, and with it the run goes. */
 static enum rs_status
 take_end(struct launch *l, struct launch_host *h)
@@ -241,6 +252,13 @@ take_end(struct launch *l, struct launch_host *h)
 			address_of(h), l->settings->cluster.restarts + 1);
 		return rs_hint("go on with --resume; cluster.restarts allows more");
 	}
+	if (l->deadline == 0 && is_without_program(l, h)) {
+		rs_fail(RS_EPEER, "%s ended with status %d before the program was there",
+			address_of(h), WEXITSTATUS(h->status));
+		return rs_hint("--program says where it is on the hosts, --ssh how to get there");
+	}
+	if (l->deadline == 0 && h != l->host && WEXITSTATUS(h->status) != 0)
+		l->failed = h;
 	if (l->deadline == 0 && (h == l->host || WEXITSTATUS(h->status) != 0))
 		l->deadline = clock_seconds() + l->settings->cluster.drain;
 	return RS_OK;
@@ -324,6 +342,13 @@ take_code(const struct launch *l)
 {
 	const struct launch_host *const first = l->host;
 
+	if (l->failed != NULL && l->signal_sent == 0 && (!first->has_ended
+	    || WEXITSTATUS(first->status) == 128 + SIGTERM)) {
+		log_error("%s ended with status %d, and the run with it", address_of(l->failed),
+			WEXITSTATUS(l->failed->status));
+		command_exit_code = WEXITSTATUS(l->failed->status);
+		return RS_OK;
+	}
 	if (first->has_ended && !is_lost(first)) {
 		command_exit_code = WEXITSTATUS(first->status);
 		return RS_OK;

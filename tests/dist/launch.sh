@@ -93,6 +93,16 @@ dump m4 >have
 same want10 have 'a host that was lost changed the result'
 nothing_left 'after a host was lost'
 
+# A host without the program is named, and its status is not taken for that of the run.
+printf '#!/bin/sh\n[ "$1" = localhost ] && exit 127\nexec "%s" "$@"\n' "$TMP/ssh" >without
+chmod +x without
+expect 69 "$T" launch -H 127.0.0.1:1,localhost:1 --ssh "$PWD/without" --program "$T" s.ini -f m6 "$@"
+grep -q 'localhost ended with status 127 before the program was there' err || {
+	cat err >&2
+	exit 1
+}
+nothing_left 'after a host without the program'
+
 # The launcher dies: what it started ends.
 "$T" launch -H 127.0.0.1:1,localhost:1 --ssh "$TMP/ssh" --program "$T" s.ini -f m5 "$@" \
 	--epochs 4000 2>err &
