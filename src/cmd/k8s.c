@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "cmd/command.h"
+#include "train/model.h"
 
 #define SPEC_LIMIT ((size_t)1 << 20)   /* what a ConfigMap holds                      */
 #define NAME_LONGEST 52                /* a pod's name is it, '-', and its index      */
@@ -246,7 +247,14 @@ k8s_command(const struct arguments *a)
 	RS_TRY(read_options(a, &m));
 	m.a = a;
 	RS_TRY(command_spec(a, NULL, 0, &spec, &n_used));
+	const size_t n_slots = model_slots(spec_settings(spec));
 	spec_free(spec);                       /* it was checked; pods read the files */
+	if ((size_t)m.pods > n_slots) {
+		rs_fail(RS_ESPEC, "%lld pods have as many workers, but a batch has %zu slot%s",
+			(long long)m.pods, n_slots, n_slots == 1 ? "" : "s");
+		return rs_hint("set train.slots to %lld or more, or use at most %zu pod%s",
+			(long long)m.pods, n_slots, n_slots == 1 ? "" : "s");
+	}
 	buffer_init(&text, 8 * SPEC_LIMIT);
 	enum rs_status status = put_all(&text, &m);
 	if (status == RS_OK)

@@ -6,7 +6,8 @@ T=$RECSYS_TRAIN
 
 make_spec s.ini
 printf '# "quoted" \\ and \ttab\n' >>s.ini
-expect 0 "$T" k8s s.ini --pods 3 --name ctr --image 'registry.example/ctr:1.0'
+expect 0 "$T" k8s s.ini --pods 3 --name ctr --image 'registry.example/ctr:1.0' \
+	-o train.slots=4
 cp out all.yaml
 for text in 'completionMode: Indexed' 'completions: 3' 'clusterIP: None' 'subdomain: ctr-net' \
 	'"registry.example/ctr:1.0"' 'RECSYS_TRAIN_PODS, value: "3"'; do
@@ -14,6 +15,9 @@ for text in 'completionMode: Indexed' 'completions: 3' 'clusterIP: None' 'subdom
 done
 expect 64 "$T" k8s s.ini --name 'Not_A_Name'
 expect 64 "$T" k8s s.ini --memory '8Gi}, x: {y'
+# Pods that would have no part of a batch fail when they are there.
+expect 78 "$T" k8s s.ini --pods 5 -o train.slots=4
+grep -q 'set train.slots to 5 or more' err || { cat err >&2; exit 1; }
 expect 78 "$T" k8s s.ini -o train.lerning_rate=1
 validate=$BUILDDIR/venv/bin/kubernetes-validate
 [ -x "$validate" ] || { echo 'skipped: kubernetes-validate is not installed'; exit 77; }
