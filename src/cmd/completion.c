@@ -29,6 +29,32 @@ print_keys(void)
 	return RS_OK;
 }
 
+/* Values that stand in the table as they are typed: text|json, but not N of N|F|none. */
+static enum rs_status
+print_values(const struct command_option *option)
+{
+	const char *at, *next;
+
+	for (; option != NULL && option->name != NULL; option++) {
+		if (option->argument == NULL || option->argument[0] == '['
+		    || strchr(option->argument, '|') == NULL)
+			continue;
+		RS_TRY(output_printf("\t%s", option->name));
+		if (option->letter != 0)
+			RS_TRY(output_printf("|-%c", option->letter));
+		RS_TRY(output_printf(") COMPREPLY=($(compgen -W \""));
+		for (at = option->argument; *at != '\0'; at = next) {
+			const size_t n = strcspn(at, "|");
+
+			next = at + n + (at[n] == '|');
+			if (*at >= 'a' && *at <= 'z')
+				RS_TRY(output_printf("%.*s ", (int)n, at));
+		}
+		RS_TRY(output_printf("\" -- \"$cur\")); return;;\n"));
+	}
+	return RS_OK;
+}
+
 /* The body that bash and zsh (through bashcompinit) share. */
 static enum rs_status
 print_bash(void)
@@ -51,7 +77,11 @@ print_bash(void)
 		RS_TRY(print_words(command_table[i]->option, " "));
 		RS_TRY(output_printf("\";;\n"));
 	}
-	return output_printf("\tesac\n\tCOMPREPLY=()\n\tcase $prev in\n"
+	RS_TRY(output_printf("\tesac\n\tCOMPREPLY=()\n\tcase $prev in\n"));
+	RS_TRY(print_values(command_global));
+	for (size_t i = 0; command_table[i] != NULL; i++)
+		RS_TRY(print_values(command_table[i]->option));
+	return output_printf(
 		"\t-o|--set) COMPREPLY=($(compgen -W \"$keys\" -- \"$cur\")); compopt -o nospace "
 		"2>/dev/null; return;;\n"
 		"\tesac\n"

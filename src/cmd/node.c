@@ -257,8 +257,8 @@ node_command(const struct arguments *a)
 
 static const struct command_option option[] = {
 	{ .name = "--role",
-		.argument = "ROLE",
-		.text = "What this process is: coordinator, ps or worker." },
+		.argument = "coordinator|ps|worker",
+		.text = "What this process is." },
 	{ .name = "--index", .argument = "I", .dflt = "0", .text = "Which of its role, from 0." },
 	{ .name = "--ticket",
 		.argument = "FD",
@@ -282,7 +282,7 @@ static const struct command_option option[] = {
 const struct command command_node = {
 	.name = "node",
 	.synopsis = "--role ROLE [--index I] [--join ADDRESS] [--listen ADDRESS] SPEC | status "
-		"[--join ADDRESS] [SPEC]",
+		"[--join ADDRESS] [--key FILE] [--keys FILE] [SPEC]",
 	.text = "Be one process of a run of many.",
 	.option = option,
 	.run = node_command,
