@@ -61,14 +61,19 @@ find_self(struct node *n, const struct environment *e)
 	if (argument_given(n->a, "--index"))
 		index = (size_t)given;
 	if (role == 0) {
-		rs_fail(RS_EUSAGE, "node: which role has this process?");
+		if (text != NULL)
+			rs_fail(RS_EUSAGE, "node: '%.40s' is no role", text);
+		else
+			rs_fail(RS_EUSAGE, "node: which role has this process?");
 		return rs_hint("give --role coordinator, ps or worker, and --index");
 	}
 	n->job.self = job_number(&n->job, role, index);
 	if (n->job.self < n->job.n_nodes)
 		return RS_OK;
-	return rs_fail(RS_EUSAGE, "node: there is no %s %zu: the run has %zu workers and %zu "
-		"shards", key_role_name(role), index, n->job.n_workers, n->job.n_ps);
+	rs_fail(RS_EUSAGE, "node: there is no %s %zu: the run has %zu worker%s and %zu shard%s",
+		key_role_name(role), index, n->job.n_workers, n->job.n_workers == 1 ? "" : "s",
+		n->job.n_ps, n->job.n_ps == 1 ? "" : "s");
+	return rs_hint("give --workers and --ps to every node, or cluster.workers and cluster.ps");
 }
 
 static enum rs_status

@@ -285,12 +285,19 @@ secure_server(struct wire *w)
 }
 
 static enum rs_status
+no_key(const struct wire *w)
+{
+	rs_fail(RS_EDENIED, "'%s' wants a key, and this node has none", w->endpoint);
+	return rs_hint("cluster.secret and cluster.keys name the key and the list, or --key and "
+		"--keys");
+}
+
+static enum rs_status
 secure_client(struct wire *w, const struct key_pair *self, const char *server_key)
 {
 	w->is_secure = 1;
 	if (self->public_key[0] == '\0')
-		return rs_fail(RS_EDENIED, "'%s' wants a key, and this node has none",
-			w->endpoint);
+		return no_key(w);
 	if (zmq_setsockopt(w->socket, ZMQ_CURVE_SERVERKEY, server_key, KEY_TEXT) != 0 ||
 	    zmq_setsockopt(w->socket, ZMQ_CURVE_PUBLICKEY, self->public_key, KEY_TEXT) != 0 ||
 	    zmq_setsockopt(w->socket, ZMQ_CURVE_SECRETKEY, self->secret_key, KEY_TEXT) != 0)
