@@ -22,5 +22,7 @@ main(int argc, char **argv)
 	}
 	code = process_end(&a, status);
 	arguments_free(&a);
+	if (status == RS_ERESOURCE)
+		process_leave(code);
 	return code;
 }

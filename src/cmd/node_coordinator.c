@@ -39,16 +39,17 @@ static enum rs_status
 serve(struct node *n)
 {
 	struct wire *wire;
+	int is_of_job = 0;
 
 	RS_TRY(bind_patiently(n, &wire));
 	const struct coordinator_options options = {
 		.wire = wire, .job = &n->job, .cluster = &n->settings->cluster,
 		.directory = n->job.directory, .stop_signal = &command_stop_signal,
-		.leash = n->job.leash_fd,
+		.leash = n->job.leash_fd, .is_of_job = &is_of_job,
 	};
 	log_info("listening at %s", wire_endpoint(wire));
 	const enum rs_status status = coordinator_serve(&options);
-	n->is_told = n->has_ticket;
+	n->is_told = n->has_ticket && is_of_job;
 	wire_close(wire);
 	return status;
 }

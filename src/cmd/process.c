@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -162,4 +163,11 @@ process_end(const struct arguments *a, enum rs_status status)
 	if (json_wanted(a))
 		print_exit_error(f, code);
 	return code;
+}
+
+_Noreturn void
+process_leave(int code)
+{
+	(void)fflush(NULL);
+	_exit(code);
 }

@@ -12,5 +12,8 @@ enum rs_status process_start(const struct arguments *a);
 enum rs_status process_run(const struct arguments *a);
 /* Prints the failure; returns the exit code. */
 int process_end(const struct arguments *a, enum rs_status status);
+/* Out of memory: ends at once, without the farewells of libraries, of which one waits
+ * for ever for memory that it wants to tidy up. */
+_Noreturn void process_leave(int code);
 
 #endif

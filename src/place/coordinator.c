@@ -274,14 +274,18 @@ coordinator_serve(const struct coordinator_options *options)
 {
 	struct coordinator c = { .o = options, .leash = options->leash, .now = now_seconds() };
 
+	RS_TRY(coordinator_check_metrics(options));
 	RS_TRY(roster_init(&c.roster, options->job, options->cluster, c.now));
 	enum rs_status status = open_parts(&c);
 	if (status == RS_OK) {
 		status = serve(&c);
 		coordinator_publish(&c);
 	}
-	if (status == RS_OK && c.roster.failure.status != RS_OK)
+	if (status == RS_OK && c.roster.failure.status != RS_OK) {
 		status = rs_failure_put(&c.roster.failure);
+		if (options->is_of_job != NULL)
+			*options->is_of_job = 1;
+	}
 	close_parts(&c);
 	return status;
 }

@@ -29,6 +29,7 @@ struct coordinator_options {
 	const struct cluster_settings *cluster;
 	const char *directory;      /* of job.db; the job's private one               */
 	const volatile int *stop_signal;
+	int *is_of_job;             /* out, 1: the failure returned is the job's; or NULL */
 	int leash;                  /* a descriptor: at its end the starter is gone; -1 none */
 };
 

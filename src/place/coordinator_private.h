@@ -53,6 +53,8 @@ enum rs_status coordinator_print(const struct coordinator *c, int json, struct b
 void coordinator_next_report(const struct link *l, size_t *at, char key[72], char value[72]);
 /* For Prometheus. */
 enum rs_status coordinator_metrics(const struct coordinator *c, struct buffer *out);
+/* RS_ECREATE: the file of figures cannot be written; before anybody relies on it. */
+enum rs_status coordinator_check_metrics(const struct coordinator_options *o);
 void coordinator_publish(const struct coordinator *c);
 
 #endif

@@ -1,4 +1,5 @@
 /* The table of nodes, for people and for programs. */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -164,6 +165,18 @@ publish_metrics(const struct coordinator *c)
 	    !replace(c->o->cluster->metrics, 0666, &text))
 		log_debug("'%s' cannot be written", c->o->cluster->metrics);
 	buffer_free(&text);
+}
+
+enum rs_status
+coordinator_check_metrics(const struct coordinator_options *o)
+{
+	const char *const path = o->cluster->metrics;
+	const struct buffer nothing = { .data = NULL };
+
+	if (path == NULL || path[0] == '\0' || replace(path, 0666, &nothing))
+		return RS_OK;
+	return rs_fail(RS_ECREATE, "cluster.metrics: cannot write '%s': %s", path,
+		strerror(errno));
 }
 
 void

@@ -24,6 +24,7 @@
 #define RESTART_INTERVAL 0.5    /* at least so long from start to start of one node  */
 #define RESTARTS_KEPT    1024   /* more within the window: that is never            */
 #define LATE_SECONDS     1.0    /* for the others when worker 0 and the coordinator are done */
+#define UNTOLD_SECONDS   5.0    /* for the others when the coordinator alone ended    */
 #define LOOK_MS          100    /* at stop signal and deadlines                      */
 #define N_OPTIONS        8      /* node --role R --index I --ticket FD, NULL         */
 
@@ -258,6 +259,10 @@ take_death(struct supervisor *s, struct node *n, int status)
 		s->failed = n;
 	if ((failed || n == worker_zero(s)) && s->deadline == 0)
 		s->deadline = now + s->options->cluster->drain;
+	/* Nobody is left to tell the others that it is over. */
+	if (failed && s->options->job->node[n->number].role == KEY_COORDINATOR
+	    && s->deadline > now + UNTOLD_SECONDS)
+		s->deadline = now + UNTOLD_SECONDS;
 	hurry(s, now);
 	return RS_OK;
 }

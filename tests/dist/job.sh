@@ -141,3 +141,9 @@ for signal in TERM INT; do
 	dump "p$signal" >have
 	same want30 have "SIG$signal and --resume with 3 workers changed the result"
 done
+
+# Figures that cannot be written are said so before anybody relies on them.
+expect 73 timeout 20 "$T" train s.ini -f unwritable --workers 2 --ps 1 "$@" -q \
+	-o cluster.metrics="$TMP/nowhere/figures.prom"
+says 'cluster.metrics'
+nothing_left 'after figures that cannot be written'
