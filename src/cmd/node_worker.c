@@ -429,8 +429,9 @@ open_session(struct worker *w)
 	s->placement.mode = NULL;       /* is recorded here, or was by who started us  */
 	s->threads = n->has_ticket ? n->settings->train.threads
 		: (int64_t)n->placement.n_threads;
-	snprintf(w->where, sizeof w->where, "in each of %zu workers, with %zu shards",
-		n->job.n_workers, n->job.n_ps);
+	snprintf(w->where, sizeof w->where, "in each of %zu worker%s, with %zu shard%s",
+		n->job.n_workers, n->job.n_workers == 1 ? "" : "s",
+		n->job.n_ps, n->job.n_ps == 1 ? "" : "s");
 	s->why_threads = w->where;
 	s->directory = "";
 	s->context = n;

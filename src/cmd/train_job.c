@@ -202,10 +202,13 @@ dry_run(const struct train_job *t, const struct settings *settings)
 		status = output_text(text.data, text.n);
 	buffer_free(&text);
 	RS_TRY(status);
-	RS_TRY(output_printf("would train %s with seed %" PRId64 " in %zu workers of %zu threads "
-		"and %zu shards into %s\n", settings->model.type, settings->train.seed,
-		t->placement.n_workers, t->placement.n_threads, t->placement.n_ps,
-		t->session->directory));
+	const struct placement *const p = &t->placement;
+
+	RS_TRY(output_printf("would train %s with seed %" PRId64 " in %zu worker%s of %zu thread%s "
+		"and %zu shard%s into %s\n", settings->model.type, settings->train.seed,
+		p->n_workers, p->n_workers == 1 ? "" : "s",
+		p->n_threads, p->n_threads == 1 ? "" : "s",
+		p->n_ps, p->n_ps == 1 ? "" : "s", t->session->directory));
 	return output_flush();
 }
 
