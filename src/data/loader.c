@@ -288,7 +288,8 @@ loader_prepare(struct loader *l)
 	RS_TRY(loader_index_build(l));
 	for (size_t i = 0; i < l->n_inputs; i++)
 		l->view[i] = l->input[i].file;
-	if (l->index.rows == 0 && l->options.purpose != PARSE_PREDICT)
+	if (l->index.rows == 0 && l->options.purpose != PARSE_PREDICT &&
+	    !l->options.may_be_empty)
 		return rs_fail(RS_EDATA, "no rows in '%s'%s", l->input[0].file.path,
 			l->n_inputs > 1 ? " and the other files" : "");
 	if (l->index.n == 0)

@@ -32,6 +32,7 @@ struct loader_options {
 	uint64_t epochs;
 	size_t   n_threads;                /* parsers; 0 = auto                       */
 	struct sampler *sampler;           /* borrowed, used by one thread; NULL none */
+	int      may_be_empty;             /* no rows: no batches, instead of RS_EDATA */
 };
 
 struct loader_position {

@@ -47,5 +47,7 @@ enum rs_status source_seek(struct source *source, const struct source_index *ind
 /* Sorted, duplicate-free (by inode) list of files for the patterns; "-" stays.
  * A pattern without a match is RS_ENOINPUT.  Caller frees items and array. */
 enum rs_status source_expand(const struct text_list *patterns, char ***path, size_t *n);
+/* The same, but a name that is no pattern need not be that of a file of this host. */
+enum rs_status source_expand_names(const struct text_list *patterns, char ***path, size_t *n);
 
 #endif

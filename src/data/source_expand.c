@@ -12,6 +12,7 @@
 struct expansion {
 	char  **path;              /* [n]                                             */
 	size_t  n, capacity;
+	int     may_miss;          /* a plain name need not exist                     */
 };
 
 static enum rs_status
@@ -50,7 +51,8 @@ expand_pattern(struct expansion *e, const char *pattern)
 	enum rs_status status = RS_OK;
 	int r;
 
-	if (strcmp(pattern, "-") == 0 || stat(pattern, &st) == 0)
+	if (strcmp(pattern, "-") == 0 || stat(pattern, &st) == 0
+	    || (e->may_miss && strpbrk(pattern, "*?[") == NULL))
 		return expansion_add(e, pattern);
 	r = glob(pattern, GLOB_NOSORT | GLOB_NOESCAPE, NULL, &found);
 	if (r == GLOB_NOSPACE)
@@ -99,6 +101,8 @@ expansion_refuse_twins(const struct expansion *e)
 
 		/* standard input is device 0, inode 0: twice is once too many */
 		file[i].i = i;
+		if (e->may_miss && strcmp(e->path[i], "-") != 0)
+			file[i].inode = (ino_t)i + 1;  /* one that is not here is like no other */
 		if (strcmp(e->path[i], "-") != 0 && stat(e->path[i], &st) == 0) {
 			file[i].device = st.st_dev;
 			file[i].inode = st.st_ino;
@@ -115,10 +119,10 @@ expansion_refuse_twins(const struct expansion *e)
 	return status;
 }
 
-enum rs_status
-source_expand(const struct text_list *patterns, char ***path, size_t *n)
+static enum rs_status
+expand(const struct text_list *patterns, int may_miss, char ***path, size_t *n)
 {
-	struct expansion e = { .path = NULL };
+	struct expansion e = { .may_miss = may_miss };
 	enum rs_status status = RS_OK;
 
 	for (size_t i = 0; i < patterns->n && status == RS_OK; i++)
@@ -134,4 +138,16 @@ source_expand(const struct text_list *patterns, char ***path, size_t *n)
 	*path = e.path;
 	*n = e.n;
 	return RS_OK;
+}
+
+enum rs_status
+source_expand(const struct text_list *patterns, char ***path, size_t *n)
+{
+	return expand(patterns, 0, path, n);
+}
+
+enum rs_status
+source_expand_names(const struct text_list *patterns, char ***path, size_t *n)
+{
+	return expand(patterns, 1, path, n);
 }

@@ -11,6 +11,7 @@ librs_a_SOURCES += src/data/loader_window.c
 librs_a_SOURCES += src/data/fit.c
 librs_a_SOURCES += src/data/schema.c
 librs_a_SOURCES += src/data/batch.c
+librs_a_SOURCES += src/data/batch_bytes.c src/data/batch_bytes.h
 librs_a_SOURCES += src/data/feature.c src/data/feature.h src/data/id_hash.h src/data/fast_cell.h
 librs_a_SOURCES += src/data/label.c src/data/label.h
 librs_a_SOURCES += src/data/parser.c src/data/parser_private.h

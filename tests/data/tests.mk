@@ -21,3 +21,4 @@ tests_data_sampler_test_SOURCES = tests/data/sampler_test.c tests/data/loader_be
 check_PROGRAMS += tests/data/label_test
 check_PROGRAMS += tests/data/keys_test
 tests_data_keys_test_SOURCES = tests/data/keys_test.c tests/data/row_bed.h
+check_PROGRAMS += tests/data/batch_bytes_test
