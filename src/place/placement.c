@@ -8,6 +8,7 @@
 
 #include "embed/row_optimizer.h"
 #include "place/placement_private.h"
+#include "train/dealer.h"
 
 #define HYBRID_SHARE 0.70
 
@@ -351,6 +352,7 @@ fill(struct placement *p, const struct model *shape, const struct placement_host
 	weigh(p, shape);
 	RS_TRY(choose_mode(p, s, host));
 	RS_TRY(check_workers(p));
+	RS_TRY(dealer_check(s, p->n_workers));
 	RS_TRY(choose_dense(p, s, host));
 	choose_compression(p, s);
 	choose_threads(p, s, host);

@@ -446,6 +446,12 @@ const struct option_row option_table[] = {
 	  .text = "worker processes; 0: train in one process" },
 	{ "cluster", "ps", OPTION_INT, "0", IN(cluster.ps), RANGE(0, 1024),
 	  .text = "parameter server shards; 0: none" },
+	{ "cluster", "policy", OPTION_CHOICE, "auto", IN(cluster.policy),
+	  .choices = "auto record file",
+	  .text = "record: every worker reads all rows and trains its slots of each batch, with "
+	  "the bits of one process; file: training files are dealt to the workers in turn, each "
+	  "reads its own and the rows of a batch come together from all; then the model depends "
+	  "on the number of workers, too; auto: record" },
 	{ "cluster", "ps_threads", OPTION_INT, "0", IN(cluster.ps_threads), RANGE(0, 256),
 	  .text = "threads that apply gradients in a shard; 0: the cores, but no more than 8" },
 	{ "cluster", "listen", OPTION_TEXT, NULL, IN(cluster.listen),

@@ -47,6 +47,7 @@ enum eval_candidates { EVAL_ROWS, EVAL_CATALOGUE };
 enum placement_mode { PLACE_AUTO, PLACE_LOCAL, PLACE_ALLREDUCE, PLACE_PS, PLACE_HYBRID };
 enum consistency  { CONSISTENCY_SYNC, CONSISTENCY_SSP, CONSISTENCY_ASYNC };
 enum compression  { COMPRESS_AUTO, COMPRESS_NONE, COMPRESS_FP16, COMPRESS_INT8 };
+enum policy       { POLICY_AUTO, POLICY_RECORD, POLICY_FILE };
 enum dense_plane  { PLANE_AUTO, PLANE_SHM, PLANE_MPI, PLANE_PUSHPULL, PLANE_NCCL };
 
 struct model_settings {
@@ -230,6 +231,7 @@ struct placement_settings {
 /* The processes of a run and how they find and watch each other; no part of the model. */
 struct cluster_settings {
 	int64_t workers, ps;                /* processes; 0 = none asked for        */
+	enum policy policy;                 /* how rows are dealt to workers        */
 	int64_t ps_threads;                 /* of a shard; 0 = auto                 */
 	char   *listen;                     /* tcp://ADDRESS:PORT of this node; "" = local */
 	char   *secret, *keys;              /* key file of this node, list of who may join */

@@ -89,14 +89,33 @@ write_frequency(struct saving *s, size_t table, struct file_writer *w)
 static enum rs_status
 write_inputs(struct saving *s, size_t table, struct file_writer *w)
 {
-	const struct loader *const l = s->manifest.progress.loader;
+	const struct dealer *const dealer = s->manifest.progress.dealer;
 	char line[128];
 
 	(void)table;
-	for (size_t i = 0; i < loader_n_files(l); i++) {
-		const struct parser_tally *const t = &loader_file(l, i)->tally;
+	for (size_t i = 0; i < dealer_n_files(dealer); i++) {
+		const struct parser_tally *const t = &dealer_file(dealer, i)->tally;
 		const int n = snprintf(line, sizeof line, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %"
 			PRIu64 "\n", t->read, t->skipped, t->zero_weight, t->blank);
+
+		RS_TRY(file_writer_write(w, line, (size_t)n));
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+write_positions(struct saving *s, size_t table, struct file_writer *w)
+{
+	const struct dealer *const dealer = s->manifest.progress.dealer;
+	char line[160];
+
+	(void)table;
+	for (size_t r = 0; r < dealer_n_marks(dealer); r++) {
+		const struct dealer_mark mark = dealer_mark(dealer, r);
+		const struct loader_position *const p = &mark.position;
+		const int n = snprintf(line, sizeof line, "%" PRIu64 " %" PRIu64 " %" PRIu64 " %"
+			PRIu64 " %" PRIu64 " %" PRIu64 "\n", p->epoch, p->window, p->row, p->rows,
+			p->identity, mark.ended);
 
 		RS_TRY(file_writer_write(w, line, (size_t)n));
 	}
@@ -132,8 +151,11 @@ save_files(struct saving *s)
 		RS_TRY(save_file(s, CHECKPOINT_ITEMS, 0, write_items));
 	if (s->model->frequency != NULL)
 		RS_TRY(save_file(s, FREQUENCY_FILE, 0, write_frequency));
-	if (s->manifest.progress.loader != NULL)
+	const struct dealer *const dealer = s->manifest.progress.dealer;
+	if (dealer != NULL)
 		RS_TRY(save_file(s, CHECKPOINT_INPUTS, 0, write_inputs));
+	if (dealer != NULL && dealer_n_marks(dealer) > 0)
+		RS_TRY(save_file(s, CHECKPOINT_POSITIONS, 0, write_positions));
 	for (size_t t = 0; t < s->model->n_tables; t++) {
 		char name[NAME_SIZE];
 

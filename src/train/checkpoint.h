@@ -16,6 +16,7 @@
 
 #include "base/status.h"
 #include "data/loader.h"
+#include "train/dealer.h"
 #include "train/model.h"
 
 enum checkpoint_state { CHECKPOINT_TRAINING, CHECKPOINT_FINAL };
@@ -35,8 +36,8 @@ struct checkpoint_progress {
 	uint64_t schedule_start;       /* step at which the schedule counts from 0    */
 	uint64_t seed;
 	struct parser_tally tally;     /* of the rows trained so far, all epochs      */
-	const struct loader *loader;   /* its counts of files are saved; NULL none, as after
-	                                * reading                                     */
+	const struct dealer *dealer;       /* its counts of files and marks are saved; NULL none,
+	                                * as after reading                            */
 };
 
 #define CHECKPOINT_ITSELF UINT64_MAX
@@ -47,6 +48,10 @@ struct checkpoint_progress {
 /* What was counted in each input file in the first epoch: lines "read skipped zero_weight
  * blank" in the order of files. */
 #define CHECKPOINT_INPUTS "inputs.txt"
+
+/* Where each worker was in its files when they are dealt by file: lines "epoch window row
+ * rows identity ended" in the order of workers. */
+#define CHECKPOINT_POSITIONS "positions.txt"
 
 struct checkpoint_lock { int fd; };
 
@@ -72,9 +77,10 @@ enum rs_status checkpoint_peek(const char *directory, uint64_t version,
 	struct checkpoint_progress *progress, uint64_t *found);
 /* The spec a version was trained with; version as checkpoint_peek() gave it. */
 enum rs_status checkpoint_spec(const char *directory, uint64_t version, struct spec **out);
-/* Gives the loader the counts of a version that was checked and has them. */
+/* Counts and positions of a version that was checked, as far as it has them; also after a
+ * failure the caller frees the arrays. */
 enum rs_status checkpoint_inputs(
-	const char *directory, uint64_t version, struct loader *loader);
+	const char *directory, uint64_t version, struct dealer_past *out);
 enum rs_status checkpoint_set_current(const char *directory, uint64_t version);
 /* Removes all but the newest `keep` complete versions, CURRENT, and the listed ones;
  * and what dead writers left behind. */

@@ -1,4 +1,4 @@
-/* What a version tells of its input files: read back into a loader. */
+/* What a version tells of its input files and of where workers were in them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,48 +22,80 @@ take_number(const char **at, char separator, uint64_t *out)
 }
 
 static int
-take_tally(const char **at, struct parser_tally *out)
+take_tally(const char **at, void *item)
 {
+	struct parser_tally *const out = item;
+
 	return take_number(at, ' ', &out->read) && take_number(at, ' ', &out->skipped) &&
 		take_number(at, ' ', &out->zero_weight) && take_number(at, '\n', &out->blank);
 }
 
-static enum rs_status
-give_counts(const char *path, const char *text, struct loader *loader)
+static int
+take_mark(const char **at, void *item)
 {
-	struct parser_tally *tally;
-	size_t n = 0, lines = 0;
-	enum rs_status status = RS_OK;
+	struct dealer_mark *const out = item;
+	struct loader_position *const p = &out->position;
+
+	return take_number(at, ' ', &p->epoch) && take_number(at, ' ', &p->window) &&
+		take_number(at, ' ', &p->row) && take_number(at, ' ', &p->rows) &&
+		take_number(at, ' ', &p->identity) && take_number(at, '\n', &out->ended);
+}
+
+/* A file of lines, one an item. */
+struct lines {
+	const char *name, *wanted;
+	size_t size;                   /* of an item                                  */
+	int (*take)(const char **at, void *item);
+};
+
+static enum rs_status
+take_lines(const struct lines *l, const char *path, const char *text, void *out, size_t *n)
+{
+	size_t lines = 0;
+	unsigned char *item;
 
 	for (const char *c = text; *c != '\0'; c++)
 		lines += *c == '\n';
-	RS_TRY(memory_alloc(lines + 1, sizeof(*tally), &tally));
-	while (*text != '\0' && n < lines && take_tally(&text, &tally[n]))
-		n++;
-	if (n < lines || *text != '\0')
-		status = rs_fail_at(RS_EDATA, path, n + 1, 0, "wanted four counts of a file");
-	else
-		loader_resume_counts(loader, tally, n);
-	free(tally);
+	RS_TRY(memory_alloc(lines + 1, l->size, &item));
+	memcpy(out, &item, sizeof item);
+	while (*text != '\0' && *n < lines && l->take(&text, item + *n * l->size))
+		++*n;
+	return *n < lines || *text != '\0' ? rs_fail_at(RS_EDATA, path, *n + 1, 0, "%s",
+		l->wanted) : RS_OK;
+}
+
+/* out: any T **; a version without the file has none. */
+static enum rs_status
+read_lines(const struct lines *l, const char *folder, void *out, size_t *n)
+{
+	char *path, *text = NULL;
+	size_t size;
+
+	RS_TRY(file_join(folder, l->name, &path));
+	enum rs_status status = file_read(path, INPUTS_LIMIT, &text, &size);
+	if (status == RS_ENOINPUT)
+		status = RS_OK;
+	else if (status == RS_OK)
+		status = take_lines(l, path, text, out, n);
+	free(text);
+	free(path);
 	return status;
 }
 
 enum rs_status
-checkpoint_inputs(const char *directory, uint64_t version, struct loader *loader)
+checkpoint_inputs(const char *directory, uint64_t version, struct dealer_past *out)
 {
-	char *folder, *path = NULL, *text = NULL;
-	size_t n;
+	static const struct lines inputs = { CHECKPOINT_INPUTS, "wanted four counts of a file",
+		sizeof(struct parser_tally), take_tally };
+	static const struct lines positions = { CHECKPOINT_POSITIONS,
+		"wanted six numbers of a worker", sizeof(struct dealer_mark), take_mark };
+	char *folder;
 
+	memset(out, 0, sizeof *out);
 	RS_TRY(checkpoint_version_path(directory, version, &folder));
-	enum rs_status status = file_join(folder, CHECKPOINT_INPUTS, &path);
+	enum rs_status status = read_lines(&inputs, folder, &out->tally, &out->n_tallies);
 	if (status == RS_OK)
-		status = file_read(path, INPUTS_LIMIT, &text, &n);
-	if (status == RS_ENOINPUT)
-		status = RS_OK;        /* a version that has none */
-	else if (status == RS_OK)
-		status = give_counts(path, text, loader);
-	free(text);
-	free(path);
+		status = read_lines(&positions, folder, &out->mark, &out->n_marks);
 	free(folder);
 	return status;
 }

@@ -71,6 +71,16 @@ ranks_outcome(const struct train_place *p, enum rs_status status)
 }
 
 enum rs_status
+ranks_gather_parts(const struct train_place *p, void *block, const size_t *begin)
+{
+	const double usual = be_patient(p->exchange);
+	const enum rs_status status = p->exchange->ops->gather(p->exchange, block, begin);
+	p->exchange->timeout = usual;
+	ranks_progress(p);
+	return status;
+}
+
+enum rs_status
 ranks_gather(const struct train_place *p, void *things, size_t n, size_t bytes)
 {
 	size_t begin[RANKS_MAX + 1];
@@ -79,11 +89,7 @@ ranks_gather(const struct train_place *p, void *things, size_t n, size_t bytes)
 		return RS_OK;
 	for (size_t r = 0; r <= p->n_ranks; r++)
 		begin[r] = tree_rank_begin(n, p->n_ranks, r) * bytes;
-	const double usual = be_patient(p->exchange);
-	const enum rs_status status = p->exchange->ops->gather(p->exchange, things, begin);
-	p->exchange->timeout = usual;
-	ranks_progress(p);
-	return status;
+	return ranks_gather_parts(p, things, begin);
 }
 
 enum rs_status

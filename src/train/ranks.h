@@ -42,6 +42,9 @@ enum rs_status ranks_outcome(const struct train_place *p, enum rs_status status)
 enum rs_status ranks_broadcast(const struct train_place *p, void *bytes, size_t n);
 /* Things that ranks_share() shared out, `bytes` each, from all to all. */
 enum rs_status ranks_gather(const struct train_place *p, void *things, size_t n, size_t bytes);
+/* Bytes [begin[r],begin[r+1]) of block, rank r's, from all to all. */
+enum rs_status ranks_gather_parts(
+	const struct train_place *p, void *block, const size_t *begin);
 /* A failure of this status says "worker N WHAT worker 0" of the first whose value is
  * another. */
 enum rs_status ranks_compare(

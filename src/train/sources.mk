@@ -5,6 +5,7 @@ librs_a_SOURCES += src/train/checkpoint_list.c src/train/checkpoint_private.h
 librs_a_SOURCES += src/train/dense.c src/train/dense.h
 librs_a_SOURCES += src/train/dense_file.c src/train/dense_file.h
 librs_a_SOURCES += src/train/evaluate.c src/train/evaluate.h
+librs_a_SOURCES += src/train/dealer.c src/train/dealer_files.c src/train/dealer.h src/train/dealer_private.h
 librs_a_SOURCES += src/train/groups.c src/train/groups.h
 librs_a_SOURCES += src/train/labels.c src/train/labels.h
 librs_a_SOURCES += src/train/manifest.c src/train/manifest.h

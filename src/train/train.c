@@ -126,7 +126,7 @@ tell_epoch(struct training *t, struct train_epoch *e)
 {
 	struct parser_tally tally;
 
-	loader_tally(t->loader, &tally);
+	dealer_tally(t->dealer, &tally);
 	e->epochs = (uint64_t)t->settings->train.epochs;
 	e->rows = t->epoch_rows;
 	e->step = t->m->step;
@@ -146,7 +146,7 @@ check_rows(const struct training *t)
 	struct parser_tally tally;
 	const uint64_t wanted = t->options->expect_rows;
 
-	loader_tally(t->loader, &tally);
+	dealer_tally(t->dealer, &tally);
 	if (wanted == 0 || t->summary->epochs_done > 0 || t->start.resumed || tally.read == wanted)
 		return RS_OK;
 	return rs_fail(RS_EDATA,
@@ -270,7 +270,7 @@ run_batches(struct training *t, enum ending *ending)
 		if (!several && (*ending = ending_of(t, wishes(t))) != ENDING_NONE)
 			return RS_OK;
 		wait = 0;
-		RS_TRY(loader_next(t->loader, &batch, &wait));
+		RS_TRY(dealer_next(t->dealer, &batch, &wait));
 		report_wait(&t->report, wait);
 		if (batch == NULL) {
 			*ending = ENDING_ROWS;
@@ -324,6 +324,7 @@ finish(struct training *t, enum ending ending)
 	out->stopped_early = ending == ENDING_EARLY;
 	out->out_of_time = ending == ENDING_TIME;
 	train_take_position(t);
+	RS_TRY(dealer_share_files(t->dealer));
 	if (t->best_is_saved)
 		RS_TRY(train_restore_best(t));
 	t->progress.best_version = t->progress.best_epoch > 0 ? CHECKPOINT_ITSELF : 0;
@@ -357,25 +358,43 @@ open_sampler(struct training *t)
 	return sampler_create(&t->m->schema, t->m->catalogue, &t->sampler);
 }
 
+/* Rank 0 has read what a version tells of the files. */
 static enum rs_status
-open_loader(struct training *t)
+resume_dealer(struct training *t)
+{
+	struct dealer_past past = { .n_marks = 0 };
+	enum rs_status status = RS_OK;
+
+	if (ranks_lead(t->options->place))
+		status = checkpoint_inputs(t->options->directory, t->start.version, &past);
+	if (status == RS_OK)
+		status = dealer_resume(t->dealer, &t->progress.position, &past);
+	free(past.tally);
+	free(past.mark);
+	return status;
+}
+
+static enum rs_status
+open_dealer(struct training *t)
 {
 	const struct settings *const s = t->settings;
-	const struct loader_options options = {
-		.schema = &t->m->schema, .files = &s->data.train,
-		.command = s->data.command[0] ? s->data.command : NULL, .purpose = PARSE_TRAIN,
-		.batch_size = (size_t)s->train.batch_size, .shuffle = s->data.shuffle,
-		.seed = (uint64_t)s->train.seed, .epochs = (uint64_t)s->train.epochs,
-		.n_threads = (size_t)s->data.threads, .sampler = t->sampler,
+	const struct dealer_options options = {
+		.loader = {
+			.schema = &t->m->schema, .files = &s->data.train,
+			.command = s->data.command[0] ? s->data.command : NULL,
+			.purpose = PARSE_TRAIN, .batch_size = (size_t)s->train.batch_size,
+			.shuffle = s->data.shuffle, .seed = (uint64_t)s->train.seed,
+			.epochs = (uint64_t)s->train.epochs,
+			.n_threads = (size_t)s->data.threads, .sampler = t->sampler,
+		},
+		.place = t->options->place, .n_slots = model_slots(s), .by_file = t->by_file,
 	};
 
-	RS_TRY(loader_open(&options, &t->loader));
+	RS_TRY(dealer_open(&options, &t->dealer));
 	if (t->start.resumed)
-		RS_TRY(loader_resume(t->loader, &t->progress.position));
-	if (t->start.resumed && ranks_lead(t->options->place))
-		RS_TRY(checkpoint_inputs(t->options->directory, t->start.version, t->loader));
+		RS_TRY(resume_dealer(t));
 	struct loader_position position;
-	loader_position(t->loader, &position);
+	dealer_position(t->dealer, &position);
 	return ranks_compare(t->options->place, position.identity, RS_EDATA,
 		"has other training data than");
 }
@@ -396,7 +415,7 @@ open_all(struct training *t, struct spec *spec)
 	RS_TRY(labels_check(&t->m->schema, &t->monitor));
 	RS_TRY(evaluate_open(&(struct evaluate_options){ 0 }, &t->evaluation));
 	RS_TRY(open_sampler(t));
-	RS_TRY(open_loader(t));
+	RS_TRY(open_dealer(t));
 	return workers_create(t->m, t->model_options.n_threads, &t->workers);
 }
 
@@ -410,11 +429,10 @@ set_up(struct training *t, struct spec *spec)
 	ranks_pulse_end(&pulse);
 	if (status != RS_OK || t->start.finished)
 		return status;
-	const uint64_t rows = loader_rows(t->loader), epochs = (uint64_t)t->settings->train.epochs;
-	const uint64_t batch = (uint64_t)t->settings->train.batch_size;
+	const uint64_t rows = dealer_rows(t->dealer), epochs = (uint64_t)t->settings->train.epochs;
 	const uint64_t done = t->start.resumed ? t->progress.position.epoch * rows
 		+ t->progress.position.rows : 0;
-	t->total_steps = (rows + batch - 1) / batch * epochs;
+	t->total_steps = dealer_steps(t->dealer) * epochs;
 	t->started = t->epoch_started = t->saved_at = clock_seconds();
 	report_begin(&t->report, t->options, rows * epochs > done ? rows * epochs - done : 0);
 	if (t->options->callbacks.started != NULL)
@@ -432,7 +450,7 @@ fill_summary(struct training *t)
 	out->step = t->m != NULL ? t->m->step : t->progress.step;
 	out->skipped_steps = t->m != NULL ? t->m->skipped_steps : t->progress.skipped_steps;
 	out->loss = report_run_loss(&t->report);
-	return train_close_loader(t);
+	return train_close_dealer(t);
 }
 
 static void
@@ -440,7 +458,7 @@ tear_down(struct training *t)
 {
 	workers_free(t->workers);
 	evaluate_close(t->evaluation);
-	loader_close(t->loader);
+	dealer_close(t->dealer);
 	train_close_sampler(t);
 	model_free(t->m);
 }
@@ -508,7 +526,7 @@ check_place(const struct settings *s, const struct train_place *place)
 		if (strcmp(s->data.train.item[i], "-") == 0)
 			return rs_fail(RS_ESPEC, "data.train: standard input cannot be read by "
 				"%zu workers", place->n_ranks);
-	return RS_OK;
+	return dealer_check(s, place->n_ranks);
 }
 
 /* More threads than slots of this process would only wait. */
@@ -548,6 +566,7 @@ train_run(struct spec *spec, const struct train_options *options, struct train_s
 		spec_free(spec);
 		return status;
 	}
+	t.by_file = spec_settings(spec)->cluster.policy == POLICY_FILE;
 	t.model_options = (struct model_options){
 		.kernel = options->kernel, .for_training = 1, .place = options->place,
 		.n_threads = count_threads(spec_settings(spec), options->place),

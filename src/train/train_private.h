@@ -5,6 +5,7 @@
 #include "data/sampler.h"
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
+#include "train/dealer.h"
 #include "train/monitor.h"
 #include "train/report.h"
 #include "train/start.h"
@@ -20,7 +21,7 @@ struct training {
 	struct checkpoint_lock      lock;
 	struct start                start;
 	struct model               *m;             /* owned                           */
-	struct loader              *loader;
+	struct dealer              *dealer;
 	struct sampler             *sampler;       /* NULL: no items are drawn        */
 	struct workers             *workers;
 	struct evaluation          *evaluation;    /* of data.valid                   */
@@ -35,6 +36,7 @@ struct training {
 	int      best_is_saved;                    /* the weights are not the best    */
 	double   rate;
 	unsigned votes;                            /* of all ranks, of the last step  */
+	int      by_file;                          /* rows are dealt by file          */
 	int      signal;                           /* that ended the run              */
 };
 
@@ -45,11 +47,11 @@ void train_take_position(struct training *t);
 enum rs_status train_meet(struct training *t);
 /* A version of the model as it is: written by rank 0, known to all. */
 enum rs_status train_save(struct training *t, enum checkpoint_state state, uint64_t *version);
-/* The weights of the best epoch come back, with their optimizer state; the loader ends. */
+/* The weights of the best epoch come back, with their optimizer state; the dealer ends. */
 enum rs_status train_restore_best(struct training *t);
 /* The loader parses ahead for the schema of the model, so it ends before the
  * model does; the summary keeps its counts. */
-enum rs_status train_close_loader(struct training *t);
+enum rs_status train_close_dealer(struct training *t);
 /* After the loader, whose thread draws. */
 void train_close_sampler(struct training *t);
 

@@ -16,8 +16,8 @@ train_take_position(struct training *t)
 {
 	struct parser_tally now;
 
-	loader_position(t->loader, &t->progress.position);
-	loader_tally(t->loader, &now);
+	dealer_position(t->dealer, &t->progress.position);
+	dealer_tally(t->dealer, &now);
 	t->progress.tally = (struct parser_tally){
 		.read = t->former.read + now.read, .skipped = t->former.skipped + now.skipped,
 		.zero_weight = t->former.zero_weight + now.zero_weight, .blank = t->former.blank
@@ -27,7 +27,7 @@ train_take_position(struct training *t)
 	t->progress.skipped_steps = t->m->skipped_steps;
 	t->progress.rate_factor = t->m->rate_factor;
 	t->progress.seed = (uint64_t)t->settings->train.seed;
-	t->progress.loader = t->loader;
+	t->progress.dealer = t->dealer;
 }
 
 /* What this process has pushed is where it belongs. */
@@ -48,8 +48,8 @@ train_meet(struct training *t)
 	RS_TRY(flush(t->m));
 	if (!ranks_several(place))
 		return RS_OK;
-	if (t->loader != NULL)
-		loader_position(t->loader, &position);
+	if (t->dealer != NULL)
+		dealer_position(t->dealer, &position);
 	RS_TRY(ranks_compare(place, position.identity, RS_EDATA,
 		"read other training data than"));
 	return ranks_compare(place, hash_fingerprint64((const char *)t->m->param,
@@ -87,6 +87,8 @@ train_save(struct training *t, enum checkpoint_state state, uint64_t *version)
 	t->progress.state = state;
 	ranks_pulse_begin(&pulse, place);
 	enum rs_status status = train_meet(t);
+	if (status == RS_OK && t->dealer != NULL)
+		status = dealer_share_files(t->dealer);
 	if (status == RS_OK && ranks_lead(place))
 		status = ranks_outcome(place, write_version(t, state, &written));
 	else if (status == RS_OK)
@@ -107,7 +109,7 @@ train_save(struct training *t, enum checkpoint_state state, uint64_t *version)
 static enum rs_status
 copy_ledger(struct training *t)
 {
-	const size_t n = loader_n_files(t->loader);
+	const size_t n = dealer_n_files(t->dealer);
 	struct loader_file *file;
 
 	RS_TRY(memory_alloc(n > 0 ? n : 1, sizeof *file, &file));
@@ -115,7 +117,7 @@ copy_ledger(struct training *t)
 	for (size_t i = 0; i < n; i++) {
 		char *path;
 
-		file[i] = *loader_file(t->loader, i);
+		file[i] = *dealer_file(t->dealer, i);
 		RS_TRY(memory_strdup(file[i].path, &path));
 		file[i].path = path;
 		t->summary->n_files = i + 1;
@@ -136,21 +138,21 @@ train_close_sampler(struct training *t)
 }
 
 enum rs_status
-train_close_loader(struct training *t)
+train_close_dealer(struct training *t)
 {
 	struct train_summary *const out = t->summary;
 	struct parser_tally tally;
 
-	if (t->loader == NULL)
+	if (t->dealer == NULL)
 		return RS_OK;
-	loader_tally(t->loader, &tally);
+	dealer_tally(t->dealer, &tally);
 	out->rows_read = tally.read;
 	out->rows_skipped += tally.skipped;
 	out->rows_zero_weight = tally.zero_weight;
 	const enum rs_status status = copy_ledger(t);
-	loader_close(t->loader);
-	t->loader = NULL;
-	t->progress.loader = NULL;
+	dealer_close(t->dealer);
+	t->dealer = NULL;
+	t->progress.dealer = NULL;
 	train_close_sampler(t);
 	return status;
 }
@@ -215,7 +217,7 @@ train_restore_best(struct training *t)
 {
 	struct ranks_pulse pulse;
 
-	RS_TRY(train_close_loader(t));
+	RS_TRY(train_close_dealer(t));
 	ranks_pulse_begin(&pulse, t->options->place);
 	const enum rs_status status = bring_back(t);
 	ranks_pulse_end(&pulse);

@@ -24,3 +24,5 @@ tests_train_place_test_SOURCES = tests/train/place_test.c $(place_sources)
 check_PROGRAMS += tests/train/place_failure_test
 tests_train_place_failure_test_SOURCES = tests/train/place_failure_test.c $(place_sources)
 check_PROGRAMS += tests/train/replicated_test
+check_PROGRAMS += tests/train/dealer_test
+tests_train_dealer_test_SOURCES = tests/train/dealer_test.c $(place_sources)
