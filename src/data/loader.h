@@ -32,7 +32,7 @@ struct loader_options {
 	uint64_t epochs;
 	size_t   n_threads;                /* parsers; 0 = auto                       */
 	struct sampler *sampler;           /* borrowed, used by one thread; NULL none */
-	int      may_be_empty;             /* no rows: no batches, instead of RS_EDATA */
+	int      may_be_empty;             /* no rows: an epoch is a batch of none */
 };
 
 struct loader_position {

@@ -288,11 +288,10 @@ window_deal_rows(struct loader *l, struct loader_window *w)
 static enum rs_status
 window_end_epoch(struct loader *l, struct loader_window *w)
 {
-	if (l->filling->batch.B > 0)
+	if (l->filling->batch.B > 0 || (l->epoch_rows == 0 && l->options.may_be_empty))
 		return output_publish_batch(l, w, 1);
 	/* a resumed epoch may have had its rows before */
-	if (l->epoch_rows == 0 && l->options.purpose != PARSE_PREDICT &&
-	    !l->options.may_be_empty)
+	if (l->epoch_rows == 0 && l->options.purpose != PARSE_PREDICT)
 		return rs_fail(RS_EDATA, "no rows in '%s'%s", l->input[0].file.path,
 			l->n_inputs > 1 ? " and the other files" : "");
 	return RS_OK;

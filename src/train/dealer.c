@@ -207,6 +207,8 @@ read_own(struct dealer *d, const struct batch **own, double *wait_s)
 		mine->done = *own == NULL || (*own)->last;
 	}
 	mine->n_rows = *own != NULL ? (*own)->B : 0;
+	if (mine->n_rows == 0)
+		*own = NULL;
 	mine->n_bytes = *own != NULL ? batch_bytes_size(*own) : 0;
 	return RS_OK;
 }

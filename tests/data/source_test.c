@@ -452,6 +452,33 @@ pattern_without_a_match_is_no_input(void **state)
 	assert_non_null(strstr(rs_failure()->text, "no such file"));
 }
 
+/* A file of another host has a name here, and is like no other. */
+static void
+names_of_absent_files_may_be_listed(void **state)
+{
+	char absent[2][300];
+	char *item[] = { absent[0], NULL, absent[1] };
+	const struct text_list patterns = { item, 3 };
+	char **path;
+	size_t n;
+
+	(void)state;
+	write_file("here_1.tsv", "1\n", 2);
+	snprintf(absent[0], sizeof absent[0], "%s", path_of("elsewhere_1.tsv"));
+	snprintf(absent[1], sizeof absent[1], "%s", path_of("elsewhere_2.tsv"));
+	item[1] = (char *)(uintptr_t)path_of("here_*.tsv");
+	assert_int_equal(source_expand_names(&patterns, &path, &n), RS_OK);
+	assert_int_equal(n, 3);
+	assert_string_equal(path[0], absent[0]);
+	assert_non_null(strstr(path[1], "here_1.tsv"));
+	assert_string_equal(path[2], absent[1]);
+	free_paths(path, n);
+	item[2] = absent[0];
+	item[1] = (char *)(uintptr_t)path_of("nothing*");
+	assert_int_equal(source_expand_names(&patterns, &path, &n), RS_ENOINPUT);
+	assert_int_equal(source_expand(&patterns, &path, &n), RS_ENOINPUT);
+}
+
 int
 main(void)
 {
@@ -472,6 +499,7 @@ main(void)
 		cmocka_unit_test(globs_sort_by_byte_and_literal_names_win),
 		cmocka_unit_test(one_file_under_two_names_is_refused),
 		cmocka_unit_test(pattern_without_a_match_is_no_input),
+		cmocka_unit_test(names_of_absent_files_may_be_listed),
 	};
 
 	return cmocka_run_group_tests(tests, setup, teardown);

@@ -156,6 +156,59 @@ what_cannot_be_dealt_is_refused(void **state)
 	}
 }
 
+static void
+a_rank_that_finds_other_files_is_named(void **state)
+{
+	struct place_hub *hub = place_hub_open(3, HUB_SHARED);
+	char directory[300], other[300];
+	struct job job[HUB_RANKS];
+
+	(void)state;
+	snprintf(directory, sizeof directory, "%s/other", place_run_top);
+	snprintf(other, sizeof other, "%s/part-*.csv,%s/train.csv", place_run_top, place_run_top);
+	place_run_begin(job, 3, PARTS, directory);
+	job[2].train = other;
+	place_run_jobs(job, 3, hub);
+	place_hub_close(hub);
+	for (size_t r = 0; r < 3; r++) {
+		assert_int_equal(job[r].status, RS_EDATA);
+		assert_non_null(strstr(job[r].failure.text, "worker 2 has another list"));
+	}
+	place_run_free(job, 3);
+}
+
+static void
+a_file_of_bad_rows_only_counts_them_once_an_epoch(void **state)
+{
+	struct place_hub *hub = place_hub_open(2, HUB_SHARED);
+	char directory[300], path[300];
+	struct job job[HUB_RANKS];
+
+	(void)state;
+	snprintf(directory, sizeof directory, "%s/bad", place_run_top);
+	place_run_rows("bad-a.csv", N_FEW, 14);
+	snprintf(path, sizeof path, "%s/bad-b.csv", place_run_top);
+	FILE *f = fopen(path, "w");
+	assert_non_null(f);
+	fputs("y,u,i,c,x,p,q\n7,u1,i1,c1,0.5,i1,c1\n", f);
+	assert_int_equal(fclose(f), 0);
+	place_run_begin(job, 2, SPEC("bad-*.csv", "") "[data]\non_bad_row = skip\n", directory);
+	place_run_jobs(job, 2, hub);
+	place_hub_close(hub);
+	for (size_t r = 0; r < 2; r++) {
+		const struct train_summary *const s = &job[r].summary;
+
+		assert_int_equal(job[r].status, RS_EPARTIAL);
+		assert_int_equal(s->rows_read, N_EPOCHS * (N_FEW + 1));
+		assert_int_equal(s->rows_skipped, N_EPOCHS);
+		assert_int_equal(s->rows_trained, N_EPOCHS * N_FEW);
+		assert_int_equal(s->file[0].tally.read, N_FEW);
+		assert_int_equal(s->file[1].tally.read, 1);
+		assert_int_equal(s->file[1].tally.skipped, 1);
+	}
+	place_run_free(job, 2);
+}
+
 static int
 set_up(void **state)
 {
@@ -173,6 +226,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(L007_ranks_with_few_rows_and_none_stall_nobody),
 		cmocka_unit_test(a_run_stopped_at_any_step_goes_on_with_as_many_ranks),
+		cmocka_unit_test(a_rank_that_finds_other_files_is_named),
+		cmocka_unit_test(a_file_of_bad_rows_only_counts_them_once_an_epoch),
 		cmocka_unit_test(what_cannot_be_dealt_is_refused),
 	};
 
