@@ -7,7 +7,7 @@
 /* One file for three ranks has most rows, one few, one none. */
 enum { N_MOST = 500, N_FEW = 70, N_EPOCHS = 2 };
 
-#define SPEC(file, more) "[model]\ntype = din\n[data]\ntrain = %s/" file "\n" \
+#define DEALT(file, more, policy) "[model]\ntype = din\n[data]\ntrain = %s/" file "\n" \
 	"format = csv\nlabel = y\n" \
 	"[field i]\ncolumn = i\nbuckets = 50\n[field c]\ncolumn = c\nbuckets = 10\n" \
 	"[field x]\ncolumn = x\ntype = numeric\n" more \
@@ -15,7 +15,8 @@ enum { N_MOST = 500, N_FEW = 70, N_EPOCHS = 2 };
 	"[field q]\ncolumn = q\ntype = sequence\nshare = c\nmulti_separator = |\n" \
 	"[dnn]\nhidden = 6\ndropout = 0.2\n[embedding]\ndim = 4\n" \
 	"[train]\nbatch_size = 64\nslots = 5\nepochs = 2\nearly_stop = 0\n" \
-	"[cluster]\npolicy = file\n"
+	"[cluster]\npolicy = " policy "\n"
+#define SPEC(file, more) DEALT(file, more, "file")
 #define PARTS SPEC("part-*.csv", "")
 
 static void
@@ -84,8 +85,10 @@ resume(const char *directory, const char *spec, size_t n, enum rs_status wanted)
 	place_hub_close(hub);
 	if (job[0].status != wanted)
 		fail_msg("%zu ranks: %s", n, job[0].failure.text);
-	if (wanted == RS_ESPEC && n == 2)
-		assert_non_null(strstr(job[0].failure.text, "of 3 workers, now there are 2"));
+	if (wanted == RS_ESPEC)
+		assert_non_null(strstr(job[0].failure.text, n == 2 ?
+			"of 3 workers, now there are 2" :
+			"is of 3 workers with cluster.policy = file"));
 	if (wanted == RS_OK)
 		for (size_t i = 0; i < 3; i++)
 			assert_int_equal(job[0].summary.file[i].tally.read,
@@ -125,7 +128,7 @@ a_run_stopped_at_any_step_goes_on_with_as_many_ranks(void **state)
 	for (size_t step = 1; step <= 45; step++)
 		stop_after(directory, step);
 	resume(directory, PARTS, 2, RS_ESPEC);
-	resume(directory, PARTS "policy = record\n", 3, RS_ESPEC);
+	resume(directory, DEALT("part-*.csv", "", "record"), 3, RS_ESPEC);
 	resume(directory, PARTS, 3, RS_OK);
 	place_run_assert_same(whole, directory, 0);
 }
