@@ -87,20 +87,28 @@ same want have 'a worker that died gave another model'
 
 # A coordinator that is killed and started again finds its database: the round goes on.
 rm -rf m
-all --epochs 20 -o train.early_stop=0
-node w1 worker 1 --epochs 20 -o train.early_stop=0
+all --epochs 200 -o train.early_stop=0
+node w1 worker 1 --epochs 200 -o train.early_stop=0
 begun m
 sleep 0.3
 kill -9 "$c"
 wait "$c" 2>/dev/null
-node c coordinator 0 --listen $address --epochs 20 -o train.early_stop=0
-sleep 1.2
-cp run/recsys-train/*/nodes.txt table 2>/dev/null
+node c coordinator 0 --listen $address --epochs 200 -o train.early_stop=0
+# The table of the new one, as soon as it has heard of a worker.
+tries=0
+until grep -q '^worker 0 .*running' table 2>/dev/null; do
+	tries=$((tries + 1))
+	[ $tries -lt 100 ] || { echo 'no table of nodes' >&2; cat c.err >&2; exit 1; }
+	sleep 0.05
+	cp run/recsys-train/*/nodes.txt table 2>/dev/null
+done
 for name in w0 w1 p0 p1 c; do ended $name 0; done
 grep -q "round 1" table || { echo 'another round' >&2; cat table >&2; exit 1; }
 ! grep -q 'goes on from' w0.err || { echo 'the round was ended' >&2; cat w0.err >&2; exit 1; }
-dump m >have
-same want have 'a coordinator that was killed gave another model'
+expect 0 "$T" train s.ini -f longer --valid valid.tsv --epochs 200 -o train.slots=6 \
+	-o train.batch_size=120 -o train.early_stop=0
+dump m >have; dump longer >want200
+same want200 have 'a coordinator that was killed gave another model'
 
 # A key that is taken off the list is out after SIGHUP, and one that is put on it is in; a
 # list with a mistake changes nothing.
