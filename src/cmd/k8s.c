@@ -140,13 +140,13 @@ put_container(struct buffer *out, const struct manifests *m)
 	RS_TRY(put_quoted(out, m->image));
 	RS_TRY(buffer_printf(out,
 		"\n"
-		"        command: [recsys-train, train, /spec/spec.ini, -f, /work/model,\n"));
+		"        command: [recsys-train, train, /spec/spec.ini, -f, /data/model,\n"));
 	RS_TRY(put_overrides(out, m));
 	RS_TRY(buffer_printf(out,
 		"          --resume, --workers, \"%lld\", --ps, \"%lld\",\n"
 		"          -o, cluster.secret=/keys/job.key,\n"
 		"          -o, \"cluster.listen=tcp://$(POD_IP):0\"]\n"
-		"        workingDir: /work\n", (long long)m->pods, (long long)m->pods));
+		"        workingDir: /data\n", (long long)m->pods, (long long)m->pods));
 	RS_TRY(put_environment(out, m));
 	return buffer_printf(out,
 		"        resources:\n"
@@ -155,7 +155,7 @@ put_container(struct buffer *out, const struct manifests *m)
 		"        volumeMounts:\n"
 		"        - {name: spec, mountPath: /spec, readOnly: true}\n"
 		"        - {name: keys, mountPath: /keys, readOnly: true}\n"
-		"        - {name: work, mountPath: /work}\n",
+		"        - {name: work, mountPath: /data}\n",
 		(long long)m->cpus, m->memory, m->memory);
 }
 
@@ -272,7 +272,7 @@ static const struct command_option option[] = {
 	{ .name = "--image", .argument = "IMAGE", .dflt = "recsys-train:latest",
 		.text = "Image with the program in its path." },
 	{ .name = "--claim", .argument = "NAME", .dflt = "recsys-train",
-		.text = "Volume claim with the data, for the model; mounted at /work." },
+		.text = "Volume claim with the data, for the model; mounted at /data." },
 	{ .name = "--secret", .argument = "NAME", .dflt = "recsys-train-key",
 		.text = "Secret with job.key, made by keygen." },
 	{ .name = "--port", .argument = "N", .dflt = "7700", .text = "Of the coordinator." },
