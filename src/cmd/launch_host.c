@@ -156,6 +156,8 @@ launch_host_tell(struct launch_host *h, const char *text, size_t n)
 			continue;
 		const ssize_t wrote = write(h->in, text + at, n - at);
 
+		if (wrote < 0 && errno == EPIPE)
+			return RS_OK;           /* how it ended says more than this  */
 		if (wrote < 0 && errno != EINTR && errno != EAGAIN)
 			return rs_fail(RS_EPEER, "%s cannot be reached: %s", h->name,
 				strerror(errno));

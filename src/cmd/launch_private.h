@@ -32,7 +32,8 @@ struct launch_host {
 enum rs_status launch_host_parse(const char *text, struct launch_host **out, size_t *n);
 /* Starts WORDS HOST COMMAND, with pipes. */
 enum rs_status launch_host_start(struct launch_host *h, const char *words, const char *command);
-/* Gives it text to read; what it does not take within some seconds is a failure. */
+/* Gives it text to read; what it does not take within some seconds is a failure, but not that it
+ * has closed its input: its end is to be judged. */
 enum rs_status launch_host_tell(struct launch_host *h, const char *text, size_t n);
 /* Reads what is there; every whole line is given to take(context, h, is_error, line). */
 void launch_host_hear(struct launch_host *h,

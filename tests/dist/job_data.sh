@@ -16,14 +16,15 @@ nodes() {
 	pgrep -f -- "node --role $1.* $TMP/run/" || :
 }
 
-# nothing_left WHEN: no process and no file of a job, within two seconds.
+# nothing_left WHEN [SECONDS]: no process and no file of a job, within two seconds.
 nothing_left() {
 	tries=0
+	limit=$((${2:-2} * 50))
 	while [ -n "$(nodes .)" ] || [ -n "$(ls -A "$TMP/run")" ]; do
 		tries=$((tries + 1))
-		if [ $tries -gt 100 ]; then
+		if [ $tries -gt $limit ]; then
 			echo "left $1:" >&2
-			ps -o pid,ppid,stat,args -p "$(nodes . | tr '\n' ' ')0" >&2
+			nodes . | xargs -r ps -o pid,ppid,stat,args -p >&2
 			find "$TMP/run" >&2
 			exit 1
 		fi
