@@ -40,6 +40,7 @@ const struct option_section option_section[] = {
 	{ "train", "steps, rates, stopping, saving", NULL },
 	{ "placement", "where arithmetic and tables are", NULL },
 	{ "cluster", "the processes of a run", NULL },
+	{ "incremental", "retraining by period: train --incremental", NULL },
 	{ "runs", "the record of runs", NULL },
 	{ NULL, NULL, NULL },
 };
@@ -494,6 +495,59 @@ const struct option_row option_table[] = {
 	{ "cluster", "restarts", OPTION_INT, "3", IN(cluster.restarts), RANGE(0, 1e6),
 	  .text = "times that one node is started again within ten minutes; the job also fails "
 	  "after more rounds than this without progress" },
+
+	{ "incremental", "period", OPTION_SECONDS, "1h", IN(incremental.period), RANGE(1, 1e8),
+	  .text = "rows are trained by periods of this length, counted from 1970 in UTC" },
+	{ "incremental", "file_time", OPTION_TEXT, NULL, IN(incremental.file_time),
+	  .text = "how the name of a training file tells the begin of its period, with the "
+	  "codes %Y %m %d %H %M %S %j %s of strptime(3); without it the column of data.time "
+	  "tells it of every row", .example = "click-%Y%m%d-%H.tsv" },
+	{ "incremental", "ready", OPTION_TEXT, NULL, IN(incremental.ready),
+	  .text = "a period is complete once this file is there; codes of strftime(3) stand "
+	  "for its begin", .example = "log/%Y%m%d-%H.ready" },
+	{ "incremental", "wait", OPTION_SECONDS, "5m", IN(incremental.wait), RANGE(0, 1e8),
+	  .text = "without ready, a period is complete so long after its end, when its files "
+	  "have not changed for as long" },
+	{ "incremental", "late", OPTION_CHOICE, "train", IN(incremental.late),
+	  .choices = "train skip",
+	  .text = "rows of a period that was trained already: with the next period, or never" },
+	{ "incremental", "replaced", OPTION_CHOICE, "skip", IN(incremental.replaced),
+	  .choices = "skip train",
+	  .text = "a file that was trained and has other contents now: never again, or all of "
+	  "it as if it were new" },
+	{ "incremental", "rejected", OPTION_CHOICE, "skip", IN(incremental.rejected),
+	  .choices = "skip retry",
+	  .text = "a period whose model the gate refused: never again, or once more together "
+	  "with the next" },
+	{ "incremental", "epochs", OPTION_INT, "1", IN(incremental.epochs), RANGE(1, 1e6),
+	  .text = "passes over the rows of a period, instead of train.epochs" },
+	{ "incremental", "gate", OPTION_CHOICE, "auto", IN(incremental.gate),
+	  .choices = "auto valid holdout progressive",
+	  .text = "rows that a candidate is judged on: data.valid; the rows held out of the "
+	  "last accepted period; those of its own period, scored before they were trained; "
+	  "auto: the first of these that there is" },
+	{ "incremental", "holdout", OPTION_NUMBER, "0", IN(incremental.holdout), RANGE(0, 0.5),
+	  .text = "share of each period, its last rows, that is held out and never trained" },
+	{ "incremental", "require", OPTION_TEXT_LIST, NULL, IN(incremental.require),
+	  .text = "what a candidate must meet to become the current model, for instance "
+	  "auc>=last-0.005; see recsys-train-train(1), --require",
+	  .example = "auc>=last-0.005" },
+	{ "incremental", "publish", OPTION_PATH, NULL, IN(incremental.publish),
+	  .text = "directory for serving: accepted versions as DIR/1, DIR/2, ..., and the "
+	  "link DIR/current", .example = "serve/ctr" },
+	{ "incremental", "publish_keep", OPTION_INT, "3", IN(incremental.publish_keep),
+	  RANGE(0, 1e6),
+	  .text = "versions kept in incremental.publish; 0: all" },
+	{ "incremental", "command", OPTION_TEXT, NULL, IN(incremental.command),
+	  .text = "shell command after a version was published; a failure is reported and the "
+	  "command is run again next time", .example = "systemctl reload ctr-server" },
+	{ "incremental", "metrics", OPTION_PATH, NULL, IN(incremental.metrics),
+	  .text = "file of figures for the textfile collector of Prometheus",
+	  .example = "/var/lib/node_exporter/ctr.prom" },
+	{ "incremental", "lock_warn", OPTION_SECONDS, "3h", IN(incremental.lock_warn),
+	  RANGE(0, 1e8),
+	  .text = "with --cron, a lock that another run holds is no news until it has held it "
+	  "for so long" },
 
 	{ "runs", "db", OPTION_PATH, NULL, IN(runs.db),
 	  .text = "run database; by default runs.db beside the model directory",

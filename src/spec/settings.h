@@ -47,6 +47,10 @@ enum eval_candidates { EVAL_ROWS, EVAL_CATALOGUE };
 enum placement_mode { PLACE_AUTO, PLACE_LOCAL, PLACE_ALLREDUCE, PLACE_PS, PLACE_HYBRID };
 enum consistency  { CONSISTENCY_SYNC, CONSISTENCY_SSP, CONSISTENCY_ASYNC };
 enum compression  { COMPRESS_AUTO, COMPRESS_NONE, COMPRESS_FP16, COMPRESS_INT8 };
+enum late_rows { LATE_TRAIN, LATE_SKIP };
+enum replaced_files { REPLACED_SKIP, REPLACED_TRAIN };
+enum rejected_periods { REJECTED_SKIP, REJECTED_RETRY };
+enum gate_rows { GATE_AUTO, GATE_VALID, GATE_HOLDOUT, GATE_PROGRESSIVE };
 enum policy       { POLICY_AUTO, POLICY_RECORD, POLICY_FILE };
 enum dense_plane  { PLANE_AUTO, PLANE_SHM, PLANE_MPI, PLANE_PUSHPULL, PLANE_NCCL };
 
@@ -241,6 +245,26 @@ struct cluster_settings {
 	int64_t restarts;                   /* of one node within ten minutes       */
 };
 
+/* Retraining by period, see recsys-train-cron(7); no part of the weights. */
+struct incremental_settings {
+	double  period;                     /* seconds                              */
+	char   *file_time;                  /* strptime pattern of file names; "" = data.time */
+	char   *ready;                      /* strftime pattern of a marker file; "" = by age */
+	double  wait;                       /* seconds after which a period is complete */
+	enum late_rows late;                /* rows of periods that were trained already */
+	enum replaced_files replaced;       /* files whose trained part has changed */
+	enum rejected_periods rejected;     /* what becomes of the rows             */
+	int64_t epochs;                     /* passes over a period                 */
+	enum gate_rows gate;                /* what candidates are judged on        */
+	double  holdout;                    /* share of a period that is not trained */
+	struct text_list require;           /* conditions, see train/gate.h         */
+	char   *publish;                    /* directory of published versions; ""  */
+	int64_t publish_keep;               /* versions there; 0 = all              */
+	char   *command;                    /* run after publishing; ""             */
+	char   *metrics;                    /* file for Prometheus; "" = none       */
+	double  lock_warn;                  /* seconds that another run may hold the lock */
+};
+
 struct runs_settings { char *db; };
 
 struct settings {
@@ -259,6 +283,7 @@ struct settings {
 	struct train_settings     train;
 	struct placement_settings placement;
 	struct cluster_settings   cluster;
+	struct incremental_settings incremental;
 	struct runs_settings      runs;
 	struct field_settings    *field;    /* [n_fields] in spec order             */
 	size_t                    n_fields;

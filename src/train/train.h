@@ -13,9 +13,12 @@
 #include "base/status.h"
 #include "data/loader.h"
 #include "spec/spec.h"
+#include "train/ledger.h"
 #include "train/metric.h"
 #include "train/model.h"
 #include "train/place.h"
+
+struct trial;
 
 struct train_progress {            /* one row of the progress table               */
 	uint64_t epoch, rows, total_rows;     /* rows of this run; total 0 = unknown  */
@@ -40,6 +43,19 @@ struct train_callbacks {           /* any may be NULL; called by the main thread
 	void *context;
 };
 
+/* A run over a period of the data instead of data.train: its rows come in epochs of their
+ * own, the version it ends with is a candidate that does not become current, and none is
+ * saved before that, so a run that was stopped begins anew. */
+struct train_period {
+	const struct text_list *files;     /* names for the loader, data/range.h      */
+	uint64_t epochs;
+	/* ledger.txt to be of the candidate.  Entry first + i is of file i and gets its
+	 * counts and hash. */
+	struct ledger *ledger;
+	size_t   first;
+	struct trial *trial;               /* scored before and after; NULL: none     */
+};
+
 struct train_options {
 	const char *directory;         /* model directory                             */
 	const char *from;              /* warm start directory or NULL                */
@@ -52,6 +68,7 @@ struct train_options {
 	double elapsed;                /* seconds that the run took so far            */
 	uint64_t expect_rows;          /* data rows in the first epoch; 0 any         */
 	double lock_wait;
+	const struct train_period *period;     /* borrowed; NULL: all of data.train   */
 	const char *kernel;
 	volatile int *stop_signal;     /* set by a handler; checked every batch; also set
 	                                * when another rank's ended the run           */

@@ -1,0 +1,69 @@
+/*
+ * What a model was trained on: ledger.txt of a version, the only owner of the mark.
+ *
+ * One entry a file and period, in the order of training; an entry tells the bytes, what
+ * became of them, and how the file looked then.  Lines of tab-separated KEY=VALUE, values
+ * escaped; unknown keys are kept out of old programs' way: RS_EPROTOCOL for a newer form.
+ * A version that a plain run made has an entry a file without a period.
+ */
+#ifndef TRAIN_LEDGER_H
+#define TRAIN_LEDGER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "data/loader.h"
+#include "data/range.h"
+
+#define LEDGER_FILE      "ledger.txt"
+#define LEDGER_NO_PERIOD INT64_MIN
+
+enum ledger_use {
+	LEDGER_TRAINED,
+	LEDGER_HELD,               /* held out of its period, scored only              */
+	LEDGER_LATE,               /* came too late and is never trained               */
+	LEDGER_DUPLICATE,          /* the same bytes under another name                */
+	LEDGER_REPLACED,           /* the file changed after it was trained; the rows that
+	                            * are in it now are not trained                    */
+	LEDGER_REJECTED,           /* the gate refused its period                      */
+	LEDGER_N_USES
+};
+
+struct ledger_entry {
+	char    *path;
+	struct range_list ranges;  /* none: the whole file                            */
+	uint64_t content_hash;     /* of these bytes, as loader_file.content_hash     */
+	int64_t  period;           /* begin, seconds since 1970; LEDGER_NO_PERIOD     */
+	enum ledger_use use;
+	uint64_t rows, skipped, late;      /* rows read; of them; of earlier periods  */
+	/* How the file looked, to tell quickly that nothing changed. */
+	uint64_t size, inode;      /* size: as stored                                 */
+	int64_t  modified_ns;
+};
+
+struct ledger {
+	struct ledger_entry *entry;        /* [n]                                     */
+	size_t  n, capacity;
+	int64_t mark;              /* end of the newest period that is done with;
+	                            * LEDGER_NO_PERIOD: none was                      */
+};
+
+void ledger_init(struct ledger *l);
+void ledger_free(struct ledger *l);
+/* Takes what the entry owns, also on failure. */
+enum rs_status ledger_add(struct ledger *l, struct ledger_entry *entry);
+enum rs_status ledger_copy(const struct ledger *from, struct ledger *to);
+int ledger_equal(const struct ledger *a, const struct ledger *b);
+
+enum rs_status ledger_print(const struct ledger *l, struct buffer *out);
+/* name: of the text, for messages. */
+enum rs_status ledger_parse(const char *text, size_t n, const char *name, struct ledger *out);
+/* Of a version that was checked; one without ledger.txt has an empty ledger. */
+enum rs_status ledger_read(const char *directory, uint64_t version, struct ledger *out);
+
+/* Entries for the files of a plain run; their loader knows sizes, hashes and counts. */
+enum rs_status ledger_add_file(struct ledger *l, const struct loader_file *file);
+
+#endif
