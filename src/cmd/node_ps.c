@@ -27,7 +27,7 @@ on_counts(void *context, const struct shard_counts *c)
 }
 
 static enum rs_status
-serve_rounds(struct node *n, const struct shard_options *options)
+serve_rounds(struct node *n, struct shard *s)
 {
 	struct member_view view;
 	int over = 0;
@@ -38,8 +38,20 @@ serve_rounds(struct node *n, const struct shard_options *options)
 			return RS_OK;
 		const uint32_t epoch = view.epoch;
 		member_view_free(&view);
-		RS_TRY(shard_serve(options, epoch));
+		RS_TRY(shard_serve(s, epoch));
 	}
+}
+
+/* One shard for all rounds of this process. */
+static enum rs_status
+serve(struct node *n, const struct shard_options *options)
+{
+	struct shard *s;
+
+	RS_TRY(shard_open(options, &s));
+	const enum rs_status status = serve_rounds(n, s);
+	shard_close(s);
+	return status;
 }
 
 enum rs_status
@@ -58,7 +70,7 @@ node_ps(struct node *n)
 		};
 		status = kernel_select("auto", &options.kernel);
 		if (status == RS_OK)
-			status = serve_rounds(n, &options);
+			status = serve(n, &options);
 		status = node_leave(n, status);
 	}
 	wire_close(wire);

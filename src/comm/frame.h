@@ -51,6 +51,11 @@
 	ROW(SNAP_R,      30, "such rows, or done") \
 	ROW(STATS,       31, "what a shard counted") \
 	ROW(STATS_R,     32, "its counts") \
+	ROW(OFFER,       33, "asks what a shard can go on from") \
+	ROW(OFFER_R,     34, "its tables and steps") \
+	ROW(COPY,        35, "journal of a shard, for another one to keep") \
+	ROW(COPY_GET,    36, "a piece of such a copy wanted") \
+	ROW(COPY_R,      37, "how far it is kept, or the piece") \
 	ROW(BYE,         40, "the sender leaves in order") \
 	ROW(ACK,         41, "done") \
 	ROW(ERROR,       42, "refused: status, text, hint")

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "embed/row_optimizer.h"
 
 #define DIGIT_BITS   7
@@ -13,6 +14,18 @@
 #define DIM_MAX      4096
 #define HALF_MAX     65504.0f
 #define INT8_LIMIT   127.0f
+
+uint64_t
+body_init_hash(const void *bytes, size_t n)
+{
+	struct body_init head;
+
+	memcpy(&head, bytes, sizeof(head));
+	head.first_step = 0;
+	head.keep = 0;
+	return hash_cat(hash_fingerprint64((const char *)&head, sizeof(head)),
+		hash_fingerprint64((const char *)bytes + sizeof(head), n - sizeof(head)));
+}
 
 static size_t
 put_difference(uint8_t *to, uint64_t x)

@@ -56,7 +56,19 @@ struct body_init {
 	uint32_t n_tables, n_parts, n_slots, n_ranks, n_shards, consistency;
 	uint64_t staleness;
 	uint64_t first_step;        /* the step that comes next, from 1               */
+	uint32_t keep;              /* 1: go on from what the shard holds, brought back to
+	                             * first_step - 1; RS_EUNMET: it cannot.  0: anew  */
+	uint32_t reserved;          /* 0                                              */
 };
+
+/* OFFER (no body, before INIT_TABLE; frame.slot is the rank) is answered by OFFER_R: the
+ * shard can be brought to the state after any step in [lowest, applied] of the tables whose
+ * INIT_TABLE has this body_init_hash(); lowest > applied: to none.  One without rows of the
+ * model may keep any step, whatever it offers.  Steps are those of frame.step. */
+struct body_offer { uint64_t tables, lowest, applied; };
+
+/* Of all of INIT_TABLE but first_step and keep; n >= sizeof(struct body_init). */
+uint64_t body_init_hash(const void *bytes, size_t n);
 
 struct body_table {
 	char     name[128];

@@ -57,7 +57,7 @@ shard_answer_failure(struct shard *s, const struct wire_message *to)
 enum rs_status
 shard_check_rank(const struct shard *s, const struct wire_message *m)
 {
-	if (s->lookup == NULL)
+	if (!s->has_init)
 		return rs_fail(RS_EPROTOCOL, "%s before INIT_TABLE",
 			frame_type_name(m->frame.type));
 	if (m->frame.slot >= s->head.n_ranks)
@@ -131,6 +131,7 @@ static const struct {
 	{ FRAME_PUSH,       KEY_WORKER,    shard_push_take },
 	{ FRAME_SUM,        KEY_WORKER,    answer_collective },
 	{ FRAME_GATHER,     KEY_WORKER,    answer_collective },
+	{ FRAME_OFFER,      KEY_WORKER,    shard_hold_offer },
 	{ FRAME_INIT_TABLE, KEY_WORKER,    shard_init_take },
 	{ FRAME_SNAP_GET,   KEY_WORKER,    shard_rows_get },
 	{ FRAME_SNAP_PUT,   KEY_WORKER,    shard_rows_put },
@@ -244,22 +245,57 @@ thread_count(const struct shard_options *o)
 }
 
 enum rs_status
-shard_serve(const struct shard_options *options, uint32_t epoch)
+shard_open(const struct shard_options *options, struct shard **out)
 {
-	struct shard s = { .o = options, .epoch = epoch };
-	enum rs_status status = shard_crew_open(&s.crew, thread_count(options));
+	struct shard *s;
+	enum rs_status status;
 
+	RS_TRY(memory_alloc(1, sizeof(*s), &s));
+	s->o = options;
+	status = shard_crew_open(&s->crew, thread_count(options));
 	if (status == RS_OK)
-		status = shard_pool_open(&s.pool);
+		status = shard_pool_open(&s->pool);
+	if (status != RS_OK) {
+		shard_close(s);
+		return status;
+	}
+	*out = s;
+	return RS_OK;
+}
+
+/* What is of one round only. */
+static void
+end_round(struct shard *s)
+{
+	shard_park_free(s);
+	shard_push_free(s);
+	collect_close(s->collect);
+	s->collect = NULL;
+	s->has_init = 0;
+	s->broken.status = RS_OK;
+}
+
+enum rs_status
+shard_serve(struct shard *s, uint32_t epoch)
+{
+	enum rs_status status;
+
+	s->epoch = epoch;
+	s->counts = (struct shard_counts){ .bytes = s->counts.bytes, .step = s->applied };
+	status = collect_open(s->o->kernel, &s->collect);
 	if (status == RS_OK)
-		status = collect_open(options->kernel, &s.collect);
-	if (status == RS_OK)
-		status = serve(&s);
-	shard_park_free(&s);
-	shard_push_free(&s);
-	shard_init_free(&s);
-	collect_close(s.collect);
-	shard_pool_close(s.pool);
-	shard_crew_close(&s.crew);
+		status = serve(s);
+	end_round(s);
 	return status;
+}
+
+void
+shard_close(struct shard *s)
+{
+	if (s == NULL)
+		return;
+	shard_init_free(s);
+	shard_pool_close(s->pool);
+	shard_crew_close(&s->crew);
+	free(s);
 }

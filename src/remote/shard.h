@@ -10,7 +10,8 @@
  * of step t sees exactly t-1 steps in every mode.  A push or sum that was had already is
  * acknowledged and dropped.  Requests of another job or epoch are refused (RS_EPROTOCOL),
  * and those of a worker that has not sent its INIT_TABLE, or under another key than that.
- * Formats: remote/body.h.
+ * What a shard holds when a round ends it offers to the next one (OFFER), whose INIT_TABLE
+ * says whether to keep it.  Formats: remote/body.h.
  */
 #ifndef REMOTE_SHARD_H
 #define REMOTE_SHARD_H
@@ -47,7 +48,12 @@ struct shard_options {
 	void  *context;
 };
 
-/* Serves one round (epoch), from empty tables. */
-enum rs_status shard_serve(const struct shard_options *options, uint32_t epoch);
+struct shard;
+/* options: borrowed. */
+enum rs_status shard_open(const struct shard_options *options, struct shard **out);
+/* Serves one round (epoch). */
+enum rs_status shard_serve(struct shard *s, uint32_t epoch);
+/* Nothing is left of it. */
+void shard_close(struct shard *s);
 
 #endif

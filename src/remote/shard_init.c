@@ -33,6 +33,7 @@ static const struct member head_member[] = {
 	MEMBER(body_init, n_slots, U32), MEMBER(body_init, n_ranks, U32),
 	MEMBER(body_init, n_shards, U32), MEMBER(body_init, consistency, U32),
 	MEMBER(body_init, staleness, U64), MEMBER(body_init, first_step, U64),
+	MEMBER(body_init, keep, U32), MEMBER(body_init, reserved, U32),
 };
 
 static const struct member table_member[] = {
@@ -134,6 +135,9 @@ check_head(const struct shard *s, const struct body_init *h)
 	    || h->first_step == 0 || h->first_step > UINT64_MAX / 2)
 		return rs_fail(RS_EPROTOCOL, "consistency %u, staleness %" PRIu64
 			", first step %" PRIu64, h->consistency, h->staleness, h->first_step);
+	if (h->keep > 1 || h->reserved != 0)
+		return rs_fail(RS_EPROTOCOL, "INIT_TABLE with keep = %u, reserved = %u", h->keep,
+			h->reserved);
 	if ((uint64_t)h->n_tables * h->n_slots > PUSHES_MAX)
 		return rs_fail(RS_EPROTOCOL, "%u tables with %u slots", h->n_tables, h->n_slots);
 	if (s->o->index >= h->n_shards)
@@ -205,6 +209,10 @@ mark_frontiers(struct shard *s)
 static enum rs_status
 open_ranks(struct shard *s)
 {
+	free(s->frontier_rank);
+	free(s->rank);
+	s->frontier_rank = NULL;
+	s->rank = NULL;
 	s->window = s->head.consistency == CONSISTENCY_ASYNC ? WINDOW_ASYNC :
 							       WINDOW_SYNC + s->head.staleness;
 	s->applied = s->head.first_step - 1;
@@ -303,16 +311,32 @@ shard_init_free(struct shard *s)
 	s->frontier_rank = NULL;
 	s->rank = NULL;
 	s->n_local = 0;
+	s->is_settled = 0;
+	s->counts.bytes = 0;
 }
 
+/* From empty tables. */
 static enum rs_status
 open_all(struct shard *s, const uint8_t *bytes, size_t n, const struct init_body *b)
 {
+	shard_init_free(s);
 	s->head = b->head;
 	buffer_init(&s->init, FRAME_BODY_MAX + 1);
 	RS_TRY(buffer_append(&s->init, bytes, n));
 	RS_TRY(open_ranks(s));
-	return open_lookup(s, b);
+	RS_TRY(open_lookup(s, b));
+	s->counts.bytes = s->lookup->ops->bytes(s->lookup);
+	return RS_OK;
+}
+
+/* With the rows that are here; ranks begin anew. */
+static enum rs_status
+keep_all(struct shard *s, const uint8_t *bytes, size_t n, const struct init_body *b)
+{
+	RS_TRY(shard_hold_keep(s, bytes, n));
+	s->head = b->head;
+	memcpy(s->init.data, bytes, n);
+	return open_ranks(s);
 }
 
 /* What came first holds; the others must say the same. */
@@ -356,26 +380,29 @@ static enum rs_status
 take_body(struct shard *s, const struct wire_message *m, const uint8_t *bytes, size_t n)
 {
 	struct init_body b;
-	enum rs_status status;
+	enum rs_status status = RS_OK;
 
 	RS_TRY(lay_out(bytes, n, &b));
 	RS_TRY(check_head(s, &b.head));
 	if (m->frame.slot >= b.head.n_ranks)
 		return rs_fail(RS_EPROTOCOL, "worker %u of %u", m->frame.slot, b.head.n_ranks);
-	if (s->lookup != NULL) {
+	if (s->has_init) {
 		RS_TRY(compare_all(s, &b));
 		return know_rank(s, m);
 	}
 	RS_TRY(check_tables(&b));
-	status = open_all(s, bytes, n, &b);
+	if (b.head.keep)
+		RS_TRY(keep_all(s, bytes, n, &b));
+	else
+		status = open_all(s, bytes, n, &b);
 	if (status != RS_OK) {
 		const struct rs_failure why = *rs_failure();
 
 		shard_init_free(s);
 		return rs_failure_put(&why);
 	}
+	s->has_init = 1;
 	s->init_rank = m->frame.slot;
-	s->counts.bytes = s->lookup->ops->bytes(s->lookup);
 	s->counts.step = s->applied;
 	return know_rank(s, m);
 }

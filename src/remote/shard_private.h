@@ -141,9 +141,11 @@ struct shard {
 	struct collect *collect;
 	struct shard_counts counts;
 	int kept;                       /* the message at hand was moved                  */
+	int has_init;                   /* INIT_TABLE came in this round                  */
 
-	/* Since INIT_TABLE. */
+	/* Since INIT_TABLE, and from round to round. */
 	struct lookup *lookup;          /* NULL before                                    */
+	int is_settled;                 /* it has the rows of step `applied`, all of them */
 	struct buffer init;             /* its body                                       */
 	struct body_init head;
 	size_t init_rank;               /* whose it was                                   */
@@ -153,10 +155,18 @@ struct shard {
 	uint32_t *frontier_rank;        /* [n_slots] rank of the node that begins there   */
 	struct shard_rank *rank;        /* [head.n_ranks]                                 */
 	uint64_t window;                /* steps of a rank that are remembered            */
-	uint64_t applied;               /* sync, ssp: last step applied                   */
+	uint64_t applied;               /* last step applied                              */
 	struct rs_failure broken;       /* ranks disagree: the answer to all from now on  */
 	struct shard_parked *parked;    /* in order of arrival                            */
 };
+
+/* --- shard_hold.c: what stays from round to round --- */
+
+/* OFFER. */
+enum rs_status shard_hold_offer(struct shard *s, struct wire_message *m);
+/* The body of an INIT_TABLE that says keep: the rows are those after step first_step - 1, or
+ * RS_EUNMET. */
+enum rs_status shard_hold_keep(struct shard *s, const uint8_t *init, size_t n);
 
 /* --- shard_section.c --- */
 

@@ -288,6 +288,8 @@ shard_push_take(struct shard *s, struct wire_message *m)
 
 	RS_TRY(shard_check_rank(s, m));
 	RS_TRY(find_push(s, m, &p, &is_old));
+	/* Workers push when all have their start. */
+	s->is_settled = 1;
 	if (is_old || is_had(p, m->frame.chunk)) {
 		answer_repeated(s, m);
 		return RS_OK;

@@ -154,6 +154,7 @@ shard_rows_put(struct shard *s, struct wire_message *m)
 	if (r.left != rows.head.n * rows.row_bytes)
 		return rs_fail(RS_EPROTOCOL, "table '%s': %zu bytes of %u rows", rows.table->name,
 			r.left, rows.head.n);
+	s->is_settled = 0;
 	RS_TRY(shard_pool_take(s->pool, r.left, &block));
 	status = set_rows(s, &rows, &r, block);
 	shard_pool_put(block);

@@ -146,6 +146,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	const struct shard_options options = { .kernel = &kernel_ref, .n_threads = 1,
 		.memory_bytes = MEMORY, .stop = &feed.stop };
+	struct shard *shard;
 
 	if (n == 0)
 		return 0;
@@ -155,7 +156,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	feed.n_received = feed.n_sent = 0;
 	feed.wants_init = data[0] <= CONSISTENCY_ASYNC ? N_RANKS : 0;
 	feed.consistency = data[0];
-	FUZZ_CHECK(shard_serve(&options, 0) == RS_OK);
+	FUZZ_CHECK(shard_open(&options, &shard) == RS_OK);
+	FUZZ_CHECK(shard_serve(shard, 0) == RS_OK);
+	shard_close(shard);
 	/* One answer each at most; parked requests and sums may have none. */
 	FUZZ_CHECK(feed.n_sent <= 2 * feed.n_received);
 	return 0;

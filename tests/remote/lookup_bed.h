@@ -97,7 +97,13 @@ bed_serve(void *argument)
 {
 	struct bed_shard *s = argument;
 
-	s->status = shard_serve(&s->options, BED_EPOCH);
+	struct shard *shard;
+
+	s->status = shard_open(&s->options, &shard);
+	if (s->status != RS_OK)
+		return NULL;
+	s->status = shard_serve(shard, BED_EPOCH);
+	shard_close(shard);
 	return NULL;
 }
 

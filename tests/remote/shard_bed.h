@@ -32,6 +32,7 @@
 struct bed_shard {
 	struct wire *wire;
 	struct shard_options options;
+	struct shard *shard;            /* stays from round to round                      */
 	atomic_int stop;
 	uint32_t epoch;
 	pthread_t thread;
@@ -46,6 +47,7 @@ struct bed {
 	size_t n_shards, n_ranks, n_slots;
 	enum consistency consistency;
 	uint64_t staleness, first_step;
+	uint32_t keep;
 	size_t n_tables;
 	struct lookup_table table[BED_TABLES];
 	struct parts parts;
@@ -71,7 +73,7 @@ bed_serve(void *argument)
 {
 	struct bed_shard *s = argument;
 
-	s->status = shard_serve(&s->options, s->epoch);
+	s->status = shard_serve(s->shard, s->epoch);
 	return NULL;
 }
 
@@ -113,6 +115,9 @@ bed_start_round(struct bed *b)
 	for (size_t i = 0; i < b->n_shards; i++) {
 		atomic_store(&b->shard[i].stop, 0);
 		b->shard[i].epoch = b->epoch;
+		if (b->shard[i].shard == NULL)
+			assert_int_equal(shard_open(&b->shard[i].options, &b->shard[i].shard),
+				RS_OK);
 		assert_int_equal(thread_start(&b->shard[i].thread, "shard", bed_serve,
 			&b->shard[i]), RS_OK);
 	}
@@ -132,6 +137,14 @@ bed_stop_round(struct bed *b)
 		thread_join(b->shard[i].thread);
 		assert_int_equal(b->shard[i].status, RS_OK);
 	}
+}
+
+/* Its process ends and is started again: what it held is lost. */
+static inline void
+bed_forget(struct bed *b, size_t shard)
+{
+	shard_close(b->shard[shard].shard);
+	b->shard[shard].shard = NULL;
 }
 
 /* Tables and consistency are set before. */
@@ -168,6 +181,7 @@ bed_close(struct bed *b)
 {
 	bed_stop_round(b);
 	for (size_t i = 0; i < b->n_shards; i++) {
+		bed_forget(b, i);
 		for (size_t r = 0; r < b->n_ranks; r++)
 			wire_close(b->link[r][i]);
 		wire_close(b->shard[i].wire);
@@ -280,6 +294,7 @@ bed_init_body(const struct bed *b, struct buffer *body)
 		.n_slots = (uint32_t)b->n_slots, .n_ranks = (uint32_t)b->n_ranks,
 		.n_shards = (uint32_t)b->n_shards, .consistency = (uint32_t)b->consistency,
 		.staleness = b->staleness, .first_step = b->first_step,
+		.keep = b->keep,
 	};
 
 	buffer_init(body, FRAME_BODY_MAX);

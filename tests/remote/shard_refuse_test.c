@@ -284,6 +284,7 @@ static void
 close_locked(struct locked *l)
 {
 	bed_stop_round(&b);
+	bed_forget(&b, 0);
 	wire_close(b.link[0][0]);
 	wire_close(b.shard[0].wire);
 	for (size_t i = 0; i < l->n; i++)

@@ -6,7 +6,8 @@ check_PROGRAMS += tests/remote/lookup_residual_test
 
 if HAVE_ZMQ
 check_PROGRAMS += tests/remote/shard_test tests/remote/shard_values_test
-check_PROGRAMS += tests/remote/shard_refuse_test
+check_PROGRAMS += tests/remote/shard_refuse_test tests/remote/shard_hold_test
+tests_remote_shard_hold_test_SOURCES = tests/remote/shard_hold_test.c tests/remote/shard_bed.h
 tests_remote_shard_refuse_test_SOURCES = tests/remote/shard_refuse_test.c tests/remote/shard_bed.h
 tests_remote_shard_test_SOURCES = tests/remote/shard_test.c tests/remote/shard_bed.h
 tests_remote_shard_values_test_SOURCES = tests/remote/shard_values_test.c tests/remote/shard_bed.h
