@@ -22,3 +22,4 @@ check_PROGRAMS += tests/data/label_test
 check_PROGRAMS += tests/data/keys_test
 tests_data_keys_test_SOURCES = tests/data/keys_test.c tests/data/row_bed.h
 check_PROGRAMS += tests/data/batch_bytes_test
+check_PROGRAMS += tests/data/range_test
