@@ -151,7 +151,7 @@ make_shape(struct planning *p, struct spec *spec)
 
 	if (p->sample > 0 && fit_needed(spec_settings(spec)) &&
 		!spec_reads_a_stream(&spec_settings(spec)->data))
-		status = fit_run(spec);
+		status = fit_run(spec, NULL);
 	if (status != RS_OK) {
 		spec_free(spec);
 		return status;

@@ -89,6 +89,13 @@ record_warning(struct record *r, const char *text)
 		note(r, store_warning(r->store, r->run, text));
 }
 
+void
+record_param(struct record *r, const char *key, const char *value)
+{
+	if (is_open(r))
+		note(r, store_param(r->store, r->run, key, value));
+}
+
 struct figure_row { const char *key; double value; };
 
 void

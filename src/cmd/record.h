@@ -22,6 +22,7 @@ int64_t record_run(const struct record *r);
 
 struct record_placement { const char *mode, *lookup, *reducer, *kernel, *reason; };
 void record_placement(struct record *r, const struct record_placement *p);
+void record_param(struct record *r, const char *key, const char *value);
 /* A figure of the whole run. */
 void record_figure(struct record *r, const char *key, double value);
 void record_epoch(struct record *r, const struct train_epoch *e);

@@ -325,7 +325,7 @@ status_word(enum rs_status status)
 {
 	static const struct { enum rs_status status; const char *word; } word[] = {
 		{ RS_OK, "ok" }, { RS_EPARTIAL, "partial" }, { RS_EDIVERGED, "diverged" },
-		{ RS_ESIGNAL, "interrupted" },
+		{ RS_ESIGNAL, "interrupted" }, { RS_EUNMET, "rejected" },
 	};
 
 	for (size_t i = 0; i < sizeof word / sizeof *word; i++)

@@ -273,8 +273,10 @@ fit_keep_others(struct fit *fit, const struct settings *settings)
 }
 
 static enum rs_status
-fit_open(struct fit *fit, const struct settings *settings)
+fit_open(struct fit *fit, const struct settings *settings, const struct text_list *files)
 {
+	static char none[1];
+
 	RS_TRY(memory_alloc(settings->n_fields, sizeof *fit->field, &fit->field));
 	RS_TRY(memory_alloc(settings->n_fields, sizeof *fit->column, &fit->column));
 	for (size_t i = 0; i < settings->n_fields; i++) {
@@ -287,6 +289,10 @@ fit_open(struct fit *fit, const struct settings *settings)
 	fit->settings = *settings;
 	fit->settings.field = fit->field;
 	fit->settings.n_fields = fit->n;
+	if (files != NULL) {
+		fit->settings.data.train = *files;
+		fit->settings.data.command = none;
+	}
 	fit_keep_others(fit, settings);
 	fit->key = rng_key((uint64_t)settings->train.seed, RNG_SAMPLE);
 	return RS_OK;
@@ -304,7 +310,7 @@ fit_close(struct fit *fit)
 }
 
 enum rs_status
-fit_run(struct spec *spec)
+fit_run(struct spec *spec, const struct text_list *files)
 {
 	const struct settings *settings = spec_settings(spec);
 	struct fit fit = { .n = 0 };
@@ -312,8 +318,9 @@ fit_run(struct spec *spec)
 
 	if (!fit_needed(settings))
 		return RS_OK;
-	RS_TRY(fit_check_input(settings));
-	status = fit_open(&fit, settings);
+	if (files == NULL)
+		RS_TRY(fit_check_input(settings));
+	status = fit_open(&fit, settings, files);
 	if (status == RS_OK)
 		status = fit_read(&fit);
 	if (status == RS_OK)

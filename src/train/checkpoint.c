@@ -209,20 +209,15 @@ checkpoint_save(const char *directory, const struct model *m,
 	const struct checkpoint_progress *progress, int make_current, uint64_t *version,
 		uint64_t *bytes)
 {
-	uint64_t *list;
-	size_t n;
 	struct saving s = { .model = m };
 
 	RS_TRY(file_make_directories(directory));
-	enum rs_status status = checkpoint_list(directory, &list, &n);
-	s.manifest.version = n > 0 ? list[n - 1] + 1 : 1;
-	free(list);
-	RS_TRY(status);
+	RS_TRY(checkpoint_next_version(directory, &s.manifest.version));
 	s.manifest.parent = checkpoint_current(directory);
 	s.manifest.progress = *progress;
 	if (progress->best_version == CHECKPOINT_ITSELF)
 		s.manifest.progress.best_version = s.manifest.version;
-	status = save_version(&s, directory);
+	enum rs_status status = save_version(&s, directory);
 	if (status == RS_OK && make_current)
 		status = checkpoint_set_current(directory, s.manifest.version);
 	if (version != NULL)

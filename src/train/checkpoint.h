@@ -17,7 +17,10 @@
 #include "base/status.h"
 #include "data/loader.h"
 #include "train/dealer.h"
+#include "train/ledger.h"
 #include "train/model.h"
+
+struct trial;
 
 enum checkpoint_state { CHECKPOINT_TRAINING, CHECKPOINT_FINAL };
 
@@ -36,8 +39,10 @@ struct checkpoint_progress {
 	uint64_t schedule_start;       /* step at which the schedule counts from 0    */
 	uint64_t seed;
 	struct parser_tally tally;     /* of the rows trained so far, all epochs      */
-	const struct dealer *dealer;       /* its counts of files and marks are saved; NULL none,
-	                                * as after reading                            */
+	/* What is only written; NULL none, as after reading. */
+	const struct dealer *dealer;       /* its counts of files and marks           */
+	const struct ledger *ledger;
+	const struct trial *trial;
 };
 
 #define CHECKPOINT_ITSELF UINT64_MAX
@@ -81,6 +86,9 @@ enum rs_status checkpoint_spec(const char *directory, uint64_t version, struct s
  * failure the caller frees the arrays. */
 enum rs_status checkpoint_inputs(
 	const char *directory, uint64_t version, struct dealer_past *out);
+/* What CURRENT names; 0 when there is none or it cannot be read. */
+uint64_t checkpoint_current(const char *directory);
+enum rs_status checkpoint_remove(const char *directory, uint64_t version);
 enum rs_status checkpoint_set_current(const char *directory, uint64_t version);
 /* Removes all but the newest `keep` complete versions, CURRENT, and the listed ones;
  * and what dead writers left behind. */

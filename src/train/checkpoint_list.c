@@ -111,6 +111,39 @@ checkpoint_list(const char *directory, uint64_t **version, size_t *n)
 	return status;
 }
 
+/* The number of "v000012" and of "v000012.rejected". */
+static uint64_t
+number_of_name(const char *name)
+{
+	char plain[VERSION_NAME_SIZE];
+	const size_t n = strcspn(name, ".");
+
+	if (n >= sizeof plain)
+		return 0;
+	memcpy(plain, name, n);
+	plain[n] = '\0';
+	return version_of_name(plain);
+}
+
+enum rs_status
+checkpoint_next_version(const char *directory, uint64_t *out)
+{
+	DIR *const dir = opendir(directory);
+
+	*out = 1;
+	if (dir == NULL)
+		return rs_fail(RS_EIO, "cannot read the model directory '%s': %s", directory,
+			strerror(errno));
+	for (const struct dirent *e; (e = readdir(dir)) != NULL; ) {
+		const uint64_t version = number_of_name(e->d_name);
+
+		if (version >= *out)
+			*out = version + 1;
+	}
+	closedir(dir);
+	return RS_OK;
+}
+
 uint64_t
 checkpoint_current(const char *directory)
 {
@@ -154,8 +187,8 @@ is_listed(uint64_t version, const uint64_t *list, size_t n)
 	return 0;
 }
 
-static enum rs_status
-remove_version(const char *directory, uint64_t version)
+enum rs_status
+checkpoint_remove(const char *directory, uint64_t version)
 {
 	char *path;
 
@@ -200,7 +233,7 @@ checkpoint_prune(const char *directory, size_t keep, const uint64_t *also, size_
 	enum rs_status status = checkpoint_list(directory, &list, &n);
 	for (size_t i = 0; status == RS_OK && n > keep && i < n - keep; i++)
 		if (list[i] != current && !is_listed(list[i], also, n_also))
-			status = remove_version(directory, list[i]);
+			status = checkpoint_remove(directory, list[i]);
 	free(list);
 	return status;
 }

@@ -6,7 +6,7 @@
 
 /* "DIRECTORY/v000012"; caller frees. */
 enum rs_status checkpoint_version_path(const char *directory, uint64_t version, char **out);
-/* What CURRENT names; 0 when there is none or it cannot be read. */
-uint64_t checkpoint_current(const char *directory);
+/* Greater than that of any version there is or was put aside. */
+enum rs_status checkpoint_next_version(const char *directory, uint64_t *out);
 
 #endif

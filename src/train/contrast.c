@@ -269,15 +269,15 @@ contrast_begin(struct contrast *c, const struct batch *batch, uint64_t step)
 /* --- rounds -------------------------------------------------------------- */
 
 /* Rows of a slot that a tower runs on. */
-struct range {
+struct span {
 	const struct batch *batch;
 	size_t begin, end;
 };
 
-static struct range
+static struct span
 range_of(const struct contrast *c, size_t slot, int tower)
 {
-	struct range r = { .batch = tower == TOWER_USER ? c->batch : c->items };
+	struct span r = { .batch = tower == TOWER_USER ? c->batch : c->items };
 
 	r.begin = model_slot_begin(r.batch->B, c->n_slots, slot);
 	r.end = model_slot_begin(r.batch->B, c->n_slots, slot + 1);
@@ -317,7 +317,7 @@ item_vector(const struct contrast *c, size_t j)
 static enum rs_status
 tower_forward(struct contrast *c, struct contrast_slot *s, size_t slot, int tower)
 {
-	const struct range r = range_of(c, slot, tower);
+	const struct span r = range_of(c, slot, tower);
 	struct slot_view *v = &s->view[tower];
 	const float *vector;
 
@@ -369,7 +369,7 @@ enum rs_status
 contrast_compare(struct contrast *c, size_t worker, size_t slot)
 {
 	struct contrast_slot *s = &c->slot[slot];
-	const struct range r = range_of(c, slot, TOWER_USER);
+	const struct span r = range_of(c, slot, TOWER_USER);
 
 	s->loss = s->weight = s->label = s->prediction = s->dlog_temperature = 0;
 	return contrast_loss(c, &c->worker[worker], slot, r.begin, r.end);
@@ -419,7 +419,7 @@ contrast_exchange(struct contrast *c)
 
 /* The gradients of the rows of a tower, to where its backward pass begins. */
 static void
-put_gradients(const struct contrast *c, const struct range *r, int tower, float *out)
+put_gradients(const struct contrast *c, const struct span *r, int tower, float *out)
 {
 	const float *dv = c->exchange != NULL ? c->dv_sum.x : c->dv.x;
 
@@ -437,7 +437,7 @@ static enum rs_status
 tower_backward(struct contrast *c, struct contrast_slot *s, size_t slot, int tower,
 	struct slot_sum *sum)
 {
-	const struct range r = range_of(c, slot, tower);
+	const struct span r = range_of(c, slot, tower);
 	struct slot_view *v = &s->view[tower];
 
 	if (r.begin == r.end)
@@ -454,7 +454,7 @@ enum rs_status
 contrast_backward(struct contrast *c, size_t slot, struct slot_sum *sum)
 {
 	struct contrast_slot *s = &c->slot[slot];
-	const struct range r = range_of(c, slot, TOWER_USER), items = range_of(c, slot, TOWER_ITEM);
+	const struct span r = range_of(c, slot, TOWER_USER), items = range_of(c, slot, TOWER_ITEM);
 
 	if (r.begin == r.end || items.begin == items.end)     /* else both towers write theirs */
 		memset(sum->grad, 0, c->model->P * sizeof(float));

@@ -63,6 +63,11 @@ struct intake_options {
 enum rs_status intake_scan(const struct intake_options *options, struct intake **out);
 void intake_free(struct intake *intake);
 
+/* n periods as one: its parts are theirs, in their order; its begin that of the last. */
+enum rs_status intake_join(const struct intake_period *period, size_t n,
+	struct intake_period *out);
+void intake_join_free(struct intake_period *joined);
+
 /* "2026-11-29T14:00Z" for messages; out [24]. */
 const char *intake_time(int64_t t, char out[24]);
 /* Such a text, a date, "now" or seconds since 1970, as --since takes it; RS_EUSAGE. */

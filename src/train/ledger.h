@@ -52,6 +52,8 @@ struct ledger {
 
 void ledger_init(struct ledger *l);
 void ledger_free(struct ledger *l);
+enum rs_status ledger_entry_copy(const struct ledger_entry *from, struct ledger_entry *to);
+void ledger_entry_free(struct ledger_entry *entry);
 /* Takes what the entry owns, also on failure. */
 enum rs_status ledger_add(struct ledger *l, struct ledger_entry *entry);
 enum rs_status ledger_copy(const struct ledger *from, struct ledger *to);

@@ -95,14 +95,22 @@ adopt_statistics(struct spec *spec, const char *directory, uint64_t version)
 
 /* --- the three starts ------------------------------------------------------ */
 
+/* NULL: those of the spec. */
+static const struct text_list *
+period_files(const struct train_options *options)
+{
+	return options->period != NULL ? options->period->files : NULL;
+}
+
 /* Takes the spec. */
 static enum rs_status
-make_model(struct spec *spec, const struct model_options *options, struct model **out)
+make_model(struct spec *spec, const struct train_options *train,
+	const struct model_options *options, struct model **out)
 {
 	enum rs_status status = RS_OK;
 
 	if (fit_needed(spec_settings(spec)))
-		status = fit_run(spec);
+		status = fit_run(spec, period_files(train));
 	if (status != RS_OK) {
 		spec_free(spec);
 		return status;
@@ -112,30 +120,34 @@ make_model(struct spec *spec, const struct model_options *options, struct model 
 
 /* The items of the training rows; with `extend` those that are new join the others. */
 static enum rs_status
-make_catalogue(struct model *m, int extend)
+make_catalogue(struct model *m, const struct train_options *options, int extend)
 {
 	const struct settings *const s = spec_settings(m->spec);
+	const struct text_list *const own = period_files(options);
 	struct catalogue *const base = m->catalogue;
 
 	if (!catalogue_needed(s) || (base != NULL && !extend))
 		return RS_OK;
 	m->catalogue = NULL;
-	RS_TRY(catalogue_build(&m->schema, &s->data.train, base, &m->catalogue));
+	RS_TRY(catalogue_build(&m->schema, own != NULL ? own : &s->data.train, base,
+		&m->catalogue));
 	log_info("%zu items", m->catalogue->n);
 	return RS_OK;
 }
 
 static enum rs_status
-start_from(struct spec *spec, const char *directory, uint64_t version, int with_state,
+start_from(struct spec *spec, const struct train_options *train, uint64_t version,
 	const struct model_options *options, struct start *out)
 {
+	const char *const directory = train->resume ? train->directory : train->from;
+	const int with_state = train->resume || !train->reset_optimizer;
 	const enum rs_status status = adopt_statistics(spec, directory, version);
 
 	if (status != RS_OK) {
 		spec_free(spec);
 		return status;
 	}
-	RS_TRY(make_model(spec, options, &out->model));
+	RS_TRY(make_model(spec, train, options, &out->model));
 	out->version = version;
 	return checkpoint_fill(directory, version, with_state, out->model, &out->progress);
 }
@@ -150,12 +162,13 @@ begin_progress(struct checkpoint_progress *p, const struct model *m)
 }
 
 static enum rs_status
-start_fresh(struct spec *spec, const struct model_options *options, struct start *out)
+start_fresh(struct spec *spec, const struct train_options *train,
+	const struct model_options *options, struct start *out)
 {
-	RS_TRY(make_model(spec, options, &out->model));
+	RS_TRY(make_model(spec, train, options, &out->model));
 	out->model->rate_factor = 1;
 	begin_progress(&out->progress, out->model);
-	return make_catalogue(out->model, 0);
+	return make_catalogue(out->model, train, 0);
 }
 
 static enum rs_status
@@ -170,9 +183,8 @@ start_warm(struct spec *spec, const struct train_options *options,
 		spec_free(spec);
 		return status;
 	}
-	RS_TRY(start_from(spec, options->from, version, !options->reset_optimizer, model_options,
-		out));
-	RS_TRY(make_catalogue(out->model, 1));
+	RS_TRY(start_from(spec, options, version, model_options, out));
+	RS_TRY(make_catalogue(out->model, options, 1));
 	if (options->reset_steps)
 		out->model->rate_factor = 1;
 	begin_progress(&out->progress, out->model);
@@ -229,10 +241,10 @@ start_resumed(struct spec *spec, const struct train_options *options,
 	if (version == 0) {
 		log_warn("nothing to resume in '%s': starting from the beginning",
 			options->directory);
-		return start_fresh(spec, model_options, out);
+		return start_fresh(spec, options, model_options, out);
 	}
-	RS_TRY(start_from(spec, options->directory, version, 1, model_options, out));
-	RS_TRY(make_catalogue(out->model, 0));
+	RS_TRY(start_from(spec, options, version, model_options, out));
+	RS_TRY(make_catalogue(out->model, options, 0));
 	out->resumed = 1;
 	log_info("resumed from '%s' v%06" PRIu64 ": step %" PRIu64 ", epoch %" PRIu64 ", row %"
 		PRIu64,
@@ -250,7 +262,7 @@ start_alone(struct spec *spec, const struct train_options *options,
 		return start_resumed(spec, options, model_options, out);
 	if (options->from != NULL)
 		return start_warm(spec, options, model_options, out);
-	return start_fresh(spec, model_options, out);
+	return start_fresh(spec, options, model_options, out);
 }
 
 /* --- the same start in every rank ------------------------------------------ */

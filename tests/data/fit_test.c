@@ -74,7 +74,7 @@ nothing_is_read_when_nothing_is_needed(void **state)
 	(void)state;
 	assert_false(fit_needed(spec_settings(spec)));
 	/* the file is not there */
-	assert_int_equal(fit_run(spec), RS_OK);
+	assert_int_equal(fit_run(spec, NULL), RS_OK);
 	spec_free(spec);
 }
 
@@ -88,7 +88,7 @@ mean_and_deviation_are_exact_far_from_zero(void **state)
 	(void)state;
 	write_numbers("numbers.tsv");
 	assert_true(fit_needed(spec_settings(spec)));
-	assert_int_equal(fit_run(spec), RS_OK);
+	assert_int_equal(fit_run(spec, NULL), RS_OK);
 	for (uint64_t i = 0; i < N; i++)
 		if (i % 10 != 0) {
 			sum += 3 * rng_normal(17, i);
@@ -109,7 +109,7 @@ constant_column_has_deviation_one(void **state)
 
 	(void)state;
 	write_numbers("numbers.tsv");
-	assert_int_equal(fit_run(spec), RS_OK);
+	assert_int_equal(fit_run(spec, NULL), RS_OK);
 	assert_true(field(spec, "c")->mean == 7);
 	assert_true(field(spec, "c")->stddev == 1);
 	spec_free(spec);
@@ -123,7 +123,7 @@ quantiles_of_a_ramp_are_even(void **state)
 
 	(void)state;
 	write_numbers("numbers.tsv");
-	assert_int_equal(fit_run(spec), RS_OK);
+	assert_int_equal(fit_run(spec, NULL), RS_OK);
 	assert_int_equal(field(spec, "r")->boundaries.n, 9);
 	for (size_t i = 0; i < 9; i++)
 		assert_true(field(spec, "r")->boundaries.item[i] == (double)(N / 10 * (i + 1)));
@@ -139,7 +139,7 @@ equal_quantiles_become_one_boundary(void **state)
 
 	(void)state;
 	write_numbers("numbers.tsv");
-	assert_int_equal(fit_run(spec), RS_OK);
+	assert_int_equal(fit_run(spec, NULL), RS_OK);
 	assert_int_equal(field(spec, "c")->boundaries.n, 1);
 	assert_true(field(spec, "c")->boundaries.item[0] == 7);
 	spec_free(spec);
@@ -169,7 +169,7 @@ libffm_fields_have_figures(void **state)
 	layer = bed_path("ffm.ini");
 	if (spec_load(&input, &spec) != RS_OK)
 		fail_msg("%s", spec_problem(spec, 0)->text);
-	if (fit_run(spec) != RS_OK)
+	if (fit_run(spec, NULL) != RS_OK)
 		fail_msg("%s: %s", rs_failure()->where, rs_failure()->text);
 	assert_true(field(spec, "s")->mean == 4);
 	assert_float_equal(field(spec, "s")->stddev, sqrt(8.0 / 3), 1e-6);
