@@ -342,6 +342,9 @@ synth_world_read(const struct arguments *a, struct synth_world *w)
 	RS_TRY(argument_int(a, "--users", 1, (int64_t)1 << 40, &users));
 	RS_TRY(argument_int(a, "--items", 2, (int64_t)1 << 26, &items));
 	RS_TRY(argument_int(a, "--hour-rows", 1, (int64_t)1 << 40, &hour_rows));
+	RS_TRY(argument_double(a, "--drift", 0, 100, &w->drift));
+	if (w->drift > 0 && w->layout != &synth_layout_log)
+		return rs_fail(RS_EUSAGE, "--drift is of the layout 'log'");
 	w->separator = format != NULL && strcmp(format, "csv") == 0 ? ',' : '\t';
 	w->seed = (uint64_t)seed;
 	w->users = (uint64_t)users;
@@ -563,6 +566,9 @@ static const struct command_option synth_options[] = {
 	{ "--seed", 0, "N", 0, "1", "Seed of everything that is drawn." },
 	{ "--users", 0, "N", 0, "1000", "Number of users." },
 	{ "--items", 0, "N", 0, "300", "Number of items." },
+	{ "--drift", 0, "X", 0, "0",
+		"What items are worth wanders: the part of the logit that is an item's own "
+		"changes within six hours by about X; of the layout log." },
 	{ "--format", 0, "tsv|csv", 0, "tsv", "Separator of the columns." },
 	{ "--layout", 0, SYNTH_LAYOUTS, 0, "log",
 		"A click log with users, items and a bag of former items; one with aligned "

@@ -24,6 +24,7 @@ struct synth_zipf {
 struct synth_world {
 	const struct synth_layout *layout;
 	uint64_t seed, users, items, hour_rows;
+	double   drift;                     /* of what items are worth, in time       */
 	char     separator;
 	uint64_t key;                       /* of the draws of rows                   */
 	struct synth_zipf *zipf;            /* [n_zipf]                               */

@@ -3,7 +3,7 @@
  *
  *   logit = bias + a[user] + b[item] + daily wave of the item + hour + device
  *         + position + price + age + <p[user], q[item]> + mean over the history
- *           of <q[h], q[item]>
+ *           of <q[h], q[item]> + drift * wandering of the item
  *
  * A linear model learns all but the last two terms; a factorization machine can
  * learn these too.  Part of the traffic goes to items that trend for six hours.
@@ -20,6 +20,7 @@
 #define LOG_HISTORY  8
 #define LOG_TRENDING 0.25
 #define LOG_TREND_HOURS 6
+#define LOG_DRIFT_HOURS 6
 #define LOG_TIME_0   1767225600u            /* 2026-01-01T00:00:00Z                   */
 #define LOG_NO_AGE   0.1                    /* share of rows without an age           */
 #define LOG_NO_DEVICE 0.03
@@ -29,7 +30,7 @@ enum { DRAW_USER, DRAW_ITEM, DRAW_TREND, DRAW_DEVICE, DRAW_POSITION, DRAW_AGE_MI
 	DRAW_LENGTH, DRAW_HISTORY };
 enum { ZIPF_USER, ZIPF_ITEM, ZIPF_N };
 /* Names of the keys of the world. */
-enum { WORLD_USER = 1, WORLD_ITEM, WORLD_ORDER, WORLD_HOUR, WORLD_PHASE };
+enum { WORLD_USER = 1, WORLD_ITEM, WORLD_ORDER, WORLD_HOUR, WORLD_PHASE, WORLD_DRIFT };
 
 static const char *const log_device[] = { "phone", "desktop", "tablet", "tv" };
 static const double log_device_effect[] = { 0.25, -0.2, 0.1, -0.7 };
@@ -105,6 +106,17 @@ log_draw(const struct synth_world *w, uint64_t row, struct log_draw *d)
 	log_draw_history(w, d);
 }
 
+/* Between normal numbers every LOG_DRIFT_HOURS, in straight lines. */
+static double
+log_drift(const struct synth_world *w, const struct log_draw *d)
+{
+	const double t = (double)d->row / (double)w->hour_rows / LOG_DRIFT_HOURS;
+	const uint64_t key = rng_key(synth_key(w, WORLD_DRIFT), d->item), knot = (uint64_t)t;
+	const double share = t - (double)knot;
+
+	return (1 - share) * rng_normal(key, knot) + share * rng_normal(key, knot + 1);
+}
+
 static double
 log_logit(const struct synth_world *w, const struct log_draw *d)
 {
@@ -126,7 +138,8 @@ log_logit(const struct synth_world *w, const struct log_draw *d)
 		- 0.25 * (log1p(d->price) - 3)
 		+ (d->has_age ? 0.015 * (45 - d->age) : 0)
 		+ 1.0 * synth_dot(d->taste + 1, item + 1, LOG_FACTORS)
-		+ 0.7 * history;
+		+ 0.7 * history
+		+ (w->drift > 0 ? w->drift * log_drift(w, d) : 0);
 }
 
 static char *

@@ -66,6 +66,14 @@ check "csv has commas" awk -F , 'NF != 10 { exit 1 }' out
 expect 0 "$RECSYS_TRAIN" synth --hours 3 --hour-rows 20
 check "hours make rows" awk 'END { exit NR != 61 }' out
 expect 0 "$RECSYS_TRAIN" synth --users 1 --items 2 --rows 5
+expect 0 "$RECSYS_TRAIN" synth --rows 50
+cp out steady
+expect 0 "$RECSYS_TRAIN" synth --rows 50 --drift 0
+check "no drift changes nothing" cmp -s steady out
+expect 0 "$RECSYS_TRAIN" synth --rows 50 --drift 3
+check "drift changes labels only" sh -c 'cut -f 2- steady >a; cut -f 2- out >b; cmp -s a b'
+check "drift changes labels" sh -c '! cmp -s steady out'
+expect 64 "$RECSYS_TRAIN" synth --rows 50 --drift 1 --layout criteo
 
 expect 0 "$RECSYS_TRAIN" --json synth --rows 50 -O j.tsv
 check "json has the figures" grep -q '"rows":50,.*"auc":0\..*"logloss":0\.' out
