@@ -2,6 +2,7 @@
 #include "config.h"
 #include "cmd/job_spec.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -65,15 +66,17 @@ job_spec_settle(const struct spec *spec, const struct placement *p, struct spec 
 		[COMPRESS_AUTO] = "auto", [COMPRESS_NONE] = "none", [COMPRESS_FP16] = "fp16",
 		[COMPRESS_INT8] = "int8",
 	};
-	char workers[32], ps[32];
+	char workers[32], ps[32], bucket[32];
 
 	snprintf(workers, sizeof workers, "%zu", p->n_workers);
 	snprintf(ps, sizeof ps, "%zu", p->n_ps);
+	snprintf(bucket, sizeof bucket, "%" PRIu64, p->bucket_bytes);
 	const struct { const char *section, *key, *value; } set[] = {
 		{ "placement", "mode", placement_mode_name(p->mode) },
 		{ "placement", "dense", placement_dense_name(p->dense) },
 		{ "placement", "compress", compress[p->compress] },
 		{ "cluster", "workers", workers }, { "cluster", "ps", ps },
+		{ "cluster", "bucket_bytes", bucket },
 	};
 
 	RS_TRY(job_spec_copy(spec, out));
@@ -95,7 +98,8 @@ is_of_one_node(const struct option_row *row)
 {
 	if (strcmp(row->section, "cluster") == 0)
 		return strcmp(row->key, "workers") != 0 && strcmp(row->key, "ps") != 0
-			&& strcmp(row->key, "policy") != 0;
+			&& strcmp(row->key, "policy") != 0
+			&& strcmp(row->key, "bucket_bytes") != 0;
 	return strcmp(row->section, "runs") == 0
 		|| (strcmp(row->section, "model") == 0 && strcmp(row->key, "path") == 0)
 		|| (strcmp(row->section, "train") == 0 && strcmp(row->key, "threads") == 0);

@@ -260,6 +260,7 @@ train_round(struct worker *w, const struct member_view *view)
 	struct train_place place = {
 		.rank = w->rank, .n_ranks = w->node->job.n_workers, .context = w,
 		.progress = member_progress(w->node->member),
+		.bucket_bytes = (uint64_t)w->node->settings->cluster.bucket_bytes,
 	};
 	struct train_options options;
 	struct spec *spec;

@@ -17,6 +17,8 @@ struct exec {
 	size_t *N, *N_max;          /* [n_inputs] of the feed; of histories, planned for */
 	enum graph_output output;
 	struct row_grads *own, *rows;   /* rows: where gradients of occurrences go */
+	void (*watch)(void *context, size_t k);
+	void *watch_context;
 };
 
 const struct graph *
@@ -227,6 +229,13 @@ exec_set_rows(struct exec *e, struct row_grads *rows)
 }
 
 void
+exec_set_watch(struct exec *e, void (*watch)(void *context, size_t k), void *context)
+{
+	e->watch = watch;
+	e->watch_context = context;
+}
+
+void
 exec_set_output(struct exec *e, enum graph_output output)
 {
 	assert(e->g->output[output] != NULL);
@@ -314,6 +323,8 @@ exec_backward(struct exec *e, const float *param, const struct feed *feed, float
 					op_rows(&r, n->input[k]) * n->input[k]->width
 						* sizeof(float));
 		n->op->backward(&r, n);
+		if (e->watch != NULL)
+			e->watch(e->watch_context, e->g->n_nodes - i);
 	}
 }
 

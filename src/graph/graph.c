@@ -128,6 +128,7 @@ graph_add_param(struct graph *g, const char *prefix, const char *suffix,
 	p = &g->param[g->n_params];
 	*p = *like;
 	p->offset = g->P;
+	p->n_before = g->n_nodes;
 	const int length = snprintf(p->name, sizeof(p->name), "%s.%s", prefix, suffix);
 	if (length < 0 || (size_t)length >= sizeof(p->name)) {
 		rs_fail(RS_ESPEC, "the name '%s' is longer than %zu bytes", prefix,
@@ -294,6 +295,31 @@ size_t
 graph_param_size(const struct graph *g)
 {
 	return g->P;
+}
+
+size_t
+graph_n_nodes(const struct graph *g)
+{
+	return g->n_nodes;
+}
+
+static size_t
+node_time(const struct graph *g, size_t node, const enum graph_output *output, size_t n)
+{
+	while (n > 0 && !g->part[output[n - 1]][node])
+		n--;
+	return n == 0 ? 0 : (n - 1) * g->n_nodes + g->n_nodes - node;
+}
+
+/* Operators make their parameters just before or just after their node. */
+size_t
+graph_param_time(const struct graph *g, size_t i, const enum graph_output *output, size_t n)
+{
+	const size_t before = g->param[i].n_before;
+	const size_t a = before > 0 ? node_time(g, before - 1, output, n) : 0;
+	const size_t b = before < g->n_nodes ? node_time(g, before, output, n) : 0;
+
+	return a > b ? a : b;
 }
 
 /* Standard deviation, or half width of a uniform one: Glorot and Bengio 2010,

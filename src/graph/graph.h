@@ -73,6 +73,7 @@ struct graph_param {
 	int    decay;               /* weight decay of AdamW applies                  */
 	int    is_statistic;        /* running values of batch norm: not optimised    */
 	float  momentum;            /* statistics: running = m running + (1-m) batch  */
+	size_t n_before;            /* nodes that were made before it; of the graph   */
 };
 
 enum rs_status graph_create(const struct kernel_set *kernel, struct graph **out);
@@ -98,6 +99,11 @@ const struct graph_table *graph_table(const struct graph *g, size_t i);
 size_t graph_n_params(const struct graph *g);
 const struct graph_param *graph_param(const struct graph *g, size_t i);
 size_t graph_param_size(const struct graph *g);      /* P floats, statistics included */
+/* When the gradient of parameter i is final, in passes backward for output[0], [1], ..:
+ * after that number of nodes, see exec_set_watch(); 0: none of the passes writes it. */
+size_t graph_param_time(const struct graph *g, size_t i, const enum graph_output *output,
+	size_t n);
+size_t graph_n_nodes(const struct graph *g);
 /* The matrix products of one training step of B rows as the formulas have them, in
  * order, pointers NULL; N [n_inputs] ids of each input in these rows.  Returns how
  * many there are, writes at most n_max. */
@@ -130,6 +136,9 @@ void exec_loss(struct exec *e, const struct feed *feed, double *loss, float *p);
  * statistic_share), so that the tree sum is the batch's average. */
 void exec_backward(struct exec *e, const float *param, const struct feed *feed,
 	float statistic_share, float *grad);
+/* Calls watch(context, k) in the passes backward from here on, after each node: k is its
+ * number from the end, the last node's is 1.  NULL: nobody watches. */
+void exec_set_watch(struct exec *e, void (*watch)(void *context, size_t k), void *context);
 /* Where the passes from here on leave the gradients of embedding occurrences; rows
  * (made for as many rows as e) is borrowed, NULL is one of the exec's own.  So one
  * exec serves slot after slot while the lookup still borrows from each. */

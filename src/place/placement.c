@@ -8,6 +8,7 @@
 
 #include "embed/row_optimizer.h"
 #include "place/placement_private.h"
+#include "train/buckets.h"
 #include "train/dealer.h"
 
 #define HYBRID_SHARE 0.70
@@ -249,6 +250,30 @@ choose_dense(struct placement *p, const struct settings *s, const struct placeme
 	return choose_plane(p, host);
 }
 
+/* All at once where nothing can be gained: on one host summing takes cores, not time on a
+ * wire. */
+static enum rs_status
+choose_buckets(struct placement *p, const struct model *shape)
+{
+	const uint64_t asked = (uint64_t)spec_settings(shape->spec)->cluster.bucket_bytes;
+	const char *why = "the wire is busy while the backward pass goes on";
+	struct buckets b;
+
+	p->bucket_bytes = asked > 0 ? asked : BUCKETS_BYTES;
+	if (asked > 0) {
+		why = "cluster.bucket_bytes says so";
+	} else if (p->n_workers == 1 || p->n_hosts == 1) {
+		p->bucket_bytes = p->dense_params * sizeof(float) + 1;
+		why = p->n_workers == 1 ? "one worker has nothing to exchange"
+			: "on one host the sum would take the cores of the backward pass";
+	}
+	snprintf(p->why_buckets, sizeof(p->why_buckets), "%s", why);
+	RS_TRY(buckets_make(shape, p->bucket_bytes, &b));
+	p->n_buckets = p->n_workers > 1 ? b.n : 1;
+	buckets_free(&b);
+	return RS_OK;
+}
+
 /* --- does it fit ------------------------------------------------------------ */
 
 static enum rs_status
@@ -354,6 +379,7 @@ fill(struct placement *p, const struct model *shape, const struct placement_host
 	RS_TRY(check_workers(p));
 	RS_TRY(dealer_check(s, p->n_workers));
 	RS_TRY(choose_dense(p, s, host));
+	RS_TRY(choose_buckets(p, shape));
 	choose_compression(p, s);
 	choose_threads(p, s, host);
 	RS_TRY(cut_tables(p, shape));

@@ -53,7 +53,9 @@ struct placement {
 	uint64_t staleness, min_shard_bytes;
 	uint64_t embedding_params, dense_params, embedding_bytes, dense_bytes;
 	double   embedding_share;           /* of the bytes with optimizer slots      */
-	char     why_mode[320], why_dense[320];
+	uint64_t bucket_bytes;              /* of dense gradients summed at a time; never 0 */
+	size_t   n_buckets;
+	char     why_mode[320], why_dense[320], why_buckets[160];
 	struct placement_table *table;      /* [n_tables]                             */
 	size_t   n_tables;
 	struct placement_shard *shard;      /* [n_ps]                                 */

@@ -139,6 +139,8 @@ placement_print(const struct placement *p, int verbose, struct buffer *out)
 	RS_TRY(buffer_printf(out, "dense      %s, %s a worker and step: %s\n",
 		placement_dense_name(p->dense), bytes_text(dense, p->dense_step_bytes),
 		p->why_dense));
+	if (p->n_workers > 1)
+		RS_TRY(buffer_printf(out, "buckets    %zu: %s\n", p->n_buckets, p->why_buckets));
 	if (p->n_ps > 0)
 		RS_TRY(buffer_printf(out, "rows       %s%.0d, gradients as %s\n",
 			consistency_text[p->consistency],
@@ -207,6 +209,9 @@ placement_json(const struct placement *p, struct json *j)
 	json_string(j, "why_mode", p->why_mode);
 	json_string(j, "dense", placement_dense_name(p->dense));
 	json_string(j, "why_dense", p->why_dense);
+	json_int(j, "buckets", (int64_t)p->n_buckets);
+	json_int(j, "bucket_bytes", (int64_t)p->bucket_bytes);
+	json_string(j, "why_buckets", p->why_buckets);
 	json_string(j, "consistency", consistency_text[p->consistency]);
 	json_string(j, "compress", compress_text[p->compress]);
 	json_int(j, "workers", (int64_t)p->n_workers);

@@ -36,6 +36,7 @@ struct exchange_sum {
 	double *head;               /* [n_heads] out                                  */
 	float  *x;                  /* [n_floats] out; not one of the parts           */
 	uint64_t step;              /* for messages; 0: of none                       */
+	int    in_background;       /* cores are wanted meanwhile: waits do not spin  */
 };
 
 struct exchange;

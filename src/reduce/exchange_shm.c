@@ -260,7 +260,10 @@ shm_sum(struct exchange *base, const struct exchange_sum *s)
 
 	assert(s->n_heads <= EXCHANGE_HEADS_MAX && base->n_ranks <= s->n_slots);
 	RS_TRY(meeting_check(&e->meeting));
-	return leave_after(e, sum_all(e, s));
+	e->meeting.quiet = s->in_background;
+	const enum rs_status status = leave_after(e, sum_all(e, s));
+	e->meeting.quiet = 0;
+	return status;
 }
 
 static enum rs_status

@@ -156,7 +156,7 @@ pause_briefly(void)
 static int
 spin(const struct meeting *m, uint64_t meeting, double until)
 {
-	for (unsigned look = 1; m->spin; look++) {
+	for (unsigned look = 1; m->spin && !m->quiet; look++) {
 		if (all_came(m, meeting))
 			return 1;
 		pause_briefly();

@@ -34,6 +34,7 @@ struct meeting {
 	uint64_t round, n;
 	unsigned turn;                     /* of two calls                           */
 	int    spin, over;
+	int    quiet;                      /* this call does not spin                */
 };
 
 size_t meeting_bytes(size_t n_ranks);

@@ -268,6 +268,7 @@ mpi_sum(struct exchange *e, const struct exchange_sum *s)
 
 	assert(s->n_parts > 0 && s->n_heads * sizeof(double) <= MPI_PIECE);
 	r.n_pieces = sum.head_pieces + (s->n_floats + most - 1) / most;
+	r.in_background = s->in_background;
 	r.fill = sum_fill;
 	r.who = sum_who;
 	r.context = &sum;

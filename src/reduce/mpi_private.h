@@ -40,6 +40,7 @@ struct mpi_run {
 	struct mpi *mpi;
 	const struct kernel_set *kernel;
 	const atomic_int *stop;
+	int      in_background;     /* others want the cores                          */
 	double   timeout;
 	int      tag;               /* of window 0; those of the others follow        */
 	size_t   n_pieces;

@@ -204,11 +204,11 @@ check_time(const struct mpi_run *r, double since)
 }
 
 static void
-pause_a_little(size_t idle)
+pause_a_little(const struct mpi_run *r, size_t idle)
 {
 	const struct timespec nap = { .tv_nsec = SLEEP_NS };
 
-	if (idle < SWEEPS_AWAKE)
+	if (idle < SWEEPS_AWAKE && !r->in_background)
 		sched_yield();
 	else
 		nanosleep(&nap, NULL);
@@ -257,7 +257,7 @@ mpi_run(const struct mpi_run *r)
 			continue;
 		}
 		status = check_time(r, since);
-		pause_a_little(idle++);
+		pause_a_little(r, idle++);
 	}
 	if (status != RS_OK)
 		give_up(r);

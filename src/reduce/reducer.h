@@ -7,8 +7,9 @@
  * process, valid until the next acquire.  Node i of a level is always left +
  * right, whoever adds it and whenever: x slots on any number of workers give the
  * same bits, and on any number of processes: with an exchange this process has the
- * slots of its rank, and finish waits for those of the others.  reducer_barrier
- * waits for the workers of this process.
+ * slots of its rank, and finish waits for those of the others.  What of a slot is final
+ * before the rest, bucket by bucket, may be given earlier by advance; a thread then tells
+ * it to the other ranks meanwhile.  barrier waits for the workers of this process.
  */
 #ifndef REDUCE_REDUCER_H
 #define REDUCE_REDUCER_H
@@ -29,12 +30,20 @@ struct slot_sum {
 	int    bad;                 /* a value was NaN, Inf or beyond 2^100           */
 	unsigned votes;             /* bits, set in the total when any slot set them  */
 	float *grad;                /* [P]                                            */
+	uint64_t step;              /* for messages about an exchange                 */
+	size_t n_given;             /* buckets that went already; the reducer's       */
 };
+
+/* Floats [begin,end) of a gradient, which are summed together. */
+struct reducer_bucket { size_t begin, end; };
 
 struct reducer;
 struct reducer_ops {
 	const char *name;           /* "shm"                                          */
 	struct slot_sum *(*acquire)(struct reducer *r, size_t worker);
+	/* The gradient is final in the first n buckets; they may be summed from here on. */
+	void (*advance)(struct reducer *r, size_t worker, size_t slot, struct slot_sum *sum,
+		size_t n);
 	enum rs_status (*contribute)(
 		struct reducer *r, size_t worker, size_t slot, struct slot_sum *sum);
 	/* Fails in all workers alike.  RS_EPEER: other ranks did not come; RS_EDIVERGED or
@@ -62,10 +71,15 @@ struct reducer_options {
 	size_t n_workers, n_cores;  /* of this process                                */
 	size_t n_slots, n_params;
 	struct exchange *exchange;  /* borrowed; NULL: all slots are in this process  */
+	/* With an exchange: the gradient in the order in which it becomes final, together all
+	 * of it; copied.  The same in all ranks.  n_buckets 0: it is one. */
+	const struct reducer_bucket *bucket;
+	size_t n_buckets;
 };
 
-/* Threads of one process.  With an exchange, slots are those of its rank, and worker 0
- * alone calls it, in finish. */
+/* Threads of one process.  With an exchange, slots are those of its rank; worker 0 calls it
+ * in finish, and before that in the step a thread of the reducer, if there is more than one
+ * bucket. */
 enum rs_status reducer_shm_open(const struct reducer_options *options, struct reducer **out);
 
 #endif

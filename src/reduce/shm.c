@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "base/tree.h"
+#include "reduce/courier.h"
 
 #define LINE 64
 
@@ -31,7 +32,7 @@ _Static_assert(N_HEADS <= EXCHANGE_HEADS_MAX, "heads");
 /* The sum of a node of this rank's frontier. */
 struct part {
 	struct tree_node node;
-	struct slot_sum *sum;
+	_Atomic(struct slot_sum *) sum;    /* that of its first slot in every bucket */
 	double head[N_HEADS];
 };
 
@@ -39,8 +40,11 @@ struct part {
  * Buffers are numbered; the free ones form a stack linked through next[], its
  * head is (changes << 32 | number + 1), so that a head seen twice is the same
  * stack.  A stack hands out what was used last: one thread working depth first
- * keeps to a few buffers.  node[m] holds the child that came first.  Without an
- * exchange the frontier is the root alone.
+ * keeps to a few buffers.  Every bucket climbs by itself: node[b,m] holds the child of
+ * node m that came first.  A right child is added to the left one, and its buffer is free
+ * when that was done with all its buckets.  Sums but the gradient go with the last bucket,
+ * which finish exchanges; those before it the courier does.  Without an exchange the
+ * frontier is the root alone, and there is one bucket.
  */
 struct shm {
 	struct reducer base;
@@ -51,13 +55,19 @@ struct shm {
 	size_t n_buffers;
 	char  *block;
 	size_t block_bytes;
-	_Atomic(struct slot_sum *) *node;  /* [n_slots] by number of the inner node  */
+	struct reducer_bucket *bucket;     /* [n_buckets]                            */
+	size_t n_buckets;
+	_Atomic(struct slot_sum *) *node;  /* [n_buckets, n_slots] by number of the inner node */
+	atomic_uint *merged;               /* [n_buffers] buckets added to another   */
 	struct slot_sum *total;            /* of the step just summed                */
 	struct exchange *exchange;
 	struct part *part;                 /* [n_parts] with an exchange             */
 	struct exchange_part *sent;        /* [n_parts] the same as it is told       */
 	size_t *part_of;                   /* [n_slots]                              */
 	size_t n_parts;
+	struct courier *courier;           /* NULL: one bucket                       */
+	atomic_uint *missing;              /* [n_buckets] parts that are not yet summed */
+	atomic_int bad;                    /* in buckets before the last of this step */
 	struct rs_failure failure;         /* of the exchange in this step           */
 	_Alignas(LINE) atomic_uint_fast64_t head;
 	_Alignas(LINE) struct barrier barrier;
@@ -111,20 +121,41 @@ shm_acquire(struct reducer *base, size_t worker)
 	return sum;
 }
 
-/* left += right */
+/* left += right in a bucket. */
 static void
-sum_add(const struct shm *r, struct slot_sum *left, const struct slot_sum *right)
+sum_add(struct shm *r, struct slot_sum *left, const struct slot_sum *right, size_t b)
 {
-	int bad = left->bad | right->bad;
+	const struct reducer_bucket *at = &r->bucket[b];
+	int bad = 0;
 
+	r->kernel->sum_into(
+		at->end - at->begin, left->grad + at->begin, right->grad + at->begin, &bad);
+	if (b + 1 < r->n_buckets) {
+		if (bad)
+			atomic_store(&r->bad, 1);
+		return;
+	}
 	left->loss += right->loss;
 	left->weight += right->weight;
 	left->label += right->label;
 	left->prediction += right->prediction;
 	left->rows += right->rows;
 	left->votes |= right->votes;
-	r->kernel->sum_into(r->P, left->grad, right->grad, &bad);
-	left->bad = bad;
+	left->bad |= right->bad | bad;
+}
+
+/* A bucket of it was added to another. */
+static void
+buffer_leave(struct shm *r, struct slot_sum *sum)
+{
+	atomic_uint *merged = &r->merged[sum - r->sum];
+
+	if (r->n_buckets > 1) {
+		if (atomic_fetch_add_explicit(merged, 1, memory_order_acq_rel) + 1 < r->n_buckets)
+			return;
+		atomic_store_explicit(merged, 0, memory_order_relaxed);
+	}
+	buffer_put(r, sum);
 }
 
 static void
@@ -146,32 +177,60 @@ node_has(const struct tree_node *node, size_t number)
 	return node->begin < number && number < node->end;
 }
 
-static enum rs_status
-shm_contribute(struct reducer *base, size_t worker, size_t slot, struct slot_sum *sum)
+/* A node of the frontier is summed in a bucket. */
+static void
+part_set(struct shm *r, struct part *part, struct slot_sum *sum, size_t b)
 {
-	struct shm *r = shm_of(base);
+	atomic_store_explicit(&part->sum, sum, memory_order_relaxed);
+	if (b + 1 < r->n_buckets
+	    && atomic_fetch_sub_explicit(&r->missing[b], 1, memory_order_acq_rel) == 1)
+		courier_post(r->courier, b);
+}
+
+static void
+climb(struct shm *r, size_t slot, struct slot_sum *sum, size_t b)
+{
+	_Atomic(struct slot_sum *) *const node = r->node + b * r->n_slots;
 	size_t path[TREE_MAX_DEPTH];
 	struct part *part = r->part != NULL ? &r->part[r->part_of[slot]] : NULL;
 	size_t depth = tree_path(r->n_slots, slot, path);
 
-	(void)worker;
 	while (depth-- > 0 && (part == NULL || node_has(&part->node, path[depth]))) {
 		const size_t middle = path[depth];
-		struct slot_sum *other = atomic_exchange_explicit(&r->node[middle], sum,
+		struct slot_sum *other = atomic_exchange_explicit(&node[middle], sum,
 		    memory_order_acq_rel);
 		struct slot_sum *left = slot < middle ? sum : other;
 
 		if (other == NULL)
-			return RS_OK;      /* the other child's worker goes on from here */
-		atomic_store_explicit(&r->node[middle], NULL, memory_order_relaxed);
-		sum_add(r, left, left == sum ? other : sum);
-		buffer_put(r, left == sum ? other : sum);
+			return;            /* the other child's worker goes on from here */
+		atomic_store_explicit(&node[middle], NULL, memory_order_relaxed);
+		sum_add(r, left, left == sum ? other : sum, b);
+		buffer_leave(r, left == sum ? other : sum);
 		sum = left;
 	}
 	if (part != NULL)
-		part->sum = sum;
+		part_set(r, part, sum, b);
 	else
 		root_set(r, sum);
+}
+
+static void
+shm_advance(struct reducer *base, size_t worker, size_t slot, struct slot_sum *sum, size_t n)
+{
+	struct shm *r = shm_of(base);
+
+	(void)worker;
+	while (sum->n_given < n && sum->n_given + 1 < r->n_buckets)
+		climb(r, slot, sum, sum->n_given++);
+}
+
+static enum rs_status
+shm_contribute(struct reducer *base, size_t worker, size_t slot, struct slot_sum *sum)
+{
+	struct shm *r = shm_of(base);
+
+	shm_advance(base, worker, slot, sum, r->n_buckets);
+	climb(r, slot, sum, r->n_buckets - 1);
 	return RS_OK;
 }
 
@@ -254,24 +313,49 @@ fail_diverged(struct shm *r)
 		(unsigned long long)r->base.step);
 }
 
+/* A bucket among the ranks, into the total; head NULL: without the other sums. */
+static enum rs_status
+exchange_bucket(struct shm *r, size_t b, double *head, uint64_t step)
+{
+	const struct reducer_bucket *at = &r->bucket[b];
+	const struct exchange_sum sum = {
+		.n_slots = r->n_slots, .n_heads = head != NULL ? N_HEADS : 0,
+		.n_floats = at->end - at->begin, .part = r->sent, .n_parts = r->n_parts,
+		.head = head, .x = r->total->grad + at->begin, .step = step,
+		.in_background = head == NULL,
+	};
+
+	for (size_t i = 0; i < r->n_parts; i++)
+		r->sent[i] = (struct exchange_part){ r->part[i].node, r->part[i].head,
+			r->part[i].sum->grad + at->begin };
+	return r->exchange->ops->sum(r->exchange, &sum);
+}
+
+/* The courier's work. */
+static enum rs_status
+carry_bucket(void *context, size_t b)
+{
+	struct shm *r = context;
+
+	atomic_store_explicit(&r->missing[b], (unsigned)r->n_parts, memory_order_relaxed);
+	return exchange_bucket(r, b, NULL, r->part[0].sum->step);
+}
+
+/* The last bucket and everything else, when those before it are done. */
 static enum rs_status
 exchange_parts(struct shm *r)
 {
 	double head[N_HEADS];
-	const struct exchange_sum sum = {
-		.n_slots = r->n_slots, .n_heads = N_HEADS, .n_floats = r->P,
-		.part = r->sent, .n_parts = r->n_parts,
-		.head = head, .x = r->total->grad, .step = r->base.step,
-	};
 	int bad;
 
-	for (size_t i = 0; i < r->n_parts; i++) {
+	if (r->courier != NULL)
+		RS_TRY(courier_settle(r->courier));
+	for (size_t i = 0; i < r->n_parts; i++)
 		heads_of(r->part[i].sum, r->part[i].head);
-		r->sent[i] = (struct exchange_part){
-			r->part[i].node, r->part[i].head, r->part[i].sum->grad };
-	}
+	if (atomic_exchange(&r->bad, 0))
+		r->part[0].head[HEAD_BAD] = 1;
 	heads_add_hash(r->base.dense_hash, r->part[0].head);
-	RS_TRY(r->exchange->ops->sum(r->exchange, &sum));
+	RS_TRY(exchange_bucket(r, r->n_buckets - 1, head, r->base.step));
 	for (size_t i = 0; i < r->n_parts; i++)
 		buffer_put(r, r->part[i].sum);
 	heads_take(head, r->total);
@@ -303,8 +387,13 @@ shm_close(struct reducer *base)
 {
 	struct shm *r = shm_of(base);
 
+	if (r->courier != NULL)
+		courier_close(r->courier);
 	if (r->block != NULL)
 		large_free(r->block, r->block_bytes);
+	free(r->missing);
+	free(r->merged);
+	free(r->bucket);
 	free(r->part_of);
 	free(r->sent);
 	free(r->part);
@@ -315,8 +404,9 @@ shm_close(struct reducer *base)
 }
 
 static const struct reducer_ops shm_ops = {
-	.name = "shm", .acquire = shm_acquire, .contribute = shm_contribute,
-	.finish = shm_finish, .barrier = shm_barrier, .close = shm_close,
+	.name = "shm", .acquire = shm_acquire, .advance = shm_advance,
+	.contribute = shm_contribute, .finish = shm_finish, .barrier = shm_barrier,
+	.close = shm_close,
 };
 
 static enum rs_status
@@ -329,7 +419,8 @@ shm_allocate(struct shm *r)
 		r->block_bytes = LINE;
 	RS_TRY(memory_alloc(r->n_buffers, sizeof(*r->sum), &r->sum));
 	RS_TRY(memory_alloc(r->n_buffers, sizeof(*r->next), &r->next));
-	RS_TRY(memory_alloc(r->n_slots, sizeof(*r->node), &r->node));
+	RS_TRY(memory_alloc(r->n_buffers, sizeof(*r->merged), &r->merged));
+	RS_TRY(memory_alloc(r->n_buckets * r->n_slots, sizeof(*r->node), &r->node));
 	return large_alloc(r->block_bytes, &r->block);
 }
 
@@ -355,6 +446,29 @@ open_parts(struct shm *r)
 	return RS_OK;
 }
 
+static enum rs_status
+open_buckets(struct shm *r, const struct reducer_options *o)
+{
+	const struct reducer_bucket all = { 0, o->n_params };
+	const int several = o->exchange != NULL && o->n_buckets > 1;
+
+	r->n_buckets = several ? o->n_buckets : 1;
+	RS_TRY(memory_alloc(r->n_buckets, sizeof(*r->bucket), &r->bucket));
+	memcpy(r->bucket, several ? o->bucket : &all, r->n_buckets * sizeof(*r->bucket));
+	return RS_OK;
+}
+
+static enum rs_status
+open_courier(struct shm *r)
+{
+	if (r->n_buckets == 1)
+		return RS_OK;
+	RS_TRY(memory_alloc(r->n_buckets, sizeof(*r->missing), &r->missing));
+	for (size_t b = 0; b < r->n_buckets; b++)
+		atomic_init(&r->missing[b], (unsigned)r->n_parts);
+	return courier_open(r->n_buckets - 1, carry_bucket, r, &r->courier);
+}
+
 /* One buffer a slot, and the total of the last step stays readable. */
 static enum rs_status
 open_buffers(struct shm *r)
@@ -372,7 +486,8 @@ open_buffers(struct shm *r)
 	if (e == NULL)
 		return RS_OK;
 	r->total = buffer_take(r);
-	return open_parts(r);
+	RS_TRY(open_parts(r));
+	return open_courier(r);
 }
 
 enum rs_status
@@ -391,7 +506,9 @@ reducer_shm_open(const struct reducer_options *o, struct reducer **out)
 	/* Ranks may be of one host: who waits must not take a core from another. */
 	barrier_init(&r->barrier, (unsigned)o->n_workers,
 		o->exchange == NULL ? o->n_cores : o->n_cores / o->exchange->n_ranks);
-	status = open_buffers(r);
+	status = open_buckets(r, o);
+	if (status == RS_OK)
+		status = open_buffers(r);
 	if (status != RS_OK) {
 		shm_close(&r->base);
 		return status;

@@ -453,6 +453,12 @@ const struct option_row option_table[] = {
 	  "the bits of one process; file: training files are dealt to the workers in turn, each "
 	  "reads its own and the rows of a batch come together from all; then the model depends "
 	  "on the number of workers, too; auto: record" },
+	{ "cluster", "bucket_bytes", OPTION_SIZE, "0", IN(cluster.bucket_bytes),
+	  RANGE(0, WHOLE_MAX), .unit = "bytes",
+	  .text = "dense gradients are summed among workers in buckets of so many bytes or a "
+	  "parameter more, the last layers first, while the backward pass goes on; 0: auto, "
+	  "that is all at once after it on one host, where the sum would take the pass's "
+	  "cores, and 1M between hosts: less would be mostly waiting for answers" },
 	{ "cluster", "ps_threads", OPTION_INT, "0", IN(cluster.ps_threads), RANGE(0, 256),
 	  .text = "threads that apply gradients in a shard; 0: the cores, but no more than 8" },
 	{ "cluster", "listen", OPTION_TEXT, NULL, IN(cluster.listen),

@@ -236,6 +236,7 @@ struct placement_settings {
 struct cluster_settings {
 	int64_t workers, ps;                /* processes; 0 = none asked for        */
 	enum policy policy;                 /* how rows are dealt to workers        */
+	int64_t bucket_bytes;               /* dense gradients summed at a time; 0 = auto */
 	int64_t ps_threads;                 /* of a shard; 0 = auto                 */
 	char   *listen;                     /* tcp://ADDRESS:PORT of this node; "" = local */
 	char   *secret, *keys;              /* key file of this node, list of who may join */

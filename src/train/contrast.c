@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "train/buckets.h"
 #include "train/contrast_private.h"
 #include "train/frequency.h"
 #include "train/ranks.h"
@@ -434,9 +435,10 @@ put_gradients(const struct contrast *c, const struct span *r, int tower, float *
 }
 
 static enum rs_status
-tower_backward(struct contrast *c, struct contrast_slot *s, size_t slot, int tower,
-	struct slot_sum *sum)
+tower_backward(struct contrast *c, size_t slot, int tower, struct slot_sum *sum,
+	struct buckets_watch *watch)
 {
+	struct contrast_slot *s = &c->slot[slot];
 	const struct span r = range_of(c, slot, tower);
 	struct slot_view *v = &s->view[tower];
 
@@ -444,14 +446,17 @@ tower_backward(struct contrast *c, struct contrast_slot *s, size_t slot, int tow
 		return RS_OK;
 	exec_set_output(s->exec, output_of[tower]);
 	put_gradients(c, &r, tower, exec_output_gradient(s->exec));
+	exec_set_watch(s->exec, watch != NULL ? buckets_watch_passed : NULL, watch);
 	exec_backward(s->exec, c->model->param, &v->feed,
 		(float)(r.end - r.begin) / (float)r.batch->B, sum->grad);
+	exec_set_watch(s->exec, NULL, NULL);
 	sum->bad |= slot_view_bad_gradient(v, s->exec);
 	return slot_view_push(v, slot, s->exec);
 }
 
 enum rs_status
-contrast_backward(struct contrast *c, size_t slot, struct slot_sum *sum)
+contrast_backward(struct contrast *c, size_t slot, struct slot_sum *sum,
+	struct buckets_watch *watch)
 {
 	struct contrast_slot *s = &c->slot[slot];
 	const struct span r = range_of(c, slot, TOWER_USER), items = range_of(c, slot, TOWER_ITEM);
@@ -466,6 +471,8 @@ contrast_backward(struct contrast *c, size_t slot, struct slot_sum *sum)
 	sum->prediction = s->prediction;
 	sum->rows = (double)(r.end - r.begin);
 	sum->bad |= !isfinite(s->loss);
-	RS_TRY(tower_backward(c, s, slot, TOWER_ITEM, sum));
-	return tower_backward(c, s, slot, TOWER_USER, sum);
+	RS_TRY(tower_backward(c, slot, TOWER_ITEM, sum, watch));
+	if (watch != NULL)
+		watch->before = graph_n_nodes(c->model->graph);
+	return tower_backward(c, slot, TOWER_USER, sum, watch);
 }

@@ -35,7 +35,10 @@ enum rs_status contrast_gather(struct contrast *c);
 enum rs_status contrast_compare(struct contrast *c, size_t worker, size_t slot);
 enum rs_status contrast_sum(struct contrast *c, size_t worker, size_t slot);
 enum rs_status contrast_exchange(struct contrast *c);
-enum rs_status contrast_backward(struct contrast *c, size_t slot, struct slot_sum *sum);
+/* watch: told what of the slot is final, before is contrast's; or NULL. */
+struct buckets_watch;
+enum rs_status contrast_backward(struct contrast *c, size_t slot, struct slot_sum *sum,
+	struct buckets_watch *watch);
 
 /* The rows that give the candidates of a batch. */
 const struct batch *contrast_items(const struct model *m, const struct batch *batch);

@@ -25,6 +25,7 @@ struct train_place {
 	enum rs_status (*open_lookup)(void *context, const struct lookup_local_options *options,
 		struct lookup **out);
 	void *context;
+	uint64_t bucket_bytes;          /* see train/buckets.h; the same in all; 0: one */
 	atomic_uint_fast64_t *progress; /* counts what was done, for the watch; or NULL */
 };
 

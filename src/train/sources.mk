@@ -2,6 +2,7 @@ librs_a_SOURCES += src/train/auc.c src/train/auc.h
 librs_a_SOURCES += src/train/checkpoint.c src/train/checkpoint.h
 librs_a_SOURCES += src/train/checkpoint_lock.c
 librs_a_SOURCES += src/train/checkpoint_list.c src/train/checkpoint_private.h
+librs_a_SOURCES += src/train/buckets.c src/train/buckets.h
 librs_a_SOURCES += src/train/dense.c src/train/dense.h
 librs_a_SOURCES += src/train/dense_file.c src/train/dense_file.h
 librs_a_SOURCES += src/train/evaluate.c src/train/evaluate.h

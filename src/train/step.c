@@ -32,6 +32,13 @@ static void sum_rows(struct slot_sum *sum, const struct feed *feed, const float 
 static enum rs_status apply(struct stepper *s, size_t worker, const struct slot_sum *total,
 	double rate, double rate_factor);
 
+static struct buckets_watch
+watch_of(struct stepper *s, size_t worker, size_t slot, struct slot_sum *sum)
+{
+	return (struct buckets_watch){ .buckets = &s->buckets, .reducer = s->reducer,
+		.worker = worker, .slot = slot, .sum = sum };
+}
+
 /* Rows of one slot through the graph and back. */
 static enum rs_status
 slot_run(struct stepper *s, struct step_worker *w, size_t slot, const struct batch *batch,
@@ -40,6 +47,7 @@ slot_run(struct stepper *s, struct step_worker *w, size_t slot, const struct bat
 	struct model *m = s->model;
 	struct slot_view *v = &w->view;
 	struct exec *e = w->exec;
+	struct buckets_watch watch = watch_of(s, (size_t)(w - s->worker), slot, sum);
 	const size_t begin = model_slot_begin(batch->B, s->n_slots, slot);
 	const size_t end = model_slot_begin(batch->B, s->n_slots, slot + 1);
 	const float *logit;
@@ -57,9 +65,20 @@ slot_run(struct stepper *s, struct step_worker *w, size_t slot, const struct bat
 		return rs_failure()->status;
 	exec_loss(e, &v->feed, &sum->loss, NULL);                            /* loss          */
 	sum_rows(sum, &v->feed, logit, spec_settings(m->spec)->model.loss == LOSS_MSE);
+	exec_set_watch(e, s->buckets.n > 1 ? buckets_watch_passed : NULL, &watch);
 	exec_backward(e, m->param, &v->feed, (float)(end - begin) / (float)batch->B, sum->grad);
+	exec_set_watch(e, NULL, NULL);
 	sum->bad |= !isfinite(sum->loss) || slot_view_bad_gradient(v, e);
 	return slot_view_push(v, slot, e);                                   /* row gradients */
+}
+
+/* The same for a loss over many items, whose rounds before this made all but gradients. */
+static enum rs_status
+compared_slot(struct stepper *s, size_t worker, size_t slot, struct slot_sum *sum)
+{
+	struct buckets_watch watch = watch_of(s, worker, slot, sum);
+
+	return contrast_backward(s->contrast, slot, sum, s->buckets.n > 1 ? &watch : NULL);
 }
 
 enum rs_status
@@ -83,8 +102,9 @@ step_run(struct stepper *s, size_t worker, const struct batch *batch, double rat
 	for (size_t slot; (slot = slot_take(s, worker)) < s->n_slots;) {
 		struct slot_sum *sum = r->ops->acquire(r, worker);
 
+		sum->step = w->view.feed.step;
 		if (status == RS_OK)
-			status = s->contrast != NULL ? contrast_backward(s->contrast, slot, sum) :
+			status = s->contrast != NULL ? compared_slot(s, worker, slot, sum) :
 						       slot_run(s, w, slot, batch, sum);
 		step_fail_note(s, status);         /* the others wait: contribute anyway */
 		sum->votes = s->votes | (status != RS_OK ? STEP_FAILED : 0);
@@ -460,10 +480,12 @@ stepper_init(struct stepper *s)
 	RS_TRY(open_exchange(s));
 	RS_TRY(memory_alloc(s->n_workers, sizeof(*s->worker), &s->worker));
 	RS_TRY(memory_alloc(s->n_slots, sizeof(*s->slot), &s->slot));
+	RS_TRY(buckets_make(s->model, s->exchange != NULL ? s->model->place->bucket_bytes : 0,
+		&s->buckets));
 	RS_TRY(reducer_shm_open(&(struct reducer_options){ .kernel = s->model->kernel,
 	    .n_workers = s->n_workers, .n_cores = thread_auto_count(&why),
-	    .n_slots = s->n_slots, .n_params = s->model->P,
-	    .exchange = s->exchange }, &s->reducer));
+	    .n_slots = s->n_slots, .n_params = s->model->P, .exchange = s->exchange,
+	    .bucket = s->buckets.bucket, .n_buckets = s->buckets.n }, &s->reducer));
 	RS_TRY(open_use(s));
 	RS_TRY(dense_init(&s->dense, s->model, s->n_workers));
 	if (contrast_needed(spec_settings(s->model->spec)))
@@ -510,6 +532,7 @@ stepper_free(struct stepper *s)
 	contrast_free(s->contrast);
 	if (s->reducer != NULL)
 		s->reducer->ops->close(s->reducer);
+	buckets_free(&s->buckets);
 	free(s->slot);
 	free(s->worker);
 	free(s);

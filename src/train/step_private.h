@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 
+#include "train/buckets.h"
 #include "train/contrast.h"
 #include "train/dense.h"
 #include "train/slot.h"
@@ -39,6 +40,7 @@ struct stepper {
 	unsigned votes;
 	int    given_up;               /* worker 0's view of failed, see step_settle() */
 	char  (*culprit)[STEP_CULPRIT_MAX];   /* [n_ranks] with an exchange            */
+	struct buckets buckets;        /* one without an exchange                     */
 	struct reducer *reducer;
 	struct dense dense;
 	struct contrast *contrast;     /* a loss over many items; NULL: one of rows   */

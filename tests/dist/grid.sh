@@ -1,8 +1,10 @@
 #!/bin/sh
 # Every grid of workers and shards, with one thread a worker and with two, over every
-# dense plane, twice: the dump of one process, to the bit.
+# dense plane, with gradients in one bucket and in many, twice: the dump of one process, to
+# the bit.
 #
 #   GRIDS='1x1 1x2 ... 3x3' PLANES='shm pushpull openmpi mpich' MODELS='deepfm dcn din two_tower'
+#   BUCKETS='0 300'
 #
 # By default a few of them; ALL=1 takes all, which lasts some minutes.
 set -u
@@ -11,9 +13,10 @@ set -u
 if [ -n "${ALL-}" ]; then
 	: "${GRIDS=1x1 1x2 1x3 2x1 2x2 2x3 3x1 3x2 3x3}" "${PLANES=shm pushpull openmpi mpich}"
 	: "${MODELS=deepfm dcn din two_tower}" "${THREADS=1 2}" "${TIMES=1 2}"
+	: "${BUCKETS=0 300}"
 else
 	: "${GRIDS=3x2}" "${PLANES=shm pushpull}" "${MODELS=deepfm two_tower}" "${THREADS=2}"
-	: "${TIMES=1}"
+	: "${TIMES=1}" "${BUCKETS=300}"
 fi
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
 export ASAN_OPTIONS
@@ -39,6 +42,17 @@ start() {
 	esac
 }
 
+# try COMMAND...: one run of it, as the variables say.
+try() {
+	rm -rf m
+	start "$plane" "${grid%x*}" "${grid#*x}" "$@" -f m -j "$threads" \
+		-o "cluster.bucket_bytes=$bucket" >out 2>err \
+		|| { echo "$plane $model $grid: $?" >&2; cat err >&2; exit 1; }
+	dump m >got
+	same want got "$plane $model $grid -j $threads, bucket $bucket, time $time: another model"
+	runs=$((runs + 1))
+}
+
 for plane in $PLANES; do
 	case $plane in openmpi | mpich)
 		if ! command -v mpirun.$plane >/dev/null || [ ! -f "$BUILDDIR/recsys-train-mpi-$plane.so" ]; then
@@ -55,13 +69,10 @@ for plane in $PLANES; do
 		dump one >want
 		for grid in $GRIDS; do
 			for threads in $THREADS; do
-				for time in $TIMES; do
-					rm -rf m
-					start "$plane" "${grid%x*}" "${grid#*x}" "$@" -f m -j "$threads" \
-						>out 2>err || { echo "$plane $model $grid: $?" >&2; cat err >&2; exit 1; }
-					dump m >got
-					same want got "$plane $model $grid -j $threads, time $time: another model"
-					runs=$((runs + 1))
+				for bucket in $BUCKETS; do
+					for time in $TIMES; do
+						try "$@"
+					done
 				done
 			done
 		done

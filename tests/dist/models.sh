@@ -1,6 +1,7 @@
 #!/bin/sh
-# Every model of the program, in processes: the dump of one process.  MODELS="dcn din" looks at
-# these only; ALL=1 at every variant, with more grids.
+# Every model of the program, in processes, its gradients in as many buckets as can be: the
+# dump of one process.  MODELS="dcn din" looks at these only; ALL=1 at every variant, with more
+# grids.
 set -u
 . "$SRCDIR/tests/dist/job_data.sh"
 . "$SRCDIR/tests/cli/models_data.sh"
@@ -21,7 +22,8 @@ try() {
 	dump m >want
 	for grid in $grids; do
 		rm -rf m
-		expect 0 timeout 60 "$T" "$@" -f m --workers "${grid%x*}" --ps "${grid#*x}"
+		expect 0 timeout 60 "$T" "$@" -f m --workers "${grid%x*}" --ps "${grid#*x}" \
+			-o cluster.bucket_bytes=1
 		dump m >got
 		same want got "$name: $grid gives another model"
 	done

@@ -102,6 +102,41 @@ a_placement_follows_the_rules(void **state)
 	}
 }
 
+/* What of the exchange can be hidden: nothing on one host. */
+static void
+buckets_are_cut_where_workers_are_on_several_hosts(void **state)
+{
+	static const struct {
+		const char *spec;
+		size_t n_hosts, n_buckets;
+		const char *why;
+	} c[] = {
+		{ "", 1, 1, "nothing to exchange" },
+		{ "workers = 2\nps = 1\n", 1, 1, "on one host" },
+		{ "workers = 2\nps = 1\n", 2, 3, "the wire" },
+		{ "workers = 2\nps = 1\nbucket_bytes = 512k\n", 1, 4, "says so" },
+		{ "workers = 2\nps = 1\nbucket_bytes = 64M\n", 2, 1, "says so" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(c); i++) {
+		struct placement_host h = host;
+		struct placement p;
+		char more[256];
+
+		snprintf(more, sizeof(more), "[dnn]\nhidden = 256,512,512,512\n[cluster]\n%s",
+			c[i].spec);
+		struct model *shape = make_shape(more);
+
+		h.n_hosts = c[i].n_hosts;
+		assert_int_equal(placement_make(shape, &h, &p), RS_OK);
+		assert_int_equal(p.n_buckets, c[i].n_buckets);
+		assert_non_null(strstr(p.why_buckets, c[i].why));
+		placement_free(&p);
+		model_free(shape);
+	}
+}
+
 /* torchrec#3652: a table that nobody placed is silently not there. */
 static void
 L024_every_table_and_every_row_has_a_shard(void **state)
@@ -168,6 +203,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_placement_follows_the_rules),
+		cmocka_unit_test(buckets_are_cut_where_workers_are_on_several_hosts),
 		cmocka_unit_test(L024_every_table_and_every_row_has_a_shard),
 		cmocka_unit_test(traffic_is_what_the_messages_weigh),
 	};

@@ -466,16 +466,23 @@ reduce(const struct bed *b, struct exchange *e)
 	float want[600];
 	int wrong = 0;
 
+	static const struct reducer_bucket bucket[] = { { 577, 600 }, { 3, 577 }, { 0, 3 } };
+
 	if (reducer_shm_open(&(struct reducer_options){ .kernel = &kernel_ref, .n_workers = 1,
-	    .n_cores = 1, .n_slots = SLOTS_MAX, .n_params = 600, .exchange = e }, &r) != RS_OK)
+	    .n_cores = 1, .n_slots = SLOTS_MAX, .n_params = 600, .exchange = e,
+	    .bucket = bucket, .n_buckets = b->epoch == 1 ? 0 : N_ROWS(bucket) }, &r) != RS_OK)
 		return 1;
 	for (uint64_t step = 1; step <= 50 && !wrong; step++) {
 		for (size_t slot = tree_rank_begin(SLOTS_MAX, b->n_ranks, e->rank);
 		    slot < tree_rank_begin(SLOTS_MAX, b->n_ranks, e->rank + 1); slot++) {
 			struct slot_sum *s = r->ops->acquire(r, 0);
 
-			for (size_t i = 0; i < 600; i++)
+			s->step = step;
+			for (size_t i = 600; i-- > 0;) {
 				s->grad[i] = value(step, slot, i);
+				if (i == 400)
+					r->ops->advance(r, 0, slot, s, 1);
+			}
 			s->votes = e->rank == 1 && step == 9;
 			r->ops->contribute(r, 0, slot, s);
 		}
@@ -496,6 +503,8 @@ reducers_of_processes_give_the_tree_sum(void **state)
 
 	(void)state;
 	bed_open(&b, 4, exchange_shm_bytes(4, SLOTS_MAX, 600));
+	run_ranks(&b, reduce);
+	b.epoch = 2;                               /* in buckets                      */
 	run_ranks(&b, reduce);
 	bed_close(&b);
 }

@@ -122,6 +122,8 @@ struct rank {
 	struct reducer *reducer;
 	struct thread_ranks *all;
 	size_t rank, n_slots, worker;
+	const struct reducer_bucket *bucket;   /* NULL: one                              */
+	size_t n_buckets, bad_at;
 	size_t bad_slot;
 	float  bad_value;
 	uint64_t hash;
@@ -130,6 +132,23 @@ struct rank {
 	enum rs_status status;
 	char   text[256];
 };
+
+/* In buckets; some become known early, one by one or two at a time. */
+static void
+fill(const struct rank *k, size_t slot, uint64_t step, struct slot_sum *s)
+{
+	struct reducer *r = k->reducer;
+
+	for (size_t b = 0; b < k->n_buckets; b++) {
+		for (size_t i = k->bucket[b].begin; i < k->bucket[b].end; i++)
+			s->grad[i] = value(slot, i);
+		if (slot == k->bad_slot && k->bad_value != 0 && k->bad_at >= k->bucket[b].begin
+		    && k->bad_at < k->bucket[b].end)
+			s->grad[k->bad_at] = k->bad_value;
+		if ((slot + step + b) % 3 != 0)
+			r->ops->advance(r, k->worker, slot, s, b + 1);
+	}
+}
 
 static void *
 rank_work(void *argument)
@@ -144,12 +163,9 @@ rank_work(void *argument)
 		for (size_t slot = begin + k->worker; slot < end; slot += 2) {
 			struct slot_sum *s = r->ops->acquire(r, k->worker);
 
-			for (size_t i = 0; i < P; i++)
-				s->grad[i] = value(slot, i);
-			if (slot == k->bad_slot && k->bad_value == 0)
-				s->bad = 1;
-			else if (slot == k->bad_slot)
-				s->grad[P - 1] = k->bad_value;
+			s->step = step;
+			fill(k, slot, step, s);
+			s->bad = slot == k->bad_slot && k->bad_value == 0;
 			s->loss = rng_normal(99, slot);
 			s->rows = 1;
 			s->votes = slot == 2 ? 1 << 15 : slot == 1 ? 1 : 0;
@@ -183,7 +199,8 @@ run_ranks(size_t n_ranks, struct rank *k)
 	for (size_t r = 0; r < n_ranks; r++)
 		assert_int_equal(reducer_shm_open(&(struct reducer_options){
 			.kernel = &kernel_ref, .n_workers = 2, .n_cores = 1,
-			.n_slots = k->n_slots, .n_params = P, .exchange = &all.rank[r].base },
+			.n_slots = k->n_slots, .n_params = P, .exchange = &all.rank[r].base,
+			.bucket = k->bucket, .n_buckets = k->n_buckets },
 			&reducer[r]), RS_OK);
 	for (size_t i = 0; i < 2 * n_ranks; i++) {
 		k[i].reducer = reducer[i / 2];
@@ -199,6 +216,9 @@ run_ranks(size_t n_ranks, struct rank *k)
 	thread_ranks_free(&all);
 }
 
+static const struct reducer_bucket whole[] = { { 0, P } };
+static const struct reducer_bucket odd[] = { { 1093, P }, { 500, 1093 }, { 499, 500 }, { 0, 499 } };
+
 static struct rank *
 make_ranks(size_t n_ranks, size_t n_slots)
 {
@@ -206,6 +226,9 @@ make_ranks(size_t n_ranks, size_t n_slots)
 
 	for (size_t i = 0; i < 2 * n_ranks; i++) {
 		k[i].n_slots = n_slots;
+		k[i].bucket = whole;
+		k[i].n_buckets = N_ROWS(whole);
+		k[i].bad_at = P - 1;
 		k[i].bad_slot = n_slots;
 		k[i].hash = 0x8000;
 	}
@@ -213,14 +236,24 @@ make_ranks(size_t n_ranks, size_t n_slots)
 }
 
 static void
-a_reducer_of_many_ranks_gives_the_tree_sum(void **state)
+use_odd_buckets(struct rank *k, size_t n_ranks)
 {
-	(void)state;
+	for (size_t i = 0; i < 2 * n_ranks; i++) {
+		k[i].bucket = odd;
+		k[i].n_buckets = N_ROWS(odd);
+	}
+}
+
+static void
+check_tree_sums(int in_buckets)
+{
 	for (size_t slots = 1; slots <= SLOTS_MAX; slots++)
 		for (size_t ranks = 1; ranks <= RANKS_MAX && ranks <= slots; ranks++) {
 			struct rank *k = make_ranks(ranks, slots);
 			float want[P];
 
+			if (in_buckets)
+				use_odd_buckets(k, ranks);
 			run_ranks(ranks, k);
 			tree_sum(0, slots, want);
 			for (size_t i = 0; i < 2 * ranks; i++) {
@@ -232,6 +265,43 @@ a_reducer_of_many_ranks_gives_the_tree_sum(void **state)
 				assert_int_equal(k[i].sum.votes, (slots > 1 ? 1 : 0)
 					| (slots > 2 ? 1 << 15 : 0));
 			}
+			free(k);
+		}
+}
+
+static void
+a_reducer_of_many_ranks_gives_the_tree_sum(void **state)
+{
+	(void)state;
+	check_tree_sums(0);
+}
+
+static void
+buckets_of_odd_sizes_give_the_tree_sum(void **state)
+{
+	(void)state;
+	check_tree_sums(1);
+}
+
+static void
+one_bad_value_in_any_bucket_is_seen_by_all(void **state)
+{
+	static const size_t at[] = { P - 1, 600, 499, 0 };
+
+	(void)state;
+	for (size_t slot = 0; slot < 5; slot++)
+		for (size_t b = 0; b < N_ROWS(at); b++) {
+			struct rank *k = make_ranks(3, 5);
+
+			use_odd_buckets(k, 3);
+			for (size_t i = 0; i < 6; i++) {
+				k[i].bad_slot = slot;
+				k[i].bad_at = at[b];
+				k[i].bad_value = 0x1p101f;
+			}
+			run_ranks(3, k);
+			for (size_t i = 0; i < 6; i++)
+				assert_int_equal(k[i].sum.bad, 1);
 			free(k);
 		}
 }
@@ -326,6 +396,8 @@ main(void)
 		cmocka_unit_test(nodes_of_any_number_of_ranks_combine_to_the_tree_sum),
 		cmocka_unit_test(a_range_of_floats_is_combined_alone_and_in_place),
 		cmocka_unit_test(a_reducer_of_many_ranks_gives_the_tree_sum),
+		cmocka_unit_test(buckets_of_odd_sizes_give_the_tree_sum),
+		cmocka_unit_test(one_bad_value_in_any_bucket_is_seen_by_all),
 		cmocka_unit_test(one_bad_value_in_any_rank_is_seen_by_all),
 		cmocka_unit_test(a_wild_value_that_cancels_out_is_seen_as_in_one_process),
 		cmocka_unit_test(a_rank_whose_parameters_differ_is_named),

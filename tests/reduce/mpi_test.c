@@ -183,6 +183,7 @@ struct rank {
 	const int *world;
 	double timeout;
 	const atomic_int *stop;
+	size_t n_buckets;              /* 0: one                                      */
 	int wild, more;                /* the last rank has a wild value, more floats */
 	enum rs_status status;
 	char text[256];
@@ -205,9 +206,8 @@ do_sums(struct rank *k, struct exchange *e)
 
 		if (k->wild && k->rank + 1 == z->n_ranks)
 			*(float *)(uintptr_t)&part[n - 1].x[0] = 0x1p101f;
-		status = e->ops->sum(e, &(struct exchange_sum){ .n_slots = z->n_slots,
-			.n_heads = z->n_heads, .n_floats = z->n_floats, .part = part,
-			.n_parts = n, .head = head, .x = x, .step = step });
+		status = plane_sum(e, z, step, k->n_buckets > 0 ? k->n_buckets : 1, part, n,
+			head, x);
 		if (status == RS_OK)
 			k->wrong |= k->wild ? !isnan(x[0]) : plane_differs(z, step, head, x);
 		plane_parts_free(part, n);
@@ -320,6 +320,23 @@ sums_of_many_pieces_and_of_none_are_sums(void **state)
 	for (size_t i = 0; i < N_ROWS(size); i++) {
 		run(k, size[i], &(struct rank){ .timeout = 20 });
 		for (size_t r = 0; r < size[i].n_ranks; r++) {
+			assert_int_equal(RS_OK, k[r].status);
+			assert_false(k[r].wrong);
+		}
+	}
+}
+
+static void
+buckets_of_odd_sizes_are_summed_one_by_one(void **state)
+{
+	struct rank k[RANKS_MAX];
+
+	(void)state;
+	post.lost_from = -2;
+	for (size_t ranks = 1; ranks <= RANKS_MAX; ranks++) {
+		run(k, (struct plane_size){ 7, ranks, 3, 150001 },
+			&(struct rank){ .timeout = 20, .n_buckets = 4 });
+		for (size_t r = 0; r < ranks; r++) {
 			assert_int_equal(RS_OK, k[r].status);
 			assert_false(k[r].wrong);
 		}
@@ -486,6 +503,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_ranks_and_slots_give_the_bits_of_the_tree),
 		cmocka_unit_test(sums_of_many_pieces_and_of_none_are_sums),
+		cmocka_unit_test(buckets_of_odd_sizes_are_summed_one_by_one),
 		cmocka_unit_test(a_wild_value_on_the_way_is_a_nan_for_all),
 		cmocka_unit_test(a_rank_that_falls_silent_fails_all_within_the_deadline),
 		cmocka_unit_test(ranks_of_different_sizes_are_told),

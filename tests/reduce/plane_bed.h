@@ -98,4 +98,29 @@ plane_differs(const struct plane_size *z, uint64_t step, const double *head, con
 	return differs;
 }
 
+/* A step in n_buckets of odd sizes, from the end; heads come with the last. */
+static inline enum rs_status
+plane_sum(struct exchange *e, const struct plane_size *z, uint64_t step, size_t n_buckets,
+	const struct exchange_part *part, size_t n, double *head, float *x)
+{
+	struct exchange_part cut[2 * TREE_MAX_DEPTH];
+	enum rs_status status = RS_OK;
+	size_t end = z->n_floats;
+
+	for (size_t b = n_buckets; status == RS_OK && b-- > 0;) {
+		const size_t share = z->n_floats * b * b / (n_buckets * n_buckets);
+		const size_t begin = b == 0 ? 0 : share | 1;
+
+		for (size_t k = 0; k < n; k++)
+			cut[k] = (struct exchange_part){ part[k].node, part[k].head,
+				part[k].x + begin };
+		status = e->ops->sum(e, &(struct exchange_sum){ .n_slots = z->n_slots,
+			.n_heads = b == 0 ? z->n_heads : 0, .n_floats = end - begin,
+			.part = cut, .n_parts = n, .head = b == 0 ? head : NULL, .x = x + begin,
+			.step = step, .in_background = b > 0 });
+		end = begin;
+	}
+	return status;
+}
+
 #endif

@@ -106,7 +106,7 @@ shard_run(void *argument)
 struct rank {
 	struct client *client;
 	struct plane_size size;
-	size_t rank, n_steps;
+	size_t rank, n_steps, n_buckets;
 	double timeout;
 	const atomic_int *stop;
 	enum rs_status status;
@@ -126,9 +126,7 @@ do_sums(struct rank *k, struct exchange *e)
 		struct exchange_part part[2 * TREE_MAX_DEPTH];
 		const size_t n = plane_parts(z, step, k->rank, part);
 
-		status = e->ops->sum(e, &(struct exchange_sum){ .n_slots = z->n_slots,
-			.n_heads = z->n_heads, .n_floats = z->n_floats, .part = part,
-			.n_parts = n, .head = head, .x = x, .step = step });
+		status = plane_sum(e, z, step, k->n_buckets, part, n, head, x);
 		k->wrong |= status == RS_OK && plane_differs(z, step, head, x);
 		plane_parts_free(part, n);
 	}
@@ -255,11 +253,12 @@ run_ranks(struct job *j, size_t n_ranks, unsigned absent)
 }
 
 static void
-check_works(struct plane_size z, size_t n_shards, const struct trouble *trouble)
+check_works(struct plane_size z, size_t n_shards, size_t n_buckets, const struct trouble *trouble)
 {
 	struct job j;
 
-	start(&j, z, n_shards, trouble, &(struct rank){ .timeout = 60, .n_steps = N_STEPS });
+	start(&j, z, n_shards, trouble, &(struct rank){ .timeout = 60, .n_steps = N_STEPS,
+		.n_buckets = n_buckets });
 	run_ranks(&j, z.n_ranks, 0);
 	for (size_t r = 0; r < z.n_ranks; r++) {
 		if (j.rank[r].status != RS_OK)
@@ -288,7 +287,7 @@ any_ranks_and_shards_give_the_bits_of_the_tree(void **state)
 	for (size_t ranks = 1; ranks <= RANKS_MAX; ranks++)
 		for (size_t shards = 1; shards <= SHARDS_MAX; shards++)
 			check_works((struct plane_size){ 4 + shards, ranks, 3, 1000 * shards + 1 },
-				shards, NULL);
+				shards, 1, NULL);
 }
 
 static void
@@ -296,9 +295,20 @@ sums_of_many_pieces_and_of_nothing_are_sums(void **state)
 {
 	(void)state;
 	need_zmq();
-	check_works((struct plane_size){ 3, 2, 5, 11 * PUSHPULL_FLOATS + 3 }, 2, NULL);
-	check_works((struct plane_size){ 5, 4, 5, 0 }, 3, NULL);
-	check_works((struct plane_size){ 5, 2, 0, 2 }, 3, NULL);
+	check_works((struct plane_size){ 3, 2, 5, 11 * PUSHPULL_FLOATS + 3 }, 2, 1, NULL);
+	check_works((struct plane_size){ 5, 4, 5, 0 }, 3, 1, NULL);
+	check_works((struct plane_size){ 5, 2, 0, 2 }, 3, 1, NULL);
+}
+
+static void
+buckets_of_odd_sizes_are_summed_one_by_one(void **state)
+{
+	(void)state;
+	need_zmq();
+	for (size_t shards = 1; shards <= SHARDS_MAX; shards++)
+		check_works((struct plane_size){ 7, RANKS_MAX, 3, 5003 }, shards, 4, NULL);
+	check_works((struct plane_size){ 5, 3, 2, 3 * PUSHPULL_FLOATS + 5 }, 2, 3,
+		&(struct trouble){ .lost = 30, .twice = 200, .late = 100, .unanswered = 30 });
 }
 
 static void
@@ -306,7 +316,7 @@ lost_repeated_and_reordered_messages_change_nothing(void **state)
 {
 	(void)state;
 	need_zmq();
-	check_works((struct plane_size){ 5, 3, 2, 3 * PUSHPULL_FLOATS }, 2,
+	check_works((struct plane_size){ 5, 3, 2, 3 * PUSHPULL_FLOATS }, 2, 1,
 		&(struct trouble){ .lost = 30, .twice = 200, .late = 100, .unanswered = 30 });
 }
 
@@ -319,7 +329,7 @@ a_missing_rank_is_named_within_the_deadline(void **state)
 	(void)state;
 	need_zmq();
 	start(&j, (struct plane_size){ 4, 3, 2, 1000 }, 2, NULL,
-		&(struct rank){ .timeout = 1, .n_steps = 1 });
+		&(struct rank){ .timeout = 1, .n_steps = 1, .n_buckets = 1 });
 	run_ranks(&j, 3, 1 << 1);
 	assert_int_equal(RS_EPEER, j.rank[0].status);
 	assert_int_equal(RS_EPEER, j.rank[2].status);
@@ -350,7 +360,7 @@ the_end_of_the_round_ends_the_wait(void **state)
 	(void)state;
 	need_zmq();
 	start(&j, (struct plane_size){ 4, 3, 2, 1000 }, 2, NULL,
-		&(struct rank){ .timeout = 60, .n_steps = 1, .stop = &stop });
+		&(struct rank){ .timeout = 60, .n_steps = 1, .n_buckets = 2, .stop = &stop });
 	assert_int_equal(RS_OK, thread_start(&thread, "stop", stop_soon, &stop));
 	run_ranks(&j, 3, 1 << 2);
 	thread_join(thread);
@@ -368,7 +378,7 @@ ranks_of_different_sizes_are_told(void **state)
 	(void)state;
 	need_zmq();
 	start(&j, (struct plane_size){ 4, 2, 2, 1000 }, 1, NULL,
-		&(struct rank){ .timeout = 1, .n_steps = 1 });
+		&(struct rank){ .timeout = 1, .n_steps = 1, .n_buckets = 1 });
 	j.rank[1].size.n_floats = 1001;
 	run_ranks(&j, 2, 0);
 	assert_true(j.rank[0].status == RS_EPROTOCOL || j.rank[1].status == RS_EPROTOCOL);
@@ -383,6 +393,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(any_ranks_and_shards_give_the_bits_of_the_tree),
 		cmocka_unit_test(sums_of_many_pieces_and_of_nothing_are_sums),
+		cmocka_unit_test(buckets_of_odd_sizes_are_summed_one_by_one),
 		cmocka_unit_test(lost_repeated_and_reordered_messages_change_nothing),
 		cmocka_unit_test(a_missing_rank_is_named_within_the_deadline),
 		cmocka_unit_test(the_end_of_the_round_ends_the_wait),

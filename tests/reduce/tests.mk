@@ -6,3 +6,4 @@ check_PROGRAMS += tests/reduce/mpi_test
 check_PROGRAMS += tests/reduce/mpi_job_test
 check_PROGRAMS += tests/reduce/pushpull_test
 check_PROGRAMS += tests/reduce/meeting_test
+check_PROGRAMS += tests/reduce/courier_test

@@ -405,6 +405,13 @@ place_hub_close(struct place_hub *hub)
 	free(hub);
 }
 
+void
+place_hub_cut(struct place_hub *hub, uint64_t bucket_bytes)
+{
+	for (size_t r = 0; r < hub->n_ranks; r++)
+		hub->rank[r].place.bucket_bytes = bucket_bytes;
+}
+
 const struct train_place *
 place_hub_rank(struct place_hub *hub, size_t rank)
 {

@@ -20,6 +20,8 @@ struct place_hub;
 enum hub_tables { HUB_NONE, HUB_SHARED, HUB_OWN };
 struct place_hub *place_hub_open(size_t n_ranks, enum hub_tables tables);
 void place_hub_close(struct place_hub *hub);
+/* The runs to come sum their gradients in buckets of so many bytes. */
+void place_hub_cut(struct place_hub *hub, uint64_t bucket_bytes);
 const struct train_place *place_hub_rank(struct place_hub *hub, size_t rank);
 /* The run is over: whoever waits gives up. */
 void place_hub_stop(struct place_hub *hub);

@@ -6,13 +6,18 @@
 
 /* n_ranks 0: without a place. */
 static void
-train(const char *name, size_t n_ranks, enum hub_tables tables, char directory[300])
+train_cut(const char *name, size_t n_ranks, enum hub_tables tables, uint64_t bucket_bytes,
+	char directory[300])
 {
 	struct job job[HUB_RANKS] = { 0 };
 	struct place_hub *hub = n_ranks > 0 ? place_hub_open(n_ranks, tables) : NULL;
 	const size_t n = n_ranks > 0 ? n_ranks : 1;
 
 	place_run_directory(directory, name, n_ranks, tables);
+	if (bucket_bytes > 0)
+		snprintf(directory + strlen(directory), 300 - strlen(directory), "-cut");
+	if (hub != NULL)
+		place_hub_cut(hub, bucket_bytes);
 	for (size_t r = 0; r < n; r++) {
 		job[r].spec = place_run_spec(name);
 		job[r].directory = directory;
@@ -33,11 +38,17 @@ train(const char *name, size_t n_ranks, enum hub_tables tables, char directory[3
 }
 
 static void
+train(const char *name, size_t n_ranks, enum hub_tables tables, char directory[300])
+{
+	train_cut(name, n_ranks, tables, 0, directory);
+}
+
+static const char *const model[] = { "deepfm", "early", "dcn", "din", "softmax", "sampled",
+	"full", "bpr", "ccl", "catalogue" };
+
+static void
 L036_any_number_of_ranks_makes_the_version_of_one_process(void **state)
 {
-	static const char *const model[] = { "deepfm", "early", "dcn", "din", "softmax",
-		"sampled", "full", "bpr", "ccl", "catalogue" };
-
 	(void)state;
 	for (size_t i = 0; i < N_ROWS(model); i++) {
 		char alone[300], together[300];
@@ -48,6 +59,24 @@ L036_any_number_of_ranks_makes_the_version_of_one_process(void **state)
 			place_run_assert_same(alone, together, 1);
 		}
 		train(model[i], 3, HUB_NONE, together);
+		place_run_assert_same(alone, together, 1);
+	}
+}
+
+/* Nearly every parameter by itself, and a few together. */
+static void
+gradients_in_buckets_make_the_same_version(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(model); i++) {
+		char alone[300], together[300];
+
+		place_run_directory(alone, model[i], 0, HUB_NONE);
+		train_cut(model[i], 2, HUB_SHARED, 1, together);
+		place_run_assert_same(alone, together, 1);
+		train_cut(model[i], 3, HUB_SHARED, 150, together);
+		place_run_assert_same(alone, together, 1);
+		train_cut(model[i], 4, HUB_NONE, 37, together);
 		place_run_assert_same(alone, together, 1);
 	}
 }
@@ -167,6 +196,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(L036_any_number_of_ranks_makes_the_version_of_one_process),
+		cmocka_unit_test(gradients_in_buckets_make_the_same_version),
 		cmocka_unit_test(a_signal_of_one_rank_stops_all_and_others_resume),
 		cmocka_unit_test(all_save_when_rank_0_would),
 		cmocka_unit_test(the_time_limit_of_one_ends_all_after_the_same_step),
