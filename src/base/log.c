@@ -11,9 +11,10 @@
 
 #include "base/json.h"
 #include "base/status.h"
+#include "base/system_log.h"
 #include "base/thread.h"
 
-enum { LINE_MAX_BYTES = 4096 };
+enum { LINE_MAX_BYTES = 4096, LINE_ROOM = LINE_MAX_BYTES + 64 };
 
 static const char *const level_name[] = {
 	[LOG_ERROR] = "error", [LOG_WARN] = "warning", [LOG_INFO] = "info", [LOG_DEBUG] = "debug",
@@ -22,6 +23,7 @@ static const char *const level_name[] = {
 static atomic_int      level_now = LOG_WARN;
 static atomic_int      file_now = -1;
 static atomic_int      file_json;
+static int             system_open;    /* set once, before threads start */
 static const char     *name_now;       /* set once, before threads start */
 static struct log_sink sink_now;       /* set once, before threads start */
 
@@ -119,26 +121,34 @@ write_file_copy(enum log_level level, const char *line, size_t n, const char *te
 	json_free(&j);
 }
 
-/* text: one message; newlines inside it would look like other messages. */
-static void
-write_message(enum log_level level, const char *prefix, const char *text,
-	const struct rs_failure *f)
+/* text: one message; newlines inside it would look like other messages.  Returns the bytes
+ * of the line. */
+static size_t
+make_line(char line[LINE_ROOM], const char *prefix, const char *text)
 {
-	char line[LINE_MAX_BYTES + 64];
-	int  n;
-
-	n = snprintf(line, sizeof(line) - 1, "recsys-train: %s%s%s%s",
+	int n = snprintf(line, LINE_ROOM - 1, "recsys-train: %s%s%s%s",
 		name_now != NULL ? name_now : "", name_now != NULL ? ": " : "", prefix, text);
+
 	if (n < 0)
-		return;
-	if ((size_t)n > sizeof(line) - 2)
-		n = (int)sizeof(line) - 2;
+		return 0;
+	if (n > LINE_ROOM - 2)
+		n = LINE_ROOM - 2;
 	for (int i = 0; i < n; i++)
 		if (line[i] == '\n' || line[i] == '\r')
 			line[i] = ' ';
 	line[n++] = '\n';
-	write_line(STDERR_FILENO, line, (size_t)n);
-	write_file_copy(level, line, (size_t)n, text, f);
+	return (size_t)n;
+}
+
+static void
+write_message(enum log_level level, const char *prefix, const char *text,
+	const struct rs_failure *f)
+{
+	char line[LINE_ROOM];
+	const size_t n = make_line(line, prefix, text);
+
+	write_line(STDERR_FILENO, line, n);
+	write_file_copy(level, line, n, text, f);
 }
 
 static void
@@ -195,6 +205,32 @@ log_debug(const char *format, ...)
 	va_start(arguments, format);
 	message(LOG_DEBUG, "debug: ", format, arguments);
 	va_end(arguments);
+}
+
+void
+log_open_system(const char *name)
+{
+	system_log_open(name);
+	system_open = 1;
+}
+
+void
+log_summary(enum log_level level, const char *format, ...)
+{
+	static const enum system_log_priority priority[] = {
+		[LOG_ERROR] = SYSTEM_LOG_ERROR, [LOG_WARN] = SYSTEM_LOG_WARNING,
+		[LOG_INFO] = SYSTEM_LOG_INFO, [LOG_DEBUG] = SYSTEM_LOG_INFO,
+	};
+	char text[LINE_MAX_BYTES], line[LINE_ROOM];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof(text), format, arguments);
+	va_end(arguments);
+	const size_t n = make_line(line, "", text);
+	write_file_copy(level, line, n, text, NULL);
+	if (system_open)
+		system_log_write(priority[level], text);
 }
 
 void

@@ -21,11 +21,18 @@ enum log_level log_level(void);
 /* "worker 1": stands before every message of this process; NULL: nothing does.  Borrowed. */
 void log_set_name(const char *name);
 void log_set_file(int fd, int json);         /* -1: none; a second copy of every line */
+/* Summaries go to syslog(3) as well from now on; the name is kept. */
+void log_open_system(const char *name);
 void log_set_sink(const struct log_sink *sink);
 void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* For who looks later: to the log file and the system log, whatever the level, and not to
+ * stderr. */
+void log_summary(enum log_level level, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* Prints the thread's last failure as "recsys-train: WHERE: error: TEXT" and
  * its hint line. */

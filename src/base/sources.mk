@@ -1,4 +1,5 @@
 librs_a_SOURCES += \
+	src/base/failpoint.c src/base/failpoint.h \
 	src/base/file.c src/base/file.h \
 	src/base/hash.c src/base/hash.h \
 	src/base/json.c src/base/json.h \
@@ -8,5 +9,6 @@ librs_a_SOURCES += \
 	src/base/quota.c src/base/quota.h \
 	src/base/rng.c src/base/rng.h \
 	src/base/status.c src/base/status.h \
+	src/base/system_log.c src/base/system_log.h \
 	src/base/thread.c src/base/thread.h
 librs_a_SOURCES += src/base/tree.h

@@ -221,10 +221,29 @@ clock_seconds(void)
 	return (double)clock_ns() * 1e-9;
 }
 
+/* Milliseconds that the wall clock of this process is ahead of the system's. */
+static int64_t wall_ahead_ms;
+
+int64_t
+clock_wall_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_REALTIME, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000 + wall_ahead_ms;
+}
+
+void
+clock_set_wall(int64_t seconds)
+{
+	wall_ahead_ms = 0;
+	wall_ahead_ms = seconds * 1000 - clock_wall_ms();
+}
+
 void
 clock_utc(char out[24])
 {
-	const time_t now = time(NULL);
+	const time_t now = (time_t)(clock_wall_ms() / 1000);
 	struct tm    t;
 
 	gmtime_r(&now, &t);

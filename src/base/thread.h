@@ -50,6 +50,11 @@ void  queue_close(struct queue *q);
 
 /* Seconds of CLOCK_MONOTONIC; CLOCK_BOOTTIME for leases is another function. */
 double clock_seconds(void);
+/* Milliseconds since 1970, of the wall clock. */
+int64_t clock_wall_ms(void);
+/* The wall clock shows `seconds` now and goes on from there, for tests and replays; called
+ * before threads start. */
+void clock_set_wall(int64_t seconds);
 /* "2026-11-29T14:02:11Z" */
 void clock_utc(char out[24]);
 

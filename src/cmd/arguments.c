@@ -1,6 +1,7 @@
 /* The command line. */
 #include "cmd/arguments.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -165,6 +166,28 @@ take_positional(struct scan *s, const char *word)
 	return a->command != NULL ? RS_OK : arguments_unknown_command(word);
 }
 
+/* What an option means stands before all that was typed, which so wins over it. */
+static enum rs_status
+add_meanings(struct scan *s)
+{
+	const struct command *const c = s->a->command;
+
+	for (const struct option_meaning *m = c != NULL ? c->meaning : NULL;
+		m != NULL && m->option != NULL; m++) {
+		const struct command_option *const option = find_option(s->a, m->name,
+			strlen(m->name), 0);
+
+		assert(option != NULL);
+		if (!argument_given(s->a, m->option))
+			continue;
+		RS_TRY(add_value(s, option, m->value));
+		const struct option_value value = s->given[s->a->n_given - 1];
+		memmove(s->given + 1, s->given, (s->a->n_given - 1) * sizeof(value));
+		s->given[0] = value;
+	}
+	return RS_OK;
+}
+
 enum rs_status
 arguments_parse(int argc, char **argv, struct arguments *out)
 {
@@ -187,7 +210,7 @@ arguments_parse(int argc, char **argv, struct arguments *out)
 		else
 			RS_TRY(take_letters(&s, word));
 	}
-	return RS_OK;
+	return add_meanings(&s);
 }
 
 void

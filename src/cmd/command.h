@@ -46,6 +46,9 @@ struct command {
 	const char *text;          /* one line                                        */
 	const struct command_option *option;
 	enum rs_status (*run)(const struct arguments *a);
+	/* Options that stand for others, which count as given before all that was typed; a
+	 * NULL option ends it, and it may be NULL. */
+	const struct option_meaning { const char *option, *name, *value; } *meaning;
 };
 
 extern const struct command *const command_table[];     /* ends with NULL         */
@@ -105,6 +108,7 @@ struct command_environment {
 	const char *spec, *database;    /* RECSYS_TRAIN_SPEC, RECSYS_TRAIN_DB, or NULL */
 	const char *mpi_plugin;         /* RECSYS_TRAIN_MPI_PLUGIN: its file, or NULL  */
 	int no_color;                   /* NO_COLOR                                    */
+	const char *failpoint, *now;    /* RECSYS_TRAIN_FAILPOINT, _NOW: for tests     */
 };
 struct command_environment command_environment(void);
 const char *command_variable(const char *name);  /* for ${NAME} of paths          */

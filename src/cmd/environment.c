@@ -32,6 +32,8 @@ command_environment(void)
 		.database = not_empty("RECSYS_TRAIN_DB"),
 		.mpi_plugin = not_empty("RECSYS_TRAIN_MPI_PLUGIN"),
 		.no_color = not_empty("NO_COLOR") != NULL,
+		.failpoint = not_empty("RECSYS_TRAIN_FAILPOINT"),
+		.now = not_empty("RECSYS_TRAIN_NOW"),
 	};
 }
 

@@ -8,8 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/failpoint.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/number.h"
+#include "base/thread.h"
+#include "cmd/cron.h"
 #include "cmd/help.h"
 
 static void
@@ -80,6 +84,24 @@ open_log(const struct arguments *a)
 	return RS_OK;
 }
 
+/* What tests and replays want. */
+static enum rs_status
+obey_environment(void)
+{
+	const struct command_environment e = command_environment();
+	char escaped[72];
+	int64_t now;
+
+	RS_TRY(failpoint_arm(e.failpoint));
+	if (e.now == NULL)
+		return RS_OK;
+	if (!number_i64(e.now, strlen(e.now), &now) || now < 0 || now > INT64_C(253402300799))
+		return rs_fail(RS_EUSAGE, "RECSYS_TRAIN_NOW '%s': seconds since 1970 are wanted",
+			rs_escape(escaped, e.now, strlen(e.now)));
+	clock_set_wall(now);
+	return RS_OK;
+}
+
 enum rs_status
 process_start(const struct arguments *a)
 {
@@ -88,6 +110,8 @@ process_start(const struct arguments *a)
 	double  seconds = 0;
 
 	set_level(a);
+	cron_start(a);
+	RS_TRY(obey_environment());
 	RS_TRY(check_word(a, "--color"));
 	RS_TRY(check_word(a, "--log-format"));
 	RS_TRY(argument_int(a, "--threads", 0, 4096, &number));
@@ -143,25 +167,34 @@ json_wanted(const struct arguments *a)
 	return 0;
 }
 
-int
-process_end(const struct arguments *a, enum rs_status status)
+static void
+print_failure(const struct arguments *a, enum rs_status status, int code)
 {
-	const struct rs_failure *f = rs_failure();
-	const int signal_number = command_stop_signal;
-	const int code = status == RS_ESIGNAL ? 128 + signal_number : rs_exit_code(status);
+	const struct rs_failure *const f = rs_failure();
 
-	if (command_exit_code >= 0)
-		return command_exit_code;
-	if (status == RS_OK || (status == RS_ESIGNAL && signal_number == SIGPIPE))
-		return code;
-	if (f->status != status)
-		rs_fail(status, "%s", rs_status_text(status));
 	if (status == RS_EPARTIAL)
 		log_warn("%s", f->text);
 	else
 		log_failure();
 	if (json_wanted(a))
 		print_exit_error(f, code);
+}
+
+int
+process_end(const struct arguments *a, enum rs_status status)
+{
+	const int signal_number = command_stop_signal;
+	int code = status == RS_ESIGNAL ? 128 + signal_number : rs_exit_code(status);
+	const int silent = command_exit_code >= 0 || status == RS_OK
+		|| (status == RS_ESIGNAL && signal_number == SIGPIPE);
+
+	if (command_exit_code >= 0)
+		code = command_exit_code;
+	if (!silent && rs_failure()->status != status)
+		rs_fail(status, "%s", rs_status_text(status));
+	if (!silent)
+		print_failure(a, status, code);
+	cron_end(a, code);
 	return code;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "cmd/cron.h"
 #include "train/checkpoint.h"
 
 #define SPEC_LIMIT ((size_t)64 << 20)
@@ -351,6 +352,8 @@ session_end(struct session *s, enum rs_status status, struct train_summary *summ
 	log_set_sink(NULL);
 	if (status != RS_OK)
 		rs_failure_take(&failure);
+	cron_summary("run %s %s, %" PRIu64 " rows, v%06" PRIu64, s->progress.run, word,
+		summary->rows_trained, summary->version);
 	record_end(s->record, word, s->directory, summary, status != RS_OK ? failure.text : NULL);
 	const enum rs_status told = progress_end(&s->progress, &end);
 	train_summary_free(summary);

@@ -3,7 +3,7 @@ librs_a_SOURCES += src/cmd/command.h src/cmd/command_list.h \
 	src/cmd/check.c src/cmd/check_data.c src/cmd/check_data.h \
 	src/cmd/distinct.c src/cmd/distinct.h \
 	src/cmd/command_spec.c src/cmd/command_spec.h src/cmd/command_table.c \
-	src/cmd/completion.c src/cmd/environment.c \
+	src/cmd/completion.c src/cmd/cron.c src/cmd/cron.h src/cmd/environment.c \
 	src/cmd/draft.c src/cmd/draft.h src/cmd/draft_fields.c src/cmd/draft_model.c src/cmd/draft_sparse.c \
 	src/cmd/guess.c src/cmd/guess.h src/cmd/guess_relation.c src/cmd/guess_relation.h \
 	src/cmd/init.c src/cmd/sample.c src/cmd/sample.h src/cmd/sample_records.c \

@@ -5,6 +5,7 @@
 
 #include "base/thread.h"
 #include "cmd/command.h"
+#include "cmd/cron.h"
 #include "cmd/launched.h"
 #include "cmd/session.h"
 #include "cmd/train_job.h"
@@ -60,6 +61,9 @@ train_session(struct session *s, struct spec *spec)
 		status = session_options(s, &options);
 	if (status == RS_OK)
 		status = session_check_directory(s);
+	if (status == RS_OK && options.lock_wait <= 0 && !argument_given(s->a, "--dry-run"))
+		status = cron_check_lock(s->directory,
+			spec_settings(spec)->incremental.lock_warn);
 	if (status == RS_OK && train_job_wanted(spec_settings(spec))) {
 		status = train_job(s, spec);
 	} else if (status == RS_OK) {
@@ -103,8 +107,17 @@ train_command(const struct arguments *a)
 	return status;
 }
 
+static const struct option_meaning meaning[] = {
+	{ "--cron", "--lock-wait", "0" }, { "--cron", "--progress", "none" },
+	{ NULL, NULL, NULL },
+};
+
 static const struct command_option option[] = {
 	SESSION_OPTIONS
+	{ .name = "--cron",
+		.text = "For cron and timers: no progress, a summary line to the system log, and "
+			"silence about a model that another run holds; see "
+			"recsys-train-cron(7)." },
 	{ .name = NULL },
 };
 
@@ -115,4 +128,5 @@ const struct command command_train = {
 	.text = "Train a model and record the run.",
 	.option = option,
 	.run = train_command,
+	.meaning = meaning,
 };

@@ -60,7 +60,7 @@ is_ours(const char *name)
 {
 	static const char *const ours[] = {
 		"--set", "--layer", "--threads", "--directory", "--dry-run", "--tag", "--note",
-		"--fresh", "--final",
+		"--fresh", "--final", "--cron",
 	};
 
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)

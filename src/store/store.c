@@ -20,15 +20,6 @@
 #define RETRY_NS        5000000L
 
 static int64_t
-now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_REALTIME, &t);
-	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-static int64_t
 newest_version(void)
 {
 	int64_t n = 0;
@@ -229,8 +220,8 @@ insert_run(struct store *s, const struct store_run_start *start, int64_t *run)
 		text_or_empty(start->spec_text), text_or_empty(start->command_line),
 		text_or_empty(start->version), text_or_empty(start->tag),
 		text_or_empty(start->note),
-		start->seed, start->threads, now_ms(), self.host, self.boot, self.space, self.pid,
-		self.start));
+		start->seed, start->threads, clock_wall_ms(), self.host, self.boot, self.space,
+		self.pid, self.start));
 	*run = sqlite3_last_insert_rowid(s->db);
 	return add_spec_params(s, *run, text_or_empty(start->spec_text));
 }
@@ -247,14 +238,15 @@ store_run_end(struct store *s, int64_t run, const char *status, int64_t rows, co
 {
 	return sql_run(s, "UPDATE runs SET status = ?, rows = ?, message = ?, ended_ms = ? WHERE "
 		"run = ?",
-		"sisii", status, rows, text_or_empty(message), now_ms(), run);
+		"sisii", status, rows, text_or_empty(message), clock_wall_ms(), run);
 }
 
 enum rs_status
 store_run_fail(struct store *s, int64_t run, const char *message)
 {
 	return sql_run(s, "UPDATE runs SET status = 'failed', message = ?, ended_ms = ? WHERE "
-		"run = ? AND status = 'running'", "sii", text_or_empty(message), now_ms(), run);
+		"run = ? AND status = 'running'", "sii", text_or_empty(message), clock_wall_ms(),
+		run);
 }
 
 enum rs_status
@@ -280,14 +272,14 @@ store_metric(struct store *s, int64_t run, const char *key, int64_t epoch, int64
 	return sql_run(s, "INSERT OR REPLACE INTO metrics (run, key, epoch, step, rows, value, "
 		"text, time_ms) "
 		"VALUES (?,?,?,?,?,?,?,?)", "isiiidsi",
-		run, key, epoch, step, rows, value, value_flag(value), now_ms());
+		run, key, epoch, step, rows, value, value_flag(value), clock_wall_ms());
 }
 
 enum rs_status
 store_warning(struct store *s, int64_t run, const char *text)
 {
 	return sql_run(s, "INSERT INTO warnings (run, time_ms, text) VALUES (?,?,?)", "iis",
-		run, now_ms(), text_or_empty(text));
+		run, clock_wall_ms(), text_or_empty(text));
 }
 
 enum rs_status
@@ -305,7 +297,7 @@ store_artifact(struct store *s, int64_t run, const char *kind, const char *path,
 {
 	return sql_run(s, "INSERT INTO artifacts (run, time_ms, kind, path, bytes) VALUES "
 		"(?,?,?,?,?)",
-		"iissi", run, now_ms(), kind, path, bytes);
+		"iissi", run, clock_wall_ms(), kind, path, bytes);
 }
 
 enum rs_status

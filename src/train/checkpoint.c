@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/failpoint.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -169,6 +170,7 @@ save_files(struct saving *s)
 static enum rs_status
 publish(const char *directory, const char *temporary, const char *final)
 {
+	failpoint("checkpoint.before_rename");
 	if (rename(temporary, final) != 0)
 		return rs_fail(RS_EIO, "cannot rename '%s' to '%s': %s", temporary, final,
 			strerror(errno));

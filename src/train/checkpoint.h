@@ -63,6 +63,9 @@ struct checkpoint_lock { int fd; };
 /* RS_EBUSY when another process holds it for longer than wait seconds. */
 enum rs_status checkpoint_lock(const char *directory, double wait, struct checkpoint_lock *out);
 void checkpoint_unlock(struct checkpoint_lock *lock);
+/* Who holds a lock that could not be had: *pid, 0 when it does not say, and since when, at
+ * most; a wall clock that was set back does not make it longer. */
+void checkpoint_holder(const char *directory, int64_t *pid, double *seconds);
 
 /* *version and *bytes (may be NULL) describe what was written. */
 enum rs_status checkpoint_save(const char *directory, const struct model *m,

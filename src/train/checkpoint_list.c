@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/failpoint.h"
 #include "base/file.h"
 #include "base/number.h"
 #include "train/checkpoint_private.h"
@@ -171,6 +172,7 @@ checkpoint_set_current(const char *directory, uint64_t version)
 	const size_t n = strlen(name);
 	name[n] = '\n';
 	RS_TRY(file_join(directory, CURRENT_NAME, &path));
+	failpoint("checkpoint.before_current");
 	const enum rs_status status = file_replace(path, name, n + 1);
 	free(path);
 	return status;

@@ -2,10 +2,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -16,16 +18,25 @@
 
 #define LOCK_POLL_NS 50000000
 
-static enum rs_status
-fail_busy(const char *directory, int fd)
+/* The process that the open file names; 0 none. */
+static int64_t
+read_pid(int fd)
 {
 	char text[24];
 	const ssize_t n = pread(fd, text, sizeof text - 1, 0);
-	uint64_t pid;
+	int64_t pid = 0;
 	const char *const end = n > 0 ? memchr(text, '\n', (size_t)n) : NULL;
 
-	if (end != NULL && number_u64(text, (size_t)(end - text), &pid))
-		rs_fail(RS_EBUSY, "the model '%s' is locked by process %" PRIu64, directory, pid);
+	return end != NULL && number_i64(text, (size_t)(end - text), &pid) ? pid : 0;
+}
+
+static enum rs_status
+fail_busy(const char *directory, int fd)
+{
+	const int64_t pid = read_pid(fd);
+
+	if (pid > 0)
+		rs_fail(RS_EBUSY, "the model '%s' is locked by process %" PRId64, directory, pid);
 	else
 		rs_fail(RS_EBUSY, "the model '%s' is locked by another process", directory);
 	return rs_hint("try again later, or wait with --lock-wait SECONDS");
@@ -83,6 +94,57 @@ checkpoint_lock(const char *directory, double wait, struct checkpoint_lock *out)
 	}
 	out->fd = fd;
 	return RS_OK;
+}
+
+/* Seconds since the process started, by a clock that nobody sets; below 0: unknown. */
+static double
+process_age(int64_t pid)
+{
+	char path[40], text[1024];
+	struct timespec now;
+	unsigned long long ticks = 0;
+
+	snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	const ssize_t n = read(fd, text, sizeof text - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	/* The name in parentheses may hold anything; field 22 is the 20th after it. */
+	const char *const name_end = strrchr(text, ')');
+	if (name_end == NULL || sscanf(name_end + 1, " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+		"%*s %*s %*s %*s %*s %*s %*s %*s %*s %llu", &ticks) != 1)
+		return -1;
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return fmax(0, (double)now.tv_sec + (double)now.tv_nsec * 1e-9
+		- (double)ticks / (double)sysconf(_SC_CLK_TCK));
+}
+
+void
+checkpoint_holder(const char *directory, int64_t *pid, double *seconds)
+{
+	struct stat st;
+	char *path;
+
+	*pid = 0;
+	*seconds = 0;
+	if (file_join(directory, "LOCK", &path) != RS_OK)
+		return;
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	free(path);
+	if (fd < 0)
+		return;
+	*pid = read_pid(fd);
+	const double age = *pid > 0 ? process_age(*pid) : -1;
+	/* Its number was written when it was locked. */
+	if (fstat(fd, &st) == 0)
+		*seconds = (double)(clock_wall_ms() / 1000) - (double)st.st_mtime;
+	close(fd);
+	if (age >= 0 && (age < *seconds || *seconds < 0))
+		*seconds = age;
+	if (*seconds < 0)
+		*seconds = 0;
 }
 
 void

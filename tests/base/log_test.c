@@ -233,6 +233,32 @@ lines_of_several_threads_never_mix(void **state)
 	free(c.text);
 }
 
+static void
+a_summary_goes_to_the_log_file_and_not_to_stderr(void **state)
+{
+	struct capture c;
+	char  *path, *text;
+	size_t n;
+
+	assert_int_equal(file_join(*state, "log", &path), RS_OK);
+	const int fd = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+	assert_true(fd >= 0);
+	capture_begin(&c, *state);
+	log_set_level(LOG_ERROR);
+	log_set_file(fd, 0);
+	log_summary(LOG_INFO, "one\ntwo %d", 2);
+	log_set_file(-1, 0);
+	log_summary(LOG_ERROR, "nowhere");
+	capture_end(&c);
+	assert_string_equal(c.text, "");
+	assert_int_equal(file_read(path, 1 << 20, &text, &n), RS_OK);
+	assert_string_equal(text, "recsys-train: one two 2\n");
+	close(fd);
+	free(text);
+	free(path);
+	free(c.text);
+}
+
 #define IN_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, tmpdir_make, tmpdir_remove)
 
 int
@@ -245,6 +271,7 @@ main(void)
 		IN_DIRECTORY(a_message_is_one_line_whatever_it_says),
 		IN_DIRECTORY(sink_sees_warnings_even_when_quiet),
 		IN_DIRECTORY(log_file_gets_a_copy_as_text_or_json),
+		IN_DIRECTORY(a_summary_goes_to_the_log_file_and_not_to_stderr),
 		IN_DIRECTORY(failure_in_json_has_file_line_and_column),
 		IN_DIRECTORY(lines_of_several_threads_never_mix),
 	};

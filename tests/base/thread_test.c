@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/thread.h"
@@ -211,6 +212,19 @@ clocks_go_forward_and_print(void **state)
 	assert_true(now[0] == '2' && now[4] == '-' && now[10] == 'T' && now[19] == 'Z');
 }
 
+static void
+the_wall_clock_can_be_set_for_a_replay(void **state)
+{
+	char now[24];
+
+	(void)state;
+	clock_set_wall(1000000000);
+	assert_true(clock_wall_ms() >= 1000000000000 && clock_wall_ms() < 1000000060000);
+	clock_utc(now);
+	assert_memory_equal(now, "2001-09-09T01:4", 15);
+	clock_set_wall(time(NULL));
+}
+
 int
 main(void)
 {
@@ -224,6 +238,7 @@ main(void)
 		cmocka_unit_test(closing_wakes_a_blocked_consumer),
 		cmocka_unit_test(thread_count_follows_the_affinity_mask),
 		cmocka_unit_test(clocks_go_forward_and_print),
+		cmocka_unit_test(the_wall_clock_can_be_set_for_a_replay),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,6 +6,7 @@ dist_check_SCRIPTS += tests/cli/layers.sh
 dist_check_SCRIPTS += tests/cli/faults_data.sh tests/cli/faults_runs.sh
 dist_check_SCRIPTS += tests/cli/b033_comma_locale.sh
 dist_check_SCRIPTS += tests/cli/train.sh
+dist_check_SCRIPTS += tests/cli/cron.sh
 dist_check_SCRIPTS += tests/cli/train_ends.sh
 dist_check_SCRIPTS += tests/cli/warm_start.sh
 dist_check_SCRIPTS += tests/cli/kill_resume.sh
