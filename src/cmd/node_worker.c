@@ -1,4 +1,5 @@
-/* A worker of a job: the rounds of training, from the last version each. */
+/* A worker of a job: the rounds of training, each from the newest step that all can give, or
+ * from the last version. */
 #include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
@@ -18,10 +19,14 @@
 #include "reduce/exchange.h"
 #include "reduce/pushpull.h"
 #include "remote/lookup.h"
+#include "remote/offer.h"
 #include "train/checkpoint.h"
+#include "train/live.h"
 #include "train/replicated.h"
 #include "train/train.h"
 
+#define LIVE_SYNC      2            /* states: who is a step ahead can go back        */
+#define LIVE_ASYNC     4
 #define REPORT_BATCHES 10           /* from report to report, when nobody looks      */
 
 struct worker {
@@ -31,8 +36,15 @@ struct worker {
 	struct client *client;              /* of the shards; NULL: there are none    */
 	struct exchange *exchange;          /* NULL: one worker                       */
 	struct train_summary summary;
-	/* Up to the version that this job, and that its last round, goes on from. */
-	struct checkpoint_progress before, former;
+	/* Up to the version that this job goes on from. */
+	struct checkpoint_progress before;
+	struct live *live;                  /* what outlives a round, or NULL         */
+	struct tables {                     /* on the shards                          */
+		int keep;                   /* to go on from them, after this step    */
+		uint32_t origin;
+		uint64_t step, name;
+		uint8_t *has_rows;          /* [n_ps] of those that were opened       */
+	} tables;
 	size_t rank;
 	double began;                       /* the first round that this process was in */
 	size_t lonely;                      /* rounds in a row that we gave up        */
@@ -116,19 +128,57 @@ open_exchange(struct worker *w, const struct member_view *view)
 static enum rs_status
 open_lookup(void *context, const struct lookup_local_options *base, struct lookup **out)
 {
-	const struct worker *const w = context;
+	struct worker *const w = context;
 	const struct placement_settings *const p = &w->node->settings->placement;
 	const struct remote_lookup_options options = {
 		.base = *base, .client = w->client, .rank = w->rank,
 		.n_ranks = w->node->job.n_workers, .consistency = p->consistency,
 		.staleness = (uint64_t)p->staleness, .compress = p->compress,
 		.min_shard_bytes = (uint64_t)p->min_shard_bytes,
+		.keep = w->tables.keep, .origin = w->tables.origin,
+		.first_step = w->tables.step + 1,
 	};
 
 	if (w->client == NULL)
 		return replicated_open(base, w->exchange, out);
-	return remote_lookup_open(&options, out);
+	RS_TRY(remote_lookup_open(&options, out));
+	w->tables.name = remote_lookup_name(*out);
+	remote_lookup_shards(*out, w->tables.has_rows);
+	return RS_OK;
 }
+
+static enum rs_status
+offer_tables(void *context, struct place_offer *out)
+{
+	const struct worker *const w = context;
+	struct offer offer;
+
+	RS_TRY(offer_ask(w->client, w->rank, w->tables.name, w->tables.has_rows, &offer));
+	*out = (struct place_offer){ .tables = offer.tables, .lowest = offer.lowest,
+		.highest = offer.highest };
+	snprintf(out->why, sizeof out->why, "%s", offer.why);
+	return RS_OK;
+}
+
+static void
+begin_tables(void *context, int keep, uint32_t origin, uint64_t step)
+{
+	struct worker *const w = context;
+
+	w->tables.keep = keep;
+	w->tables.origin = origin;
+	w->tables.step = step;
+}
+
+static uint64_t
+name_tables(void *context)
+{
+	return ((const struct worker *)context)->tables.name;
+}
+
+static const struct place_tables shard_tables = {
+	.offer = offer_tables, .begin = begin_tables, .name = name_tables,
+};
 
 static void
 close_round(struct worker *w)
@@ -214,8 +264,6 @@ choose_start(struct worker *w, struct train_options *out)
 	out->resume = out->continues = 1;
 	out->from = NULL;
 	out->reset_optimizer = out->reset_steps = 0;
-	if (checkpoint_peek(w->options.directory, newest, &w->former, NULL) != RS_OK)
-		log_debug("no rows of v%" PRIu64 ": %s", newest, rs_failure()->text);
 	return RS_OK;
 }
 
@@ -225,13 +273,13 @@ static enum rs_status
 add_former(struct worker *w, enum rs_status status)
 {
 	struct train_summary *const out = &w->summary;
-	const struct parser_tally *const now = &w->former.tally, *const then = &w->before.tally;
+	const struct parser_tally *const now = &out->former, *const then = &w->before.tally;
 	const uint64_t read = now->read - then->read, skipped = now->skipped - then->skipped;
 	const uint64_t zero_weight = now->zero_weight - then->zero_weight;
 
 	if (w->rank > 0 || now->read <= then->read)
 		return status;
-	out->epochs_done += w->former.position.epoch - w->before.position.epoch;
+	out->epochs_done += out->former_epochs - w->before.position.epoch;
 	out->rows_read += read;
 	out->rows_skipped += skipped;
 	out->rows_zero_weight += zero_weight;
@@ -259,6 +307,8 @@ train_round(struct worker *w, const struct member_view *view)
 {
 	struct train_place place = {
 		.rank = w->rank, .n_ranks = w->node->job.n_workers, .context = w,
+		.round = view->epoch, .open_lookup = open_lookup,
+		.tables = w->node->job.n_ps > 0 ? &shard_tables : NULL,
 		.progress = member_progress(w->node->member),
 		.bucket_bytes = (uint64_t)w->node->settings->cluster.bucket_bytes,
 	};
@@ -270,11 +320,15 @@ train_round(struct worker *w, const struct member_view *view)
 	RS_TRY(open_client(w, view));
 	RS_TRY(open_exchange(w, view));
 	place.exchange = w->exchange;
-	place.open_lookup = open_lookup;
 	options.place = &place;
+	options.live = w->live;
+	begin_tables(w, 0, view->epoch, 0);
 	RS_TRY(job_spec_copy(w->node->spec, &spec));
 	RS_TRY(train_run(spec, &options, &w->summary));
 	record_shards(w);
+	if (w->rank == 0)
+		record_figure(w->session->record, "recomputed_steps",
+			(double)w->summary.recomputed_steps);
 	return RS_OK;
 }
 
@@ -349,7 +403,7 @@ run_rounds(struct worker *w)
 			(void)member_leave(w->node->member, rs_failure());
 		member_reason(w->node->member, reason, sizeof reason);
 		if (w->rank == 0)
-			log_warn("%s; training goes on from the last version", reason);
+			log_warn("%s; training goes on from the last step that is left", reason);
 	}
 }
 
@@ -412,13 +466,14 @@ be_silent(struct worker *w)
 static void
 report_row(void *context, const struct train_progress *p)
 {
-	const struct node *const n = context;
-	char text[256];
+	const struct worker *const w = context;
+	char text[320];
 
 	snprintf(text, sizeof text, "epoch = %" PRIu64 "\nstep = %" PRIu64 "\nrows = %" PRIu64
-		"\nloss = %.6g\nrows_per_second = %.6g\n", p->epoch, p->step, p->rows,
-		p->loss_since_last, p->rows_per_s);
-	member_report(n->member, text);
+		"\nloss = %.6g\nrows_per_second = %.6g\nrecomputed_steps = %" PRIu64 "\n",
+		p->epoch, p->step, p->rows, p->loss_since_last, p->rows_per_s,
+		w->live != NULL ? w->live->recomputed : 0);
+	member_report(w->node->member, text);
 }
 
 static enum rs_status
@@ -435,7 +490,7 @@ open_session(struct worker *w)
 		n->job.n_ps, n->job.n_ps == 1 ? "" : "s");
 	s->why_threads = w->where;
 	s->directory = "";
-	s->context = n;
+	s->context = w;
 	if (w->rank == 0) {
 		RS_TRY(session_directory(s, n->settings));
 		s->on_row = report_row;
@@ -456,6 +511,18 @@ open_session(struct worker *w)
 		: begin_run(w);
 }
 
+/* Ranks of MPI die together, so nothing lives on. */
+static enum rs_status
+open_live(struct worker *w)
+{
+	const struct placement_settings *const p = &w->node->settings->placement;
+	const size_t depth = p->consistency == CONSISTENCY_SYNC ? LIVE_SYNC
+		: p->consistency == CONSISTENCY_ASYNC ? LIVE_ASYNC : (size_t)p->staleness + 2;
+
+	RS_TRY(memory_alloc(w->node->job.n_ps + 1, 1, &w->tables.has_rows));
+	return w->node->mpi != NULL ? RS_OK : live_open(depth, &w->live);
+}
+
 enum rs_status
 node_worker(struct node *n)
 {
@@ -467,6 +534,8 @@ node_worker(struct node *n)
 	RS_TRY(session_init(&session, n->a));
 	enum rs_status status = open_session(&w);
 	if (status == RS_OK)
+		status = open_live(&w);
+	if (status == RS_OK)
 		session_watch(&session);
 	if (status == RS_OK)
 		status = node_join(n, NULL);
@@ -477,5 +546,7 @@ node_worker(struct node *n)
 	if (n->member != NULL && !w.has_left)
 		status = node_leave(n, status);
 	session_free(&session);
+	live_close(w.live);
+	free(w.tables.has_rows);
 	return status;
 }

@@ -58,7 +58,7 @@ struct body_init {
 	uint64_t first_step;        /* the step that comes next, from 1               */
 	uint32_t keep;              /* 1: go on from what the shard holds, brought back to
 	                             * first_step - 1; RS_EUNMET: it cannot.  0: anew  */
-	uint32_t reserved;          /* 0                                              */
+	uint32_t origin;            /* round in which these tables began: others have others */
 };
 
 /* OFFER (no body, before INIT_TABLE; frame.slot is the rank) is answered by OFFER_R: the

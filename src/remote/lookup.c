@@ -223,7 +223,7 @@ remote_lookup_open(const struct remote_lookup_options *options, struct lookup **
 		options->compress == COMPRESS_FP16    ? FRAME_FP16 : 0;
 	l->message_bytes = options->message_bytes > 0 ? options->message_bytes
 						      : LOOKUP_MESSAGE_BYTES;
-	l->clock = 1;
+	l->clock = options->first_step > 0 ? options->first_step : 1;
 	pthread_mutex_init(&l->lock, NULL);
 	status = open_all(l);
 	if (status != RS_OK) {
@@ -243,4 +243,19 @@ remote_lookup_counts(const struct lookup *base, struct remote_lookup_counts *out
 	out->dropped_residuals = 0;
 	for (size_t i = 0; l->residual != NULL && i < l->parts.n * l->n_nodes; i++)
 		out->dropped_residuals += l->residual[i].n_dropped;
+}
+
+uint64_t
+remote_lookup_name(const struct lookup *base)
+{
+	return ((const struct remote_lookup *)base)->name;
+}
+
+void
+remote_lookup_shards(const struct lookup *base, uint8_t *has_rows)
+{
+	const struct remote_lookup *l = (const struct remote_lookup *)base;
+
+	for (size_t s = 0; s < l->n_shards; s++)
+		has_rows[s] = l->shard_first[s] < l->shard_first[s + 1];
 }

@@ -26,6 +26,9 @@ struct remote_lookup_options {
 	uint64_t staleness;
 	enum compression compress;         /* resolved: none, fp16 or int8            */
 	uint64_t min_shard_bytes;
+	uint64_t first_step;               /* the step that comes next; 0: 1          */
+	int keep;                          /* the tables are those after the step before */
+	uint32_t origin;                   /* round in which these tables began       */
 	size_t message_bytes;              /* of rows in one message, about; 0: 32 MiB */
 };
 
@@ -41,5 +44,9 @@ struct remote_lookup_counts {
 enum rs_status remote_lookup_open(const struct remote_lookup_options *options,
 	struct lookup **out);
 void remote_lookup_counts(const struct lookup *l, struct remote_lookup_counts *out);
+/* By what name the shards offer these tables, see body_offer. */
+uint64_t remote_lookup_name(const struct lookup *l);
+/* has_rows [n_shards]: 1 for a shard that has rows of the model. */
+void remote_lookup_shards(const struct lookup *l, uint8_t *has_rows);
 
 #endif

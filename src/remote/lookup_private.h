@@ -122,6 +122,7 @@ struct remote_lookup {
 	size_t n_nodes;
 	uint8_t flags;                  /* of pushes: how they are packed             */
 	size_t message_bytes;           /* a message is sent when it has so many      */
+	uint64_t name;                  /* of the tables, for offers                  */
 	uint64_t clock;                 /* the step that comes next, skipped ones too */
 	struct lookup_thread *thread;   /* [n_threads]                                */
 	pthread_mutex_t lock;           /* of who plans                               */

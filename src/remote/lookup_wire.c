@@ -90,6 +90,7 @@ put_tables(const struct remote_lookup *l, struct buffer *b)
 		.n_slots = (uint32_t)l->o.base.n_slots, .n_ranks = (uint32_t)l->o.n_ranks,
 		.n_shards = (uint32_t)l->n_shards, .consistency = (uint32_t)l->o.consistency,
 		.staleness = l->o.staleness, .first_step = l->clock,
+		.keep = l->o.keep != 0, .origin = l->o.origin,
 	};
 
 	RS_TRY(buffer_append(b, &init, sizeof(init)));
@@ -122,6 +123,8 @@ lookup_wire_init(struct remote_lookup *l)
 
 	buffer_init(&b, FRAME_BODY_MAX);
 	status = put_tables(l, &b);
+	if (status == RS_OK)
+		l->name = body_init_hash(b.data, b.n);
 	if (status == RS_OK)
 		status = lookup_wire_all(l, &f, &(struct frame_part){ b.data, b.n }, 1, FRAME_ACK);
 	buffer_free(&b);

@@ -33,7 +33,7 @@ static const struct member head_member[] = {
 	MEMBER(body_init, n_slots, U32), MEMBER(body_init, n_ranks, U32),
 	MEMBER(body_init, n_shards, U32), MEMBER(body_init, consistency, U32),
 	MEMBER(body_init, staleness, U64), MEMBER(body_init, first_step, U64),
-	MEMBER(body_init, keep, U32), MEMBER(body_init, reserved, U32),
+	MEMBER(body_init, keep, U32), MEMBER(body_init, origin, U32),
 };
 
 static const struct member table_member[] = {
@@ -135,9 +135,8 @@ check_head(const struct shard *s, const struct body_init *h)
 	    || h->first_step == 0 || h->first_step > UINT64_MAX / 2)
 		return rs_fail(RS_EPROTOCOL, "consistency %u, staleness %" PRIu64
 			", first step %" PRIu64, h->consistency, h->staleness, h->first_step);
-	if (h->keep > 1 || h->reserved != 0)
-		return rs_fail(RS_EPROTOCOL, "INIT_TABLE with keep = %u, reserved = %u", h->keep,
-			h->reserved);
+	if (h->keep > 1)
+		return rs_fail(RS_EPROTOCOL, "INIT_TABLE with keep = %u", h->keep);
 	if ((uint64_t)h->n_tables * h->n_slots > PUSHES_MAX)
 		return rs_fail(RS_EPROTOCOL, "%u tables with %u slots", h->n_tables, h->n_slots);
 	if (s->o->index >= h->n_shards)

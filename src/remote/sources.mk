@@ -12,3 +12,4 @@ librs_a_SOURCES += src/remote/shard.c src/remote/shard_private.h src/remote/shar
 	src/remote/shard_park.c src/remote/shard_pool.c src/remote/shard_pull.c \
 	src/remote/shard_push.c src/remote/shard_reader.c src/remote/shard_rows.c \
 	src/remote/shard_section.c
+librs_a_SOURCES += src/remote/offer.c src/remote/offer.h

@@ -97,6 +97,9 @@ enum rs_status checkpoint_set_current(const char *directory, uint64_t version);
  * and what dead writers left behind. */
 enum rs_status checkpoint_prune(const char *directory, size_t keep, const uint64_t *also,
 	size_t n_also);
+/* 1: the newest version whose MANIFEST can be read is the last of its run.  Its other files
+ * are not looked at. */
+int checkpoint_is_final(const char *directory);
 /* Complete versions, ascending; caller frees. */
 enum rs_status checkpoint_list(const char *directory, uint64_t **version, size_t *n);
 

@@ -12,6 +12,7 @@
 #include "base/file.h"
 #include "base/number.h"
 #include "train/checkpoint_private.h"
+#include "train/manifest.h"
 
 #define CURRENT_NAME  "CURRENT"
 #define VERSION_LIMIT 999999999u
@@ -238,4 +239,38 @@ checkpoint_prune(const char *directory, size_t keep, const uint64_t *also, size_
 			status = checkpoint_remove(directory, list[i]);
 	free(list);
 	return status;
+}
+
+/* *known: the MANIFEST could be read. */
+static int
+is_final(const char *directory, uint64_t version, int *known)
+{
+	struct manifest m = { .n_files = 0 };
+	char *path;
+
+	*known = 0;
+	if (checkpoint_version_path(directory, version, &path) != RS_OK)
+		return 0;
+	*known = manifest_read(&m, path) == RS_OK;
+	free(path);
+	if (!*known)
+		return 0;
+	const int final = m.progress.state == CHECKPOINT_FINAL;
+	manifest_free(&m);
+	return final;
+}
+
+int
+checkpoint_is_final(const char *directory)
+{
+	uint64_t *list;
+	size_t n;
+	int final = 0, known = 0;
+
+	if (checkpoint_list(directory, &list, &n) != RS_OK)
+		return 0;
+	while (n-- > 0 && !known)
+		final = is_final(directory, list[n], &known);
+	free(list);
+	return final;
 }

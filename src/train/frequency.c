@@ -17,22 +17,32 @@ struct place {
 	double   distance;          /* mean between two rows                          */
 };
 
+struct used_place {
+	uint64_t number;
+	struct place place;
+};
+
+/* What a call of frequency_add() changed, in its order. */
+struct addition {
+	uint64_t rows;              /* before it                                      */
+	struct used_place *former;  /* [capacity]                                     */
+	size_t   n, capacity;
+	int      is_known;          /* 0: there was no memory                         */
+};
+
 struct frequency {
 	size_t   n;
 	double   rate;
 	uint64_t rows;              /* added so far                                   */
 	struct place *place;        /* [n]                                            */
+	struct addition *addition;  /* [n_additions] a ring; NULL: none are remembered */
+	size_t   n_additions, newest, n_held;
 };
 
 /* Places that are in use follow the head of the file, each with its number. */
 struct frequency_head {
 	char     magic[8];
 	uint64_t n, rows, n_used;
-};
-
-struct used_place {
-	uint64_t number;
-	struct place place;
 };
 
 enum rs_status
@@ -58,6 +68,9 @@ frequency_free(struct frequency *f)
 {
 	if (f == NULL)
 		return;
+	for (size_t i = 0; i < f->n_additions; i++)
+		free(f->addition[i].former);
+	free(f->addition);
 	free(f->place);
 	free(f);
 }
@@ -74,11 +87,88 @@ add_row(struct frequency *f, struct place *p)
 	p->last = row;
 }
 
+static int
+reserve(struct addition *a, size_t n)
+{
+	if (n <= a->capacity)
+		return 1;
+	free(a->former);
+	a->former = NULL;
+	a->capacity = 0;
+	if (memory_alloc(n, sizeof(*a->former), &a->former) != RS_OK)
+		return 0;
+	a->capacity = n;
+	return 1;
+}
+
+/* What B rows are about to change. */
+static struct used_place *
+remember(struct frequency *f, size_t B)
+{
+	struct addition *a;
+
+	if (f->n_additions == 0)
+		return NULL;
+	f->newest = (f->newest + 1) % f->n_additions;
+	f->n_held += f->n_held < f->n_additions;
+	a = &f->addition[f->newest];
+	a->rows = f->rows;
+	a->n = B;
+	a->is_known = reserve(a, B);
+	return a->is_known ? a->former : NULL;
+}
+
 void
 frequency_add(struct frequency *f, const uint64_t *item, size_t B)
 {
-	for (size_t b = 0; b < B; b++)
-		add_row(f, &f->place[item[b] % f->n]);
+	struct used_place *const former = remember(f, B);
+
+	for (size_t b = 0; b < B; b++) {
+		struct place *const p = &f->place[item[b] % f->n];
+
+		if (former != NULL)
+			former[b] = (struct used_place){ item[b] % f->n, *p };
+		add_row(f, p);
+	}
+}
+
+enum rs_status
+frequency_remember(struct frequency *f, size_t n)
+{
+	struct addition *addition;
+
+	RS_TRY(memory_alloc(n, sizeof(*addition), &addition));
+	for (size_t i = 0; i < f->n_additions; i++)
+		free(f->addition[i].former);
+	free(f->addition);
+	f->addition = addition;
+	f->n_additions = n;
+	f->newest = f->n_held = 0;
+	return RS_OK;
+}
+
+uint64_t
+frequency_rows(const struct frequency *f)
+{
+	return f->rows;
+}
+
+enum rs_status
+frequency_take_back(struct frequency *f, uint64_t rows)
+{
+	while (f->rows > rows && f->n_held > 0 && f->addition[f->newest].is_known) {
+		const struct addition *const a = &f->addition[f->newest];
+
+		for (size_t i = a->n; i-- > 0;)
+			f->place[a->former[i].number] = a->former[i].place;
+		f->rows = a->rows;
+		f->newest = (f->newest + f->n_additions - 1) % f->n_additions;
+		f->n_held--;
+	}
+	if (f->rows != rows)
+		return rs_fail(RS_EUNMET, "the frequencies of items after row %" PRIu64
+			" are forgotten", rows);
+	return RS_OK;
 }
 
 double

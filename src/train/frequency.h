@@ -27,6 +27,12 @@ enum rs_status frequency_create(size_t n, double rate, struct frequency **out);
 void frequency_free(struct frequency *f);
 /* Fingerprints of the items of B rows. */
 void frequency_add(struct frequency *f, const uint64_t *item, size_t B);
+/* From now on the last n calls of frequency_add() can be taken back. */
+enum rs_status frequency_remember(struct frequency *f, size_t n);
+/* Rows added so far. */
+uint64_t frequency_rows(const struct frequency *f);
+/* Back to when so many were; RS_EUNMET: that was no end of a call, or is too long ago. */
+enum rs_status frequency_take_back(struct frequency *f, uint64_t rows);
 /* Share of the rows, in (0,1]; 0 for an item never added. */
 double frequency_share(const struct frequency *f, uint64_t item);
 

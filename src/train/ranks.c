@@ -42,6 +42,18 @@ ranks_broadcast(const struct train_place *p, void *bytes, size_t n)
 	return status;
 }
 
+enum rs_status
+ranks_broadcast_of(const struct train_place *p, size_t rank, void *bytes, size_t n)
+{
+	size_t begin[RANKS_MAX + 1];
+
+	if (rank == 0 || !ranks_several(p) || n == 0)
+		return ranks_broadcast(p, bytes, n);
+	for (size_t r = 0; r <= p->n_ranks; r++)
+		begin[r] = r > rank ? n : 0;
+	return ranks_gather_parts(p, bytes, begin);
+}
+
 /* What came from another process has its ends. */
 static void
 close_texts(struct rs_failure *f)
@@ -55,7 +67,7 @@ close_texts(struct rs_failure *f)
 }
 
 enum rs_status
-ranks_outcome(const struct train_place *p, enum rs_status status)
+ranks_outcome_of(const struct train_place *p, size_t rank, enum rs_status status)
 {
 	struct rs_failure failure = { .status = RS_OK };
 
@@ -63,11 +75,17 @@ ranks_outcome(const struct train_place *p, enum rs_status status)
 		return status;
 	if (status != RS_OK)
 		rs_failure_take(&failure);
-	const enum rs_status told = ranks_broadcast(p, &failure, sizeof failure);
-	if (p->rank != 0 && told != RS_OK)
+	const enum rs_status told = ranks_broadcast_of(p, rank, &failure, sizeof failure);
+	if (p->rank != rank && told != RS_OK)
 		return told;
 	close_texts(&failure);
 	return failure.status != RS_OK ? rs_failure_put(&failure) : told;
+}
+
+enum rs_status
+ranks_outcome(const struct train_place *p, enum rs_status status)
+{
+	return ranks_outcome_of(p, 0, status);
 }
 
 enum rs_status

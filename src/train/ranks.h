@@ -32,14 +32,25 @@ ranks_lead(const struct train_place *p)
 	return p == NULL || p->rank == 0;
 }
 
+static inline size_t
+ranks_own(const struct train_place *p)
+{
+	return p != NULL ? p->rank : 0;
+}
+
 /* The share of this rank in n things: [*begin,*end). */
 void ranks_share(const struct train_place *p, size_t n, size_t *begin, size_t *end);
 /* Something was done. */
 void ranks_progress(const struct train_place *p);
 /* Rank 0's status and failure become those of all. */
 enum rs_status ranks_outcome(const struct train_place *p, enum rs_status status);
+/* The same of any rank. */
+enum rs_status ranks_outcome_of(
+	const struct train_place *p, size_t rank, enum rs_status status);
 /* Rank 0's bytes to all. */
 enum rs_status ranks_broadcast(const struct train_place *p, void *bytes, size_t n);
+/* Those of any rank. */
+enum rs_status ranks_broadcast_of(const struct train_place *p, size_t rank, void *bytes, size_t n);
 /* Things that ranks_share() shared out, `bytes` each, from all to all. */
 enum rs_status ranks_gather(const struct train_place *p, void *things, size_t n, size_t bytes);
 /* Bytes [begin[r],begin[r+1]) of block, rank r's, from all to all. */

@@ -19,6 +19,47 @@ report_begin(struct report *r, const struct train_options *options, uint64_t tot
 	r->context = options->callbacks.context;
 }
 
+/* The table's next row is after those that were seen. */
+static void
+pass(struct report *r)
+{
+	while (r->next <= (double)r->rows)
+		r->next = r->multiplies ? r->next * r->step : r->next + r->step;
+}
+
+void
+report_pause(const struct report *r, struct report *out)
+{
+	*out = *r;
+	out->last_time = clock_seconds() - r->last_time;
+	out->started = clock_seconds() - r->started;
+	out->callback = NULL;
+	out->context = NULL;
+}
+
+void
+report_go_on(struct report *r, const struct report *paused)
+{
+	const struct report began = *r;
+
+	*r = *paused;
+	r->step = began.step;
+	r->multiplies = began.multiplies;
+	r->started = began.started - paused->started;
+	r->last_time = began.last_time - paused->last_time;
+	r->callback = began.callback;
+	r->context = began.context;
+	if (paused->step <= 0) {                      /* nobody saw rows there       */
+		r->next = began.next;
+		r->last = (struct report_sums){ 0 };
+		r->last_rows = r->rows;
+		r->last_time = began.last_time;
+		r->last_wait = r->wait;
+	}
+	if (r->step > 0)
+		pass(r);
+}
+
 void
 report_begin_epoch(struct report *r)
 {
@@ -99,6 +140,5 @@ report_step(struct report *r, const struct step_result *result, uint64_t epoch, 
 	if (r->callback == NULL || r->step <= 0 || (double)r->rows < r->next)
 		return;
 	call_back(r, epoch, step, rate);
-	while (r->next <= (double)r->rows)
-		r->next = r->multiplies ? r->next * r->step : r->next + r->step;
+	pass(r);
 }

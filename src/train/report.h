@@ -24,6 +24,10 @@ struct report {
 };
 
 void report_begin(struct report *r, const struct train_options *options, uint64_t total_rows);
+/* For report_go_on(): what was counted, with times since `started` and no callback. */
+void report_pause(const struct report *r, struct report *out);
+/* Goes on counting; after report_begin(), in whatever process. */
+void report_go_on(struct report *r, const struct report *paused);
 void report_begin_epoch(struct report *r);
 void report_wait(struct report *r, double seconds);
 /* Adds one step's sums and calls back when a table row is due. */

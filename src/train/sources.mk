@@ -35,3 +35,6 @@ librs_a_SOURCES += src/train/frequency.c src/train/frequency.h
 librs_a_SOURCES += src/train/contrast.c src/train/contrast.h
 librs_a_SOURCES += src/train/contrast_loss.c src/train/contrast_private.h
 librs_a_SOURCES += src/train/checkpoint_inputs.c
+librs_a_SOURCES += src/train/live.c src/train/live_choose.c src/train/live.h
+librs_a_SOURCES += src/train/train_live.c src/train/train_input.c
+librs_a_SOURCES += src/train/start_live.c src/train/start_private.h

@@ -14,6 +14,7 @@
 #include "spec/option.h"
 #include "train/ranks.h"
 #include "train/spread.h"
+#include "train/start_private.h"
 
 #define LIST_LIMIT ((size_t)1 << 24)
 #define SPEC_LIMIT ((size_t)64 << 20)
@@ -300,9 +301,8 @@ adopt_spec(const struct spec *own, const char *text, struct spec **out)
 	return status;
 }
 
-/* Takes the spec. */
-static enum rs_status
-make_follower(struct spec *own, const char *text, const struct model_options *options,
+enum rs_status
+start_by_text(struct spec *own, const char *text, const struct model_options *options,
 	struct start *out)
 {
 	struct spec *spec = NULL;
@@ -322,7 +322,7 @@ share_model(struct spec *spec, const struct model_options *options, struct start
 {
 	const struct train_place *const place = options->place;
 	struct buffer text;
-	unsigned parts = 0;
+	unsigned parts = SPREAD_FREQUENCY;
 
 	buffer_init(&text, SPEC_LIMIT);
 	enum rs_status status = RS_OK;
@@ -331,16 +331,16 @@ share_model(struct spec *spec, const struct model_options *options, struct start
 	else
 		status = ranks_outcome(place, RS_OK);
 	if (status == RS_OK)
-		status = spread_text(place, &text);
+		status = spread_text(place, 0, &text);
 	if (status == RS_OK && !ranks_lead(place))
-		status = make_follower(spec, text.data, options, out);
+		status = start_by_text(spec, text.data, options, out);
 	else
 		spec_free(spec);
 	buffer_free(&text);
 	RS_TRY(status);
 	parts |= out->model->catalogue != NULL ? SPREAD_ITEMS : 0;
 	parts |= out->version != 0 ? SPREAD_TABLES : 0;
-	return spread_model(out->model, parts);
+	return spread_model(out->model, 0, parts);
 }
 
 /* Takes the spec. */
@@ -379,6 +379,12 @@ start_model(struct spec *spec, const struct train_options *options,
 	const struct model_options *model_options, struct start *out)
 {
 	memset(out, 0, sizeof *out);
+	if (options->live != NULL) {
+		const enum rs_status status = start_live(&spec, options, model_options, out);
+
+		if (status != RS_OK || out->live != NULL)
+			return status;
+	}
 	return ranks_several(model_options->place)
 		? start_together(spec, options, model_options, out)
 		: start_alone(spec, options, model_options, out);

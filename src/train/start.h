@@ -1,7 +1,8 @@
 /*
- * What a run starts from: a fresh model, a trained one (warm start), or the last
- * saved state of an unfinished run.  Of several ranks, rank 0 starts and sends the others
- * what they need; all fail as it does.
+ * What a run starts from: a fresh model, a trained one (warm start), the last
+ * saved state of an unfinished run, or a later one that lived on in a process.
+ * Of several ranks, rank 0 starts and sends the others what they need; all fail
+ * as it does.
  */
 #ifndef TRAIN_START_H
 #define TRAIN_START_H
@@ -9,6 +10,7 @@
 #include "base/status.h"
 #include "spec/spec.h"
 #include "train/checkpoint.h"
+#include "train/live.h"
 #include "train/model.h"
 #include "train/train.h"
 
@@ -16,6 +18,7 @@ struct start {
 	struct model *model;
 	struct checkpoint_progress progress;
 	uint64_t version;          /* the one that was loaded, 0 none                 */
+	const struct live_state *live; /* goes on from this, in options.live; or NULL */
 	int      resumed;          /* progress.position is where to go on             */
 	int      finished;         /* resume: the newest version is final; no model,  */
 	int      evaluates;        /* or, of a run that continues, this is it         */

@@ -19,8 +19,6 @@
 /* Steps in a row that were not finite before the run is given up. */
 #define TRAIN_BAD_STEPS 3
 
-enum ending { ENDING_NONE, ENDING_ROWS, ENDING_EARLY, ENDING_TIME, ENDING_SIGNAL };
-
 /* What depends on a clock or a signal: bits of a step's votes. */
 enum vote { VOTE_INT = 1, VOTE_TERM = 2, VOTE_TIME = 4, VOTE_SAVE = 8 };
 
@@ -83,6 +81,7 @@ train_batch(struct training *t, const struct batch *batch)
 		return RS_OK;
 	t->rate = s->learning_rate * factor;
 	RS_TRY(workers_step(t->workers, batch, t->rate, factor, &result));
+	t->clock++;
 	t->votes = result.votes;
 	RS_TRY(guard(t, &result, batch));
 	if (result.skipped)
@@ -147,11 +146,12 @@ check_rows(const struct training *t)
 	const uint64_t wanted = t->options->expect_rows;
 
 	dealer_tally(t->dealer, &tally);
-	if (wanted == 0 || t->summary->epochs_done > 0 || t->start.resumed || tally.read == wanted)
+	const uint64_t read = t->carried.read + tally.read;
+	if (wanted == 0 || t->summary->epochs_done > 0 || t->start.resumed || read == wanted)
 		return RS_OK;
 	return rs_fail(RS_EDATA,
 		"%" PRIu64 " rows in the training data, --expect-rows wants %" PRIu64,
-		tally.read, wanted);
+		read, wanted);
 }
 
 /* An epoch in which no row counted: with losses over items, those with a label of 0. */
@@ -218,10 +218,26 @@ end_epoch(struct training *t, uint64_t epoch, enum ending *ending)
 		*ending = ENDING_EARLY;
 	else if (epoch >= (uint64_t)s->epochs)
 		*ending = ENDING_ROWS;
-	if (!e.is_best)
+	if (e.is_best)
+		t->progress.best_version = CHECKPOINT_ITSELF;
+	return RS_OK;
+}
+
+/* What is left to do after the last step of an epoch; phase: how far that has come. */
+static enum rs_status
+pass_epoch(struct training *t, uint64_t epoch, enum live_phase phase, enum ending *ending)
+{
+	if (phase == LIVE_EPOCH_ENDS) {
+		RS_TRY(end_epoch(t, epoch, ending));
+		phase = t->progress.best_version == CHECKPOINT_ITSELF && *ending == ENDING_NONE
+			? LIVE_SAVES : LIVE_DONE;
+		train_live_settle(t, phase, *ending);
+	}
+	if (phase != LIVE_SAVES)
 		return RS_OK;
-	t->progress.best_version = CHECKPOINT_ITSELF;
-	return *ending == ENDING_NONE ? save_state(t) : RS_OK;
+	RS_TRY(save_state(t));
+	train_live_settle(t, LIVE_DONE, *ending);
+	return RS_OK;
 }
 
 /* --- the loop ------------------------------------------------------------------ */
@@ -263,9 +279,12 @@ static enum rs_status
 run_batches(struct training *t, enum ending *ending)
 {
 	const int several = ranks_several(t->options->place);
+	const struct live_state *const lived = t->start.live;
 	const struct batch *batch;
 	double wait;
 
+	if (lived != NULL)
+		RS_TRY(pass_epoch(t, lived->head.epoch, lived->head.phase, ending));
 	while (*ending == ENDING_NONE) {
 		if (!several && (*ending = ending_of(t, wishes(t))) != ENDING_NONE)
 			return RS_OK;
@@ -280,8 +299,9 @@ run_batches(struct training *t, enum ending *ending)
 			workers_vote(t->workers, wishes(t));
 		const double saved_at = t->saved_at;
 		RS_TRY(train_batch(t, batch));
+		RS_TRY(train_live_take(t, batch));
 		if (batch->last)
-			RS_TRY(end_epoch(t, batch->epoch + 1, ending));
+			RS_TRY(pass_epoch(t, batch->epoch + 1, LIVE_EPOCH_ENDS, ending));
 		const unsigned votes = several ? t->votes : wishes(t) & VOTE_SAVE;
 		if (*ending == ENDING_NONE)
 			*ending = ending_of(t, votes);
@@ -349,57 +369,6 @@ evaluate_end(struct training *t)
 /* --- set-up ------------------------------------------------------------------------ */
 
 static enum rs_status
-open_sampler(struct training *t)
-{
-	if (!sampler_needed(t->settings))
-		return RS_OK;
-	if (t->m->catalogue == NULL)
-		return rs_fail(RS_ESPEC, "items are to be drawn, but the model has none");
-	return sampler_create(&t->m->schema, t->m->catalogue, &t->sampler);
-}
-
-/* Rank 0 has read what a version tells of the files. */
-static enum rs_status
-resume_dealer(struct training *t)
-{
-	struct dealer_past past = { .n_marks = 0 };
-	enum rs_status status = RS_OK;
-
-	if (ranks_lead(t->options->place))
-		status = checkpoint_inputs(t->options->directory, t->start.version, &past);
-	if (status == RS_OK)
-		status = dealer_resume(t->dealer, &t->progress.position, &past);
-	free(past.tally);
-	free(past.mark);
-	return status;
-}
-
-static enum rs_status
-open_dealer(struct training *t)
-{
-	const struct settings *const s = t->settings;
-	const struct dealer_options options = {
-		.loader = {
-			.schema = &t->m->schema, .files = &s->data.train,
-			.command = s->data.command[0] ? s->data.command : NULL,
-			.purpose = PARSE_TRAIN, .batch_size = (size_t)s->train.batch_size,
-			.shuffle = s->data.shuffle, .seed = (uint64_t)s->train.seed,
-			.epochs = (uint64_t)s->train.epochs,
-			.n_threads = (size_t)s->data.threads, .sampler = t->sampler,
-		},
-		.place = t->options->place, .n_slots = model_slots(s), .by_file = t->by_file,
-	};
-
-	RS_TRY(dealer_open(&options, &t->dealer));
-	if (t->start.resumed)
-		RS_TRY(resume_dealer(t));
-	struct loader_position position;
-	dealer_position(t->dealer, &position);
-	return ranks_compare(t->options->place, position.identity, RS_EDATA,
-		"has other training data than");
-}
-
-static enum rs_status
 open_all(struct training *t, struct spec *spec)
 {
 	RS_TRY(start_model(spec, t->options, &t->model_options, &t->start));
@@ -411,11 +380,11 @@ open_all(struct training *t, struct spec *spec)
 	t->former = t->progress.tally;
 	t->best_is_saved = t->progress.best_epoch > 0
 		&& t->progress.best_version != t->start.version;
+	train_live_go_on(t);
 	monitor_init(&t->monitor, t->settings);
 	RS_TRY(labels_check(&t->m->schema, &t->monitor));
 	RS_TRY(evaluate_open(&(struct evaluate_options){ 0 }, &t->evaluation));
-	RS_TRY(open_sampler(t));
-	RS_TRY(open_dealer(t));
+	RS_TRY(train_open_dealer(t));
 	return workers_create(t->m, t->model_options.n_threads, &t->workers);
 }
 
@@ -435,6 +404,7 @@ set_up(struct training *t, struct spec *spec)
 	t->total_steps = dealer_steps(t->dealer) * epochs;
 	t->started = t->epoch_started = t->saved_at = clock_seconds();
 	report_begin(&t->report, t->options, rows * epochs > done ? rows * epochs - done : 0);
+	RS_TRY(train_live_begin(t));
 	if (t->options->callbacks.started != NULL)
 		t->options->callbacks.started(t->options->callbacks.context, t->m,
 			t->report.total_rows);
@@ -480,6 +450,8 @@ run_locked(struct training *t, struct spec *spec)
 	}
 	if (t->m == NULL)
 		t->m = t->start.model;
+	if (t->start.live != NULL)
+		ending = (enum ending)t->start.live->head.ending;
 	if (status == RS_OK && !t->start.evaluates)
 		status = run_batches(t, &ending);
 	if (status == RS_OK)
@@ -488,6 +460,7 @@ run_locked(struct training *t, struct spec *spec)
 	if (status != RS_OK)
 		rs_failure_take(&failure);
 	const enum rs_status filled = fill_summary(t);
+	train_live_end(t, status);
 	tear_down(t);
 	if (status != RS_OK)
 		return rs_failure_put(&failure);

@@ -18,6 +18,8 @@
 #include "train/model.h"
 #include "train/place.h"
 
+struct live;
+
 struct trial;
 
 struct train_progress {            /* one row of the progress table               */
@@ -72,6 +74,8 @@ struct train_options {
 	const char *kernel;
 	volatile int *stop_signal;     /* set by a handler; checked every batch; also set
 	                                * when another rank's ended the run           */
+	struct live *live;             /* borrowed: what outlives a round that a death of
+	                                * another process ends; NULL: nothing does    */
 	const struct train_place *place;   /* borrowed; NULL: all in this process     */
 	struct train_callbacks callbacks;
 };
@@ -83,6 +87,10 @@ struct train_summary {
 	int      has_valid;
 	struct metric_result valid;    /* of the weights that were kept               */
 	uint64_t version;              /* 0: nothing saved                            */
+	uint64_t recomputed_steps;     /* because processes died                      */
+	/* Of the version that it went on from. */
+	struct parser_tally former;
+	uint64_t former_epochs;
 	int      already_finished;     /* resume found nothing to do                  */
 	int      stopped_early, out_of_time;
 	const struct loader_file *file;   /* [n_files] ledger, owned by the summary   */

@@ -1,4 +1,4 @@
-/* Inside of a run; for train.c and train_save.c only. */
+/* Inside of a run; for train.c and train_*.c only. */
 #ifndef TRAIN_TRAIN_PRIVATE_H
 #define TRAIN_TRAIN_PRIVATE_H
 
@@ -6,11 +6,14 @@
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
 #include "train/dealer.h"
+#include "train/live.h"
 #include "train/monitor.h"
 #include "train/report.h"
 #include "train/start.h"
 #include "train/train.h"
 #include "train/workers.h"
+
+enum ending { ENDING_NONE, ENDING_ROWS, ENDING_EARLY, ENDING_TIME, ENDING_SIGNAL };
 
 struct training {
 	const struct train_options *options;
@@ -28,6 +31,10 @@ struct training {
 	struct report               report;
 	struct checkpoint_progress  progress;
 	struct parser_tally         former;        /* of the runs this one goes on with */
+	struct parser_tally         carried;       /* of this run, in rounds before   */
+	uint64_t clock;                            /* steps of the tables             */
+	uint32_t origin;                           /* round in which they began       */
+	int      keeps_live;                       /* states are taken                */
 	uint64_t total_steps;
 	double   started, epoch_started, saved_at;
 	uint64_t epoch_rows, epoch_dropped, epoch_skipped_before;
@@ -49,6 +56,24 @@ enum rs_status train_meet(struct training *t);
 enum rs_status train_save(struct training *t, enum checkpoint_state state, uint64_t *version);
 /* The weights of the best epoch come back, with their optimizer state; the dealer ends. */
 enum rs_status train_restore_best(struct training *t);
+
+/* --- train_live.c: states that outlive the round; nothing without options.live --- */
+
+/* Takes over what the state that lived on has besides the model. */
+void train_live_go_on(struct training *t);
+/* All is open: from now on states are taken. */
+enum rs_status train_live_begin(struct training *t);
+/* After the step of a batch. */
+enum rs_status train_live_take(struct training *t, const struct batch *batch);
+/* How far the end of the epoch has come since. */
+void train_live_settle(struct training *t, enum live_phase phase, enum ending ending);
+/* The round is over; before the model goes. */
+void train_live_end(struct training *t, enum rs_status status);
+
+/* --- train_input.c --- */
+
+/* The rows, where the run begins or goes on. */
+enum rs_status train_open_dealer(struct training *t);
 /* The loader parses ahead for the schema of the model, so it ends before the
  * model does; the summary keeps its counts. */
 enum rs_status train_close_dealer(struct training *t);

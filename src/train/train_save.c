@@ -104,59 +104,6 @@ train_save(struct training *t, enum checkpoint_state state, uint64_t *version)
 	return RS_OK;
 }
 
-/* --- the loader and its counts ---------------------------------------------- */
-
-static enum rs_status
-copy_ledger(struct training *t)
-{
-	const size_t n = dealer_n_files(t->dealer);
-	struct loader_file *file;
-
-	RS_TRY(memory_alloc(n > 0 ? n : 1, sizeof *file, &file));
-	t->summary->file = file;
-	for (size_t i = 0; i < n; i++) {
-		char *path;
-
-		file[i] = *dealer_file(t->dealer, i);
-		RS_TRY(memory_strdup(file[i].path, &path));
-		file[i].path = path;
-		t->summary->n_files = i + 1;
-	}
-	return RS_OK;
-}
-
-void
-train_close_sampler(struct training *t)
-{
-	const uint64_t n = t->sampler != NULL ? sampler_fallbacks(t->sampler) : 0;
-
-	if (n > 0 && ranks_lead(t->options->place))
-		log_warn("%" PRIu64 " negatives were drawn from all items: the item of their row "
-			"is alone with its value of '%s'", n, t->settings->items.within);
-	sampler_free(t->sampler);
-	t->sampler = NULL;
-}
-
-enum rs_status
-train_close_dealer(struct training *t)
-{
-	struct train_summary *const out = t->summary;
-	struct parser_tally tally;
-
-	if (t->dealer == NULL)
-		return RS_OK;
-	dealer_tally(t->dealer, &tally);
-	out->rows_read = tally.read;
-	out->rows_skipped += tally.skipped;
-	out->rows_zero_weight = tally.zero_weight;
-	const enum rs_status status = copy_ledger(t);
-	dealer_close(t->dealer);
-	t->dealer = NULL;
-	t->progress.dealer = NULL;
-	train_close_sampler(t);
-	return status;
-}
-
 /* --- the best weights ------------------------------------------------------- */
 
 static enum rs_status
@@ -186,7 +133,7 @@ fill_again(struct training *t, struct checkpoint_progress *best)
 			best);
 	RS_TRY(ranks_outcome(place, status));
 	RS_TRY(ranks_broadcast(place, best, sizeof *best));
-	return spread_model(t->m, SPREAD_TABLES);
+	return spread_model(t->m, 0, SPREAD_FREQUENCY | SPREAD_TABLES);
 }
 
 static enum rs_status
@@ -218,6 +165,7 @@ train_restore_best(struct training *t)
 	struct ranks_pulse pulse;
 
 	RS_TRY(train_close_dealer(t));
+	live_forget(t->options->live);                 /* the tables become others    */
 	ranks_pulse_begin(&pulse, t->options->place);
 	const enum rs_status status = bring_back(t);
 	ranks_pulse_end(&pulse);
