@@ -12,6 +12,7 @@
 #include "cmd/command.h"
 #include "cmd/session.h"
 #include "data/fit.h"
+#include "data/range.h"
 #include "data/source.h"
 #include "place/placement.h"
 
@@ -43,7 +44,7 @@ count_files(struct planning *p)
 		return RS_OK;
 	RS_TRY(source_expand(&data->train, &path, &n));
 	for (size_t i = 0; i < n; i++) {
-		if (stat(path[i], &st) == 0)
+		if (range_stat(path[i], &st) == 0)
 			p->file_bytes += (uint64_t)st.st_size;
 		free(path[i]);
 	}

@@ -200,6 +200,8 @@ open_file(struct scorer *s)
 	s->drop = 0;
 	RS_TRY(buffer_reserve(&s->text, PIECE));
 	RS_TRY(source_open(name, &s->source));
+	if (s->schema.settings->data.format != FORMAT_TFRECORD)
+		source_expect_lines(s->source);
 	RS_TRY(fill(s, PIECE));
 	if (s->text.n > 0)
 		RS_TRY(parser_layout_make(&s->schema, s->options.purpose, source_name(s->source),

@@ -6,9 +6,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/hash.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "data/loader_private.h"
+#include "data/range.h"
 
 #define LOADER_AUTO_MAX 4              /* parsers: one feeds several trainers      */
 #define LOADER_RING_ROWS 16384         /* small batches: a longer ring             */
@@ -57,7 +59,8 @@ worker_read(struct loader_worker *worker, struct loader_slot *slot)
 				input->file.path);
 		slot->text.n += got;
 	}
-	return RS_OK;
+	return input->may_grow && hash_fingerprint64(slot->text.data, slot->text.n) != g->hash
+		? loader_changed(input) : RS_OK;
 }
 
 static enum rs_status
@@ -148,15 +151,16 @@ loader_add_inputs(struct loader *l, char **path, size_t n)
 
 		input->file.path = path[i];
 		input->once = strcmp(path[i], "-") == 0;
-		if (l->options.command == NULL && !input->once && stat(path[i], &st) == 0) {
+		if (l->options.command == NULL && !input->once && range_stat(path[i], &st) == 0) {
 			input->once = !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode);
 			input->modified = st.st_mtim;
 			input->stored_size = (uint64_t)st.st_size;
+			input->inode = (uint64_t)st.st_ino;
 		}
 		l->indexed = l->indexed && !input->once;
 		l->view[i] = input->file;
 	}
-	return RS_OK;
+	return l->options.command == NULL ? loader_find_ranges(l) : RS_OK;
 }
 
 static enum rs_status

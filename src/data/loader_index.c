@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "data/loader_private.h"
+#include "data/range.h"
 
 static enum rs_status
 index_add(struct loader_index *index, const struct loader_group *g)
@@ -37,6 +38,7 @@ index_spans(struct loader *l, struct loader_reader *r, size_t file)
 		RS_TRY(parser_check(l->options.schema, &(struct parser_span){
 			.file = l->input[file].file.path, .text = text, .n = g.size,
 			.line = g.line, .offset = g.offset }));
+		g.hash = l->input[file].may_grow ? hash_fingerprint64(text, g.size) : 0;
 		l->index.rows += parser_count(l->options.schema, text, g.size);
 		RS_TRY(index_add(&l->index, &g));
 	}
@@ -78,19 +80,28 @@ index_identity(const struct loader *l)
 }
 
 enum rs_status
+loader_changed(const struct loader_input *input)
+{
+	(void)rs_fail(RS_EDATA, "'%s' changed while it was being read", input->file.path);
+	return rs_hint("give files that are complete");
+}
+
+enum rs_status
 loader_index_check(const struct loader_input *input)
 {
 	struct stat st;
 
-	if (stat(input->file.path, &st) != 0)
+	if (range_stat(input->file.path, &st) != 0)
 		return rs_fail(RS_ENOINPUT, "cannot examine '%s': %s", input->file.path,
 			strerror(errno));
+	if (input->may_grow)
+		return (uint64_t)st.st_size >= input->stored_size && st.st_ino == input->inode
+			? RS_OK : loader_changed(input);
 	if ((uint64_t)st.st_size == input->stored_size &&
 	    st.st_mtim.tv_sec == input->modified.tv_sec &&
 	    st.st_mtim.tv_nsec == input->modified.tv_nsec)
 		return RS_OK;
-	(void)rs_fail(RS_EDATA, "'%s' changed while it was being read", input->file.path);
-	return rs_hint("give files that are complete");
+	return loader_changed(input);
 }
 
 enum rs_status

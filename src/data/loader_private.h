@@ -43,6 +43,7 @@ struct loader_reader {
 
 struct loader_group {
 	uint64_t offset, line;
+	uint64_t hash;                     /* of the text, where the file may grow        */
 	size_t   size;
 	size_t   file;
 };
@@ -54,8 +55,10 @@ struct loader_input {
 	size_t   skip, skip_lines;         /* bytes and lines before the first row    */
 	struct source_index *index;
 	struct timespec modified;
-	uint64_t stored_size;
+	uint64_t stored_size, inode;
 	int      once;                     /* a pipe                                  */
+	int      may_grow;                 /* ranges with an end: what follows may change */
+	uint64_t header;                   /* bytes that another range of the file has, too */
 };
 
 struct loader_index {
@@ -187,8 +190,14 @@ enum rs_status loader_reader_next(struct loader_reader *r, const char **text,
 	struct loader_group *g);
 uint64_t loader_reader_hash(const struct loader_reader *r);
 
+/* What is particular to inputs that are ranges.  They may have their first bytes in common
+ * if these are the header; the check is for when the layout of the input is known. */
+enum rs_status loader_find_ranges(struct loader *l);
+enum rs_status loader_check_header(const struct loader_input *input);
+
 enum rs_status loader_index_build(struct loader *l);
 void loader_index_free(struct loader_index *index);
+enum rs_status loader_changed(const struct loader_input *input);
 /* RS_EDATA when the file is not the one that was indexed. */
 enum rs_status loader_index_check(const struct loader_input *input);
 

@@ -114,8 +114,10 @@ reader_begin(struct loader_reader *r, struct loader *l, struct loader_input *inp
 	n = r->text.n;
 	if (l->indexed && source_is_gzip(r->source))
 		r->group_bytes = l->gzip_group_bytes;
-	if (n > 0 && input->layout == NULL)
+	if (n > 0 && input->layout == NULL) {
 		RS_TRY(reader_layout(r, l, input, n < SPAN_PEEK ? n : SPAN_PEEK));
+		RS_TRY(loader_check_header(input));
+	}
 	if (input->skip > n)
 		return rs_fail(RS_EDATA, "'%s' is shorter than it was: the file changed",
 			input->file.path);
@@ -141,6 +143,8 @@ loader_reader_open(struct loader_reader *r, struct loader *l, struct loader_inpu
 	RS_TRY(l->options.command != NULL ? source_open_command(l->options.command, &r->source)
 		: source_open(input->file.path, &r->source));
 	source_set_stop(r->source, &l->stop);
+	if (l->options.schema->settings->data.format != FORMAT_TFRECORD)
+		source_expect_lines(r->source);
 	if (span > 0)
 		RS_TRY(source_collect(r->source, span, l->gzip_points, &input->index));
 	return reader_begin(r, l, input);

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/number.h"
 
@@ -124,6 +123,23 @@ range_parse(const char *name, char **path, struct range_list *list)
 	(*path)[at - name] = '\0';
 	*list = found;
 	return RS_OK;
+}
+
+int
+range_stat(const char *name, struct stat *out)
+{
+	struct range_list ranges;
+	char *path;
+	int r;
+
+	if (stat(name, out) == 0)
+		return 0;
+	if (range_parse(name, &path, &ranges) != RS_OK || path == NULL)
+		return stat(name, out);
+	r = stat(path, out);
+	range_list_free(&ranges);
+	free(path);
+	return r;
 }
 
 enum rs_status

@@ -12,6 +12,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include "base/memory.h"
 #include "base/status.h"
@@ -35,6 +36,8 @@ uint64_t range_list_bytes(const struct range_list *list);
  * frees, and the ranges; else *path is NULL.  Text behind the @ that is no ranges makes it
  * a plain name. */
 enum rs_status range_parse(const char *name, char **path, struct range_list *list);
+/* stat(2) of the file that a name is of, with ranges or without; 0, or -1 with errno. */
+int range_stat(const char *name, struct stat *out);
 /* Appends the name; no ranges: the path alone. */
 enum rs_status range_print(const char *path, const struct range_list *list, struct buffer *out);
 

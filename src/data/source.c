@@ -37,7 +37,7 @@ source_open_file(struct source *s)
 {
 	struct stat st;
 
-	s->fd = open(s->name, O_RDONLY | O_CLOEXEC);
+	s->fd = open(s->path, O_RDONLY | O_CLOEXEC);
 	if (s->fd < 0)
 		return rs_fail(errno == EMFILE || errno == ENFILE ? RS_ERESOURCE : RS_ENOINPUT,
 			"cannot open '%s': %s", s->name, strerror(errno));
@@ -62,7 +62,7 @@ source_open(const char *path, struct source **out)
 		is_stdin ? SOURCE_PIPE : SOURCE_FILE, &s));
 	if (is_stdin) {
 		s->fd = STDIN_FILENO;
-	} else if (source_open_file(s) != RS_OK) {
+	} else if (source_view_open(path, s) != RS_OK || source_open_file(s) != RS_OK) {
 		source_close(s);
 		return rs_failure()->status;
 	}
@@ -94,6 +94,7 @@ source_close(struct source *s)
 		(void)close(s->fd);
 	if (s->pid != 0)
 		source_command_kill(s);
+	source_view_close(s);
 	free(s->in);
 	free(s->name);
 	free(s);
@@ -184,7 +185,7 @@ source_peek(struct source *s, size_t n)
 /* Looks at the first bytes: gzip is known by its content, not its name.  1f 8b are
  * also the first bytes of a TFRecord whose first record is 35615 bytes long, or so
  * modulo 65536; then the CRC of that length follows it. */
-static enum rs_status
+enum rs_status
 source_begin(struct source *s)
 {
 	struct tfrecord record;
@@ -221,17 +222,24 @@ source_read_plain(struct source *s, void *bytes, size_t n, size_t *got)
 }
 
 enum rs_status
+source_read_whole(struct source *s, void *bytes, size_t n, size_t *got)
+{
+	RS_TRY(source_begin(s));
+	return s->gzip ? source_gzip_read(s, bytes, n, got) : source_read_plain(s, bytes, n, got);
+}
+
+enum rs_status
 source_read(struct source *s, void *bytes, size_t n, size_t *got)
 {
 	*got = 0;
 	if (n == 0)
 		return RS_OK;
-	RS_TRY(source_begin(s));
-	return s->gzip ? source_gzip_read(s, bytes, n, got) : source_read_plain(s, bytes, n, got);
+	return s->view != NULL ? source_view_read(s, bytes, n, got)
+		: source_read_whole(s, bytes, n, got);
 }
 
 /* Reads and drops bytes up to offset. */
-static enum rs_status
+enum rs_status
 source_skip_to(struct source *s, uint64_t offset)
 {
 	char scratch[16 << 10];
@@ -241,7 +249,7 @@ source_skip_to(struct source *s, uint64_t offset)
 		const size_t n = left < sizeof scratch ? (size_t)left : sizeof scratch;
 		size_t got;
 
-		RS_TRY(source_read(s, scratch, n, &got));
+		RS_TRY(source_read_whole(s, scratch, n, &got));
 		if (got == 0)
 			return rs_fail(RS_EDATA,
 				"'%s' ends at byte %ju, wanted byte %ju: the file changed",
@@ -263,10 +271,8 @@ source_seek_fd(struct source *s, uint64_t offset)
 }
 
 enum rs_status
-source_seek(struct source *s, const struct source_index *index, uint64_t offset)
+source_seek_whole(struct source *s, const struct source_index *index, uint64_t offset)
 {
-	if (s->kind != SOURCE_FILE)
-		return rs_fail(RS_EDATA, "'%s' cannot be read out of order", s->name);
 	RS_TRY(source_begin(s));
 	if (s->gzip) {
 		RS_TRY(source_gzip_seek(s, index, offset));
@@ -275,4 +281,13 @@ source_seek(struct source *s, const struct source_index *index, uint64_t offset)
 	RS_TRY(source_seek_fd(s, offset));
 	s->offset = offset;
 	return RS_OK;
+}
+
+enum rs_status
+source_seek(struct source *s, const struct source_index *index, uint64_t offset)
+{
+	if (s->kind != SOURCE_FILE)
+		return rs_fail(RS_EDATA, "'%s' cannot be read out of order", s->name);
+	return s->view != NULL ? source_view_seek(s, index, offset)
+		: source_seek_whole(s, index, offset);
 }

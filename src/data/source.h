@@ -1,5 +1,5 @@
 /*
- * Byte sources: a plain or gzip file, standard input, a command's output.
+ * Byte sources: a plain or gzip file or ranges of it, standard input, a command's output.
  *
  * Gzip is recognised by its first bytes, every member is read, truncation and a
  * bad CRC are RS_EDATA with file and offset.  source_seek() works on files: for
@@ -20,7 +20,8 @@
 struct source;
 struct source_index;                /* access points of one gzip file            */
 
-/* "-" is standard input. */
+/* "-" is standard input; a name with ranges (data/range.h) is read as a file of these
+ * bytes, RS_EDATA when the file is shorter. */
 enum rs_status source_open(const char *path, struct source **out);
 enum rs_status source_open_command(const char *command, struct source **out);
 void source_close(struct source *source);
@@ -31,6 +32,9 @@ const char *source_name(const struct source *source);
 int source_is_seekable(const struct source *source);
 /* Known after the first read. */
 int source_is_gzip(const struct source *source);
+/* Before the first read: the ranges of a name that has some must begin and end where lines
+ * do, RS_EDATA where they do not. */
+void source_expect_lines(struct source *source);
 /* A read that waits on a pipe gives up with RS_ESIGNAL soon after *stop is set. */
 void source_set_stop(struct source *source, const atomic_int *stop);
 
@@ -44,8 +48,10 @@ void source_index_free(struct source_index *index);
 enum rs_status source_seek(struct source *source, const struct source_index *index,
 	uint64_t offset);
 
-/* Sorted, duplicate-free (by inode) list of files for the patterns; "-" stays.
- * A pattern without a match is RS_ENOINPUT.  Caller frees items and array. */
+/* Sorted, duplicate-free (by inode) list of files for the patterns; "-" stays.  Ranges of
+ * one file may be several names when they have no byte in common but a first range, the
+ * header, that all begin with and none is alone.  A pattern without a match is RS_ENOINPUT.
+ * Caller frees items and array. */
 enum rs_status source_expand(const struct text_list *patterns, char ***path, size_t *n);
 /* The same, but a name that is no pattern need not be that of a file of this host. */
 enum rs_status source_expand_names(const struct text_list *patterns, char ***path, size_t *n);

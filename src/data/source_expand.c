@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/memory.h"
+#include "data/range.h"
 #include "data/source.h"
 
 #define EXPAND_MAX ((size_t)1 << 20)
@@ -41,18 +42,47 @@ path_order(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* A name that exists is taken literally, whatever characters it has. */
+/* What follows the last @ of a name that is none of ranges. */
+static enum rs_status
+hint_ranges(const char *name)
+{
+	const char *const at = strrchr(name, '@');
+
+	if (at == NULL || at[1] == '\0' || at[1 + strspn(at + 1, "0123456789,-")] != '\0')
+		return rs_failure()->status;
+	return rs_hint("ranges of a file are '%.*s@BEGIN-END,BEGIN-END', ascending, with "
+		"something between them", (int)(at - name), name);
+}
+
+/* Standard input, a file whatever characters its name has, or ranges of one. */
+static enum rs_status
+is_name(const struct expansion *e, const char *pattern, int *yes)
+{
+	struct range_list ranges;
+	struct stat st;
+	char *path;
+
+	*yes = strcmp(pattern, "-") == 0 || stat(pattern, &st) == 0 ||
+		(e->may_miss && strpbrk(pattern, "*?[") == NULL);
+	if (*yes)
+		return RS_OK;
+	RS_TRY(range_parse(pattern, &path, &ranges));
+	*yes = path != NULL && stat(path, &st) == 0;
+	range_list_free(&ranges);
+	free(path);
+	return RS_OK;
+}
+
 static enum rs_status
 expand_pattern(struct expansion *e, const char *pattern)
 {
 	const size_t first = e->n;
-	struct stat st;
 	glob_t found;
 	enum rs_status status = RS_OK;
-	int r;
+	int r, yes;
 
-	if (strcmp(pattern, "-") == 0 || stat(pattern, &st) == 0
-	    || (e->may_miss && strpbrk(pattern, "*?[") == NULL))
+	RS_TRY(is_name(e, pattern, &yes));
+	if (yes)
 		return expansion_add(e, pattern);
 	r = glob(pattern, GLOB_NOSORT | GLOB_NOESCAPE, NULL, &found);
 	if (r == GLOB_NOSPACE)
@@ -60,8 +90,9 @@ expand_pattern(struct expansion *e, const char *pattern)
 	if (r != 0) {
 		const int is_pattern = strpbrk(pattern, "*?[") != NULL;
 
-		return rs_fail(RS_ENOINPUT, is_pattern ? "no file matches '%s'"
+		(void)rs_fail(RS_ENOINPUT, is_pattern ? "no file matches '%s'"
 			: "no such file: '%s'", pattern);
+		return hint_ranges(pattern);
 	}
 	for (size_t i = 0; i < found.gl_pathc && status == RS_OK; i++)
 		status = expansion_add(e, found.gl_pathv[i]);
@@ -71,51 +102,116 @@ expand_pattern(struct expansion *e, const char *pattern)
 	return status;
 }
 
-struct expansion_file {
+/* --- twins ------------------------------------------------------------------ */
+
+/* A range of a named file; a whole file is one, too. */
+struct expansion_part {
 	dev_t  device;
 	ino_t  inode;
+	struct range range;
+	int    may_be_header;          /* the first of several, from the first byte  */
 	size_t i;
 };
 
 static int
-file_order(const void *a, const void *b)
+part_order(const void *a, const void *b)
 {
-	const struct expansion_file *x = a, *y = b;
+	const struct expansion_part *x = a, *y = b;
 
 	if (x->device != y->device)
 		return x->device < y->device ? -1 : 1;
 	if (x->inode != y->inode)
 		return x->inode < y->inode ? -1 : 1;
+	if (x->range.begin != y->range.begin)
+		return x->range.begin < y->range.begin ? -1 : 1;
+	if (x->range.end != y->range.end)
+		return x->range.end < y->range.end ? -1 : 1;
 	return x->i < y->i ? -1 : x->i > y->i;
+}
+
+struct expansion_parts {
+	struct expansion_part *item;   /* [n]                                         */
+	size_t n, capacity;
+};
+
+static enum rs_status
+parts_add(struct expansion_parts *parts, const struct expansion_part *one)
+{
+	const size_t capacity = parts->capacity == 0 ? 64 : 2 * parts->capacity;
+	struct expansion_part *grown;
+
+	if (parts->n == parts->capacity) {
+		grown = realloc(parts->item, capacity * sizeof *grown);
+		if (grown == NULL)
+			return rs_fail(RS_ERESOURCE, "out of memory for %zu parts of input files",
+				capacity);
+		parts->item = grown;
+		parts->capacity = capacity;
+	}
+	parts->item[parts->n++] = *one;
+	return RS_OK;
+}
+
+static enum rs_status
+add_parts(const struct expansion *e, size_t i, struct expansion_parts *parts)
+{
+	/* standard input is device 0, inode 0: twice is once too many */
+	struct expansion_part part = { .i = i, .range.end = RANGE_END };
+	const int is_file = strcmp(e->path[i], "-") != 0;
+	struct range_list ranges;
+	enum rs_status status = RS_OK;
+	struct stat st;
+	char *path;
+
+	if (e->may_miss && is_file)
+		part.inode = (ino_t)i + 1;             /* one that is not here is like no other */
+	RS_TRY(range_parse(e->path[i], &path, &ranges));
+	if (is_file && stat(path != NULL ? path : e->path[i], &st) == 0) {
+		part.device = st.st_dev;
+		part.inode = st.st_ino;
+	}
+	if (path == NULL)
+		return parts_add(parts, &part);
+	for (size_t k = 0; k < ranges.n && status == RS_OK; k++) {
+		part.range = ranges.item[k];
+		part.may_be_header = k == 0 && ranges.n > 1 && part.range.begin == 0;
+		status = parts_add(parts, &part);
+	}
+	range_list_free(&ranges);
+	free(path);
+	return status;
+}
+
+/* a is before b or equal. */
+static int
+parts_meet(const struct expansion_part *a, const struct expansion_part *b)
+{
+	if (a->device != b->device || a->inode != b->inode || b->range.begin >= a->range.end)
+		return 0;
+	return !(a->may_be_header && b->may_be_header && a->range.end == b->range.end);
 }
 
 static enum rs_status
 expansion_refuse_twins(const struct expansion *e)
 {
-	struct expansion_file *file;
+	struct expansion_parts parts = { .n = 0 };
 	enum rs_status status = RS_OK;
 
-	RS_TRY(memory_alloc(e->n, sizeof *file, &file));
-	for (size_t i = 0; i < e->n; i++) {
-		struct stat st;
+	for (size_t i = 0; i < e->n && status == RS_OK; i++)
+		status = add_parts(e, i, &parts);
+	if (status == RS_OK)
+		qsort(parts.item, parts.n, sizeof *parts.item, part_order);
+	for (size_t k = 1; k < parts.n && status == RS_OK; k++) {
+		const struct expansion_part *a = &parts.item[k - 1], *b = a + 1;
 
-		/* standard input is device 0, inode 0: twice is once too many */
-		file[i].i = i;
-		if (e->may_miss && strcmp(e->path[i], "-") != 0)
-			file[i].inode = (ino_t)i + 1;  /* one that is not here is like no other */
-		if (strcmp(e->path[i], "-") != 0 && stat(e->path[i], &st) == 0) {
-			file[i].device = st.st_dev;
-			file[i].inode = st.st_ino;
-		}
+		if (!parts_meet(a, b))
+			continue;
+		(void)rs_fail(RS_EDATA, a->range.end == RANGE_END && b->range.begin == 0 ?
+			"'%s' and '%s' are the same file" : "'%s' and '%s' have bytes in common",
+			e->path[a->i], e->path[b->i]);
+		status = rs_hint("its rows would count twice; name it once");
 	}
-	qsort(file, e->n, sizeof *file, file_order);
-	for (size_t i = 1; i < e->n && status == RS_OK; i++)
-		if (file[i].device == file[i - 1].device && file[i].inode == file[i - 1].inode) {
-			(void)rs_fail(RS_EDATA, "'%s' and '%s' are the same file",
-				e->path[file[i - 1].i], e->path[file[i].i]);
-			status = rs_hint("its rows would count twice; name it once");
-		}
-	free(file);
+	free(parts.item);
 	return status;
 }
 

@@ -9,6 +9,7 @@
 #include <sys/types.h>
 #include <zlib.h>
 
+#include "data/range.h"
 #include "data/source.h"
 
 #define SOURCE_BUFFER  ((size_t)128 << 10)
@@ -24,8 +25,17 @@ enum source_gzip_state {
 	GZIP_PADDING, GZIP_END
 };
 
+/* Ranges of the file are read one after the other. */
+struct source_view {
+	struct range_list ranges;
+	size_t   at;               /* the one that is being read                      */
+	int      lines;            /* begins and ends of ranges must be those of lines */
+	char     last;             /* the byte given last                             */
+};
+
 struct source {
-	char    *name;
+	char    *name;             /* for messages, ranges included                   */
+	char    *path;             /* NULL: not a file                                */
 	enum source_kind kind;
 	int      fd;
 	pid_t    pid;              /* command, 0 once reaped                          */
@@ -43,6 +53,7 @@ struct source {
 	unsigned trailer_left;
 	uint64_t offset;           /* decompressed bytes given or stepped over        */
 	struct source_index *collect;
+	struct source_view *view;  /* NULL: the whole file                            */
 };
 
 /* Refills an empty buffer; in_n == 0 afterwards is the end of the file. */
@@ -51,6 +62,20 @@ enum rs_status source_fill(struct source *s);
 enum rs_status source_read_fd(struct source *s, void *bytes, size_t n, size_t *got);
 
 enum rs_status source_seek_fd(struct source *s, uint64_t offset);
+/* The first bytes are looked at: gzip or not. */
+enum rs_status source_begin(struct source *s);
+/* Of the whole file, whatever the view. */
+enum rs_status source_read_whole(struct source *s, void *bytes, size_t n, size_t *got);
+enum rs_status source_seek_whole(struct source *s, const struct source_index *index,
+	uint64_t offset);
+enum rs_status source_skip_to(struct source *s, uint64_t offset);
+
+/* Takes the path and the ranges of a name that has some. */
+enum rs_status source_view_open(const char *name, struct source *s);
+void source_view_close(struct source *s);
+enum rs_status source_view_read(struct source *s, void *bytes, size_t n, size_t *got);
+enum rs_status source_view_seek(struct source *s, const struct source_index *index,
+	uint64_t offset);
 
 enum rs_status source_gzip_begin(struct source *s);
 enum rs_status source_gzip_read(struct source *s, unsigned char *out, size_t n, size_t *got);

@@ -87,6 +87,19 @@ fi
 dump ended >have
 same want have '--resume: another model'
 
+# Ranges of a file are dealt like files of these bytes.
+cat part-a.tsv part-b.tsv >whole.tsv
+a=$(wc -c <part-a.tsv | tr -d ' ')
+all=$FILES
+FILES='--data part-a.tsv --data part-b.tsv'
+(run of-files 2 1) >out 2>err || { cat out err >&2; exit 1; }
+FILES="--data whole.tsv@0-$a --data whole.tsv@$a-"
+(run of-ranges 2 1) >out 2>err || { cat out err >&2; exit 1; }
+dump of-files >want
+dump of-ranges >have
+same want have 'ranges: another model'
+FILES=$all
+
 # What cannot be dealt is refused before anything is started.
 code=0
 (run none 4 1) >out 2>err || code=$?
