@@ -9,6 +9,7 @@ librs_a_SOURCES += src/train/evaluate.c src/train/evaluate.h
 librs_a_SOURCES += src/train/dealer.c src/train/dealer_files.c src/train/dealer.h src/train/dealer_private.h
 librs_a_SOURCES += src/train/groups.c src/train/groups.h
 librs_a_SOURCES += src/train/labels.c src/train/labels.h
+librs_a_SOURCES += src/train/ledger.c src/train/ledger_text.c src/train/ledger.h
 librs_a_SOURCES += src/train/manifest.c src/train/manifest.h
 librs_a_SOURCES += src/train/metric.c src/train/metric.h
 librs_a_SOURCES += src/train/model.c src/train/model.h

@@ -33,3 +33,9 @@ if HAVE_ZMQ
 check_PROGRAMS += tests/fuzz/receive_fuzz
 tests_fuzz_receive_fuzz_SOURCES = tests/fuzz/receive_fuzz.c $(fuzz_main)
 endif
+
+EXTRA_DIST += tests/fuzz/corpus/ledger/cut tests/fuzz/corpus/ledger/empty \
+	tests/fuzz/corpus/ledger/newer tests/fuzz/corpus/ledger/ranges \
+	tests/fuzz/corpus/ledger/whole
+check_PROGRAMS += tests/fuzz/ledger_fuzz
+tests_fuzz_ledger_fuzz_SOURCES = tests/fuzz/ledger_fuzz.c $(fuzz_main)

@@ -28,3 +28,4 @@ check_PROGRAMS += tests/train/dealer_test
 tests_train_dealer_test_SOURCES = tests/train/dealer_test.c $(place_sources)
 check_PROGRAMS += tests/train/buckets_test
 tests_train_buckets_test_SOURCES = tests/train/buckets_test.c tests/train/contrast_case.c tests/train/contrast_case.h
+check_PROGRAMS += tests/train/ledger_test
