@@ -218,6 +218,9 @@ serve(struct shard *s)
 		size_t n;
 
 		RS_TRY(take_turn(s, &n));
+		const int has_more = shard_journal_turn(s);
+
+		shard_journal_answer(s);
 
 		const double end = clock_seconds();
 
@@ -225,7 +228,7 @@ serve(struct shard *s)
 		if (s->o->progress != NULL)
 			atomic_fetch_add(s->o->progress, 1);
 		report(s, end, &reported);
-		if (n == 0)
+		if (n == 0 && !has_more)
 			RS_TRY(wire_wait(&poll, 1, WAIT_SECONDS));
 	}
 	return RS_OK;
@@ -259,6 +262,7 @@ shard_open(const struct shard_options *options, struct shard **out)
 		shard_close(s);
 		return status;
 	}
+	shard_journal_open(s);
 	*out = s;
 	return RS_OK;
 }
@@ -273,6 +277,7 @@ end_round(struct shard *s)
 	s->collect = NULL;
 	s->has_init = 0;
 	s->broken.status = RS_OK;
+	s->acks.n = 0;
 }
 
 enum rs_status
@@ -294,6 +299,7 @@ shard_close(struct shard *s)
 {
 	if (s == NULL)
 		return;
+	shard_journal_close(s);
 	shard_init_free(s);
 	shard_pool_close(s->pool);
 	shard_crew_close(&s->crew);

@@ -22,6 +22,7 @@
 #include "base/status.h"
 #include "comm/wire.h"
 #include "kernel/kernel_table.h"
+#include "remote/journal.h"
 
 struct shard_counts {
 	uint64_t pulls, pulled_rows, pulled_bytes, pushes, pushed_rows, pushed_bytes, repeated;
@@ -41,6 +42,7 @@ struct shard_options {
 	size_t   n_threads;         /* that apply and gather; 0: auto                 */
 	uint64_t memory_bytes;      /* that tables may take; 0: what the host has     */
 	uint64_t job;
+	const struct journal_options *journal;  /* of tables that come, or NULL: none */
 	const atomic_int *stop;     /* set: the round is over; shard_serve() returns RS_OK */
 	atomic_uint_fast64_t *progress;
 	/* Called about once a second by the serving thread; may be NULL. */
@@ -53,7 +55,7 @@ struct shard;
 enum rs_status shard_open(const struct shard_options *options, struct shard **out);
 /* Serves one round (epoch). */
 enum rs_status shard_serve(struct shard *s, uint32_t epoch);
-/* Nothing is left of it. */
+/* The journal's files stay. */
 void shard_close(struct shard *s);
 
 #endif

@@ -319,6 +319,7 @@ static enum rs_status
 open_all(struct shard *s, const uint8_t *bytes, size_t n, const struct init_body *b)
 {
 	shard_init_free(s);
+	s->is_pristine = 1;
 	s->head = b->head;
 	buffer_init(&s->init, FRAME_BODY_MAX + 1);
 	RS_TRY(buffer_append(&s->init, bytes, n));
@@ -328,14 +329,56 @@ open_all(struct shard *s, const uint8_t *bytes, size_t n, const struct init_body
 	return RS_OK;
 }
 
+static enum rs_status
+open_anew(struct shard *s, const uint8_t *bytes, size_t n, const struct init_body *b)
+{
+	shard_journal_reset(s);
+	return open_all(s, bytes, n, b);
+}
+
+/* Rows as the journal has them; then nothing is here that is not of that step. */
+static enum rs_status
+replay_all(struct shard *s, const uint8_t *bytes, size_t n, const struct init_body *b)
+{
+	const enum rs_status status = open_all(s, bytes, n, b) == RS_OK
+		? shard_replay(s, b->head.first_step - 1) : rs_failure()->status;
+
+	if (status == RS_OK)
+		return RS_OK;
+	const struct rs_failure why = *rs_failure();
+
+	shard_init_free(s);
+	shard_journal_reset(s);
+	return rs_fail(RS_EUNMET, "ps %zu: %s", s->o->index, why.text);
+}
+
+static int
+has_rows(const struct shard *s, const struct init_body *b)
+{
+	for (uint32_t i = 0; i < b->head.n_parts; i++)
+		if (b->part[i].shard == s->o->index)
+			return 1;
+	return 0;
+}
+
 /* With the rows that are here; ranks begin anew. */
 static enum rs_status
 keep_all(struct shard *s, const uint8_t *bytes, size_t n, const struct init_body *b)
 {
-	RS_TRY(shard_hold_keep(s, bytes, n));
+	int in_memory;
+
+	RS_TRY(shard_hold_check(s, bytes, n, &in_memory));
+	if (!in_memory)
+		RS_TRY(replay_all(s, bytes, n, b));
 	s->head = b->head;
 	memcpy(s->init.data, bytes, n);
-	return open_ranks(s);
+	RS_TRY(open_ranks(s));
+	s->is_settled = 1;
+	if (in_memory)
+		shard_journal_cut(s);
+	else
+		shard_journal_begin(s);
+	return RS_OK;
 }
 
 /* What came first holds; the others must say the same. */
@@ -390,10 +433,10 @@ take_body(struct shard *s, const struct wire_message *m, const uint8_t *bytes, s
 		return know_rank(s, m);
 	}
 	RS_TRY(check_tables(&b));
-	if (b.head.keep)
+	if (b.head.keep && has_rows(s, &b))
 		RS_TRY(keep_all(s, bytes, n, &b));
 	else
-		status = open_all(s, bytes, n, &b);
+		status = open_anew(s, bytes, n, &b);
 	if (status != RS_OK) {
 		const struct rs_failure why = *rs_failure();
 

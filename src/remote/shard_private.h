@@ -146,6 +146,7 @@ struct shard {
 	/* Since INIT_TABLE, and from round to round. */
 	struct lookup *lookup;          /* NULL before                                    */
 	int is_settled;                 /* it has the rows of step `applied`, all of them */
+	int is_pristine;                /* rows that were not trained are as at the start */
 	struct buffer init;             /* its body                                       */
 	struct body_init head;
 	size_t init_rank;               /* whose it was                                   */
@@ -158,15 +159,55 @@ struct shard {
 	uint64_t applied;               /* last step applied                              */
 	struct rs_failure broken;       /* ranks disagree: the answer to all from now on  */
 	struct shard_parked *parked;    /* in order of arrival                            */
+
+	struct journal *journal;        /* NULL: none                                     */
+	struct journal_range found;     /* in its files when the process began            */
+	int is_replaying;
+	int is_capturing;               /* rows are being written                         */
+	uint64_t capture_from;          /* step that is to be applied before              */
+	size_t   capture_table;         /* local                                          */
+	uint64_t capture_row, growth_seen, rows_got;
+	int wants_segment;
+	struct buffer acks;             /* struct shard_ack                               */
 };
 
 /* --- shard_hold.c: what stays from round to round --- */
 
 /* OFFER. */
 enum rs_status shard_hold_offer(struct shard *s, struct wire_message *m);
-/* The body of an INIT_TABLE that says keep: the rows are those after step first_step - 1, or
- * RS_EUNMET. */
-enum rs_status shard_hold_keep(struct shard *s, const uint8_t *init, size_t n);
+/* The body of an INIT_TABLE that says keep: RS_EUNMET, or there are the rows of first_step - 1,
+ * *in_memory or in the journal. */
+enum rs_status shard_hold_check(const struct shard *s, const uint8_t *init, size_t n,
+	int *in_memory);
+
+/* --- shard_replay.c --- */
+
+/* Tables that were just opened get the rows of this step. */
+enum rs_status shard_replay(struct shard *s, uint64_t step);
+
+/* --- shard_journal.c --- */
+
+void shard_journal_open(struct shard *s);
+void shard_journal_close(struct shard *s);
+int shard_journal_is_on(const struct shard *s);
+/* A new segment, now. */
+void shard_journal_begin(struct shard *s);
+/* The rows are no longer those of a step. */
+void shard_journal_reset(struct shard *s);
+/* A round begins with the rows as they are. */
+void shard_journal_cut(struct shard *s);
+/* A push that was staged; the step that was applied. */
+void shard_journal_push(struct shard *s, const struct frame *f, const struct frame_part *part,
+	size_t n_parts);
+void shard_journal_commit(struct shard *s);
+/* So many rows were read for a version. */
+void shard_journal_got(struct shard *s, size_t n);
+/* After some messages; 1: there is more to do. */
+int shard_journal_turn(struct shard *s);
+/* Whether answers to pushes wait; keeps one for later; answers those kept. */
+int shard_journal_defers(const struct shard *s);
+enum rs_status shard_journal_defer(struct shard *s, const struct wire_message *m);
+void shard_journal_answer(struct shard *s);
 
 /* --- shard_section.c --- */
 
@@ -193,6 +234,11 @@ enum rs_status shard_pull_take(struct shard *s, struct wire_message *m);
 enum rs_status shard_pull_answer(struct shard *s, const struct wire_message *m);
 enum rs_status shard_push_take(struct shard *s, struct wire_message *m);
 void shard_push_free(struct shard *s);
+/* Says how far the shard is. */
+void shard_push_answer(struct shard *s, const struct wire_message *m);
+/* From the journal: stages; applies the next step. */
+enum rs_status shard_push_replay(struct shard *s, struct wire_message *m);
+enum rs_status shard_push_commit(struct shard *s, uint64_t step);
 /* shard_chunk.c: a message of a push, looked at and decoded; it may keep the message. */
 enum rs_status shard_chunk_read(struct shard *s, struct wire_message *m, struct body_push *head,
 	struct shard_chunk **out);
@@ -206,6 +252,8 @@ enum rs_status shard_apply(struct shard *s, struct shard_chunk *const *chunk, si
 enum rs_status shard_rows_get(struct shard *s, struct wire_message *m);
 enum rs_status shard_rows_answer(struct shard *s, const struct wire_message *m);
 enum rs_status shard_rows_put(struct shard *s, struct wire_message *m);
+/* body [n] as of SNAP_PUT. */
+enum rs_status shard_rows_replay(struct shard *s, const uint8_t *body, size_t n);
 
 /* --- shard_park.c: who has to wait --- */
 

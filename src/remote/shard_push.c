@@ -43,13 +43,21 @@ is_complete(const struct shard_push *p, uint64_t step)
 	return p->state == SHARD_PUSH_APPLIED || p->state == SHARD_PUSH_REFUSED;
 }
 
-static void
-answer_clock(struct shard *s, const struct wire_message *m)
+void
+shard_push_answer(struct shard *s, const struct wire_message *m)
 {
 	const struct body_clock clock = { .step = s->counts.step };
 	const struct wire_part part = { .data = &clock, .n = sizeof(clock) };
 
 	shard_answer(s, m, FRAME_PUSH_R, &part, 1);
+}
+
+/* When what was pushed is safe. */
+static void
+answer_clock(struct shard *s, const struct wire_message *m)
+{
+	if (!shard_journal_defers(s) || shard_journal_defer(s, m) != RS_OK)
+		shard_push_answer(s, m);
 }
 
 static void
@@ -113,17 +121,33 @@ apply_step(struct shard *s, uint64_t step)
 	return status;
 }
 
+static enum rs_status
+apply_next(struct shard *s)
+{
+	RS_TRY(check_agreement(s, s->applied + 1));
+	RS_TRY(apply_step(s, s->applied + 1));
+	s->applied++;
+	s->counts.step = s->applied;
+	shard_journal_commit(s);
+	return RS_OK;
+}
+
 /* The steps that all ranks have pushed. */
 static enum rs_status
 apply_common(struct shard *s)
 {
-	while (s->applied < shard_park_pushed(s)) {
-		RS_TRY(check_agreement(s, s->applied + 1));
-		RS_TRY(apply_step(s, s->applied + 1));
-		s->applied++;
-		s->counts.step = s->applied;
-	}
+	while (s->applied < shard_park_pushed(s))
+		RS_TRY(apply_next(s));
 	return RS_OK;
+}
+
+enum rs_status
+shard_push_commit(struct shard *s, uint64_t step)
+{
+	if (s->applied + 1 != step || shard_park_pushed(s) < step)
+		return rs_fail(RS_EDATA, "the journal applies step %" PRIu64
+			", which is not complete after step %" PRIu64, step, s->applied);
+	return apply_next(s);
 }
 
 /* Async: a push that would do harm counts as an empty one. */
@@ -141,8 +165,8 @@ refuse_harm(struct shard *s, struct shard_push *p)
 }
 
 /* A push has all its messages. */
-static enum rs_status
-complete(struct shard *s, size_t rank, struct shard_push *p)
+static void
+note_complete(struct shard *s, size_t rank, struct shard_push *p)
 {
 	struct shard_rank *k = &s->rank[rank];
 
@@ -150,6 +174,12 @@ complete(struct shard *s, size_t rank, struct shard_push *p)
 		refuse_harm(s, p);
 	while (is_complete(push_of(s, rank, k->complete + 1), k->complete + 1))
 		k->complete++;
+}
+
+static enum rs_status
+complete(struct shard *s, size_t rank, struct shard_push *p)
+{
+	note_complete(s, rank, p);
 	const enum rs_status status = apply_common(s);
 	/* Other shards may have applied the step: nobody can go on. */
 	if (status != RS_OK)
@@ -297,10 +327,28 @@ shard_push_take(struct shard *s, struct wire_message *m)
 	asked.from = m->from;
 	asked.frame = m->frame;
 	RS_TRY(stage(s, p, m));
+	shard_journal_push(s, &asked.frame, m->part, m->n_parts);
 	if (step > s->rank[rank].latest)
 		s->rank[rank].latest = step;
 	if (is_complete(p, step))
 		RS_TRY(complete(s, rank, p));
 	answer_clock(s, &asked);
+	return RS_OK;
+}
+
+enum rs_status
+shard_push_replay(struct shard *s, struct wire_message *m)
+{
+	const size_t rank = m->frame.slot;
+	const uint64_t step = m->frame.step;
+	struct shard_push *p = NULL;
+	int is_old;
+
+	RS_TRY(find_push(s, m, &p, &is_old));
+	if (is_old || is_had(p, m->frame.chunk))
+		return RS_OK;
+	RS_TRY(stage(s, p, m));
+	if (is_complete(p, step))
+		note_complete(s, rank, p);
 	return RS_OK;
 }

@@ -84,6 +84,8 @@ shard_rows_answer(struct shard *s, const struct wire_message *m)
 	const struct lookup_rows want = rows_in(&rows, block->data);
 	const enum rs_status status = lookup_local_get(s->lookup, &want);
 
+	shard_journal_got(s, rows.head.n);
+
 	if (status != RS_OK) {
 		shard_pool_put(block);
 		return status;
@@ -132,36 +134,63 @@ set_rows(struct shard *s, const struct rows *rows, struct shard_reader *r, struc
 	return lookup_local_put(s->lookup, &put);
 }
 
+/* The rows, and that the body has all of them and nothing else. */
+static enum rs_status
+look_at_put(const struct shard *s, struct shard_reader *r, struct rows *rows)
+{
+	RS_TRY(look_at(s, r, rows));
+	if (rows->head.dim != rows->table->dim
+	    || (rows->head.n_slot != 0 && rows->head.n_slot != rows->table->n_slot))
+		return rs_fail(RS_EPROTOCOL,
+			"table '%s': rows of %u and %u floats, not %zu and %zu",
+			rows->table->name, rows->head.dim, rows->head.n_slot, rows->table->dim,
+			rows->table->n_slot);
+	rows->row_bytes = ((size_t)rows->head.dim + rows->head.n_slot) * sizeof(float) + 1;
+	if (r->left != rows->head.n * rows->row_bytes)
+		return rs_fail(RS_EPROTOCOL, "table '%s': %zu bytes of %u rows",
+			rows->table->name, r->left, rows->head.n);
+	return RS_OK;
+}
+
+static enum rs_status
+put(struct shard *s, const struct rows *rows, struct shard_reader *r)
+{
+	struct shard_block *block;
+	enum rs_status status;
+
+	RS_TRY(shard_pool_take(s->pool, r->left, &block));
+	status = set_rows(s, rows, r, block);
+	shard_pool_put(block);
+	return status;
+}
+
 enum rs_status
 shard_rows_put(struct shard *s, struct wire_message *m)
 {
 	struct shard_reader r;
-	struct shard_block *block;
 	struct rows rows;
-	enum rs_status status;
 
 	RS_TRY(shard_check_rank(s, m));
 	RS_TRY(may_put(s, m));
 	shard_reader_init(&r, m);
-	RS_TRY(look_at(s, &r, &rows));
-	if (rows.head.dim != rows.table->dim
-	    || (rows.head.n_slot != 0 && rows.head.n_slot != rows.table->n_slot))
-		return rs_fail(RS_EPROTOCOL,
-			"table '%s': rows of %u and %u floats, not %zu and %zu",
-			rows.table->name, rows.head.dim, rows.head.n_slot, rows.table->dim,
-			rows.table->n_slot);
-	rows.row_bytes = ((size_t)rows.head.dim + rows.head.n_slot) * sizeof(float) + 1;
-	if (r.left != rows.head.n * rows.row_bytes)
-		return rs_fail(RS_EPROTOCOL, "table '%s': %zu bytes of %u rows", rows.table->name,
-			r.left, rows.head.n);
-	s->is_settled = 0;
-	RS_TRY(shard_pool_take(s->pool, r.left, &block));
-	status = set_rows(s, &rows, &r, block);
-	shard_pool_put(block);
-	RS_TRY(status);
+	RS_TRY(look_at_put(s, &r, &rows));
+	s->is_settled = s->is_pristine = 0;
+	shard_journal_reset(s);
+	RS_TRY(put(s, &rows, &r));
 
 	const struct wire_part part = { .data = &rows.head, .n = sizeof(rows.head) };
 
 	shard_answer(s, m, FRAME_SNAP_R, &part, 1);
 	return RS_OK;
+}
+
+enum rs_status
+shard_rows_replay(struct shard *s, const uint8_t *body, size_t n)
+{
+	const struct frame_part part = { body, n };
+	struct shard_reader r = { .part = &part, .n_parts = 1, .left = n };
+	struct rows rows;
+
+	RS_TRY(look_at_put(s, &r, &rows));
+	return put(s, &rows, &r);
 }

@@ -8,8 +8,10 @@ librs_a_SOURCES += src/remote/lookup_wire.c src/remote/lookup_files.c
 librs_a_SOURCES += src/remote/lookup_residual.c src/remote/lookup_residual.h
 librs_a_SOURCES += src/remote/shard.c src/remote/shard_private.h src/remote/shard_apply.c \
 	src/remote/shard_chunk.c src/remote/shard_crew.c src/remote/shard_init.c \
-	src/remote/shard_hold.c \
+	src/remote/shard_hold.c src/remote/shard_journal.c src/remote/shard_replay.c \
 	src/remote/shard_park.c src/remote/shard_pool.c src/remote/shard_pull.c \
 	src/remote/shard_push.c src/remote/shard_reader.c src/remote/shard_rows.c \
 	src/remote/shard_section.c
 librs_a_SOURCES += src/remote/offer.c src/remote/offer.h
+librs_a_SOURCES += src/remote/journal.h src/remote/journal_private.h src/remote/journal.c \
+	src/remote/journal_file.c src/remote/journal_read.c

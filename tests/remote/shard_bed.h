@@ -33,6 +33,8 @@ struct bed_shard {
 	struct wire *wire;
 	struct shard_options options;
 	struct shard *shard;            /* stays from round to round                      */
+	struct journal_options journal;
+	char directory[4200];           /* of it                                          */
 	atomic_int stop;
 	uint32_t epoch;
 	pthread_t thread;
@@ -48,6 +50,7 @@ struct bed {
 	enum consistency consistency;
 	uint64_t staleness, first_step;
 	uint32_t keep;
+	int with_journals;
 	size_t n_tables;
 	struct lookup_table table[BED_TABLES];
 	struct parts parts;
@@ -169,6 +172,12 @@ bed_open(struct bed *b, const char *directory, size_t n_shards, size_t n_ranks, 
 		s->options = (struct shard_options){ .wire = s->wire, .kernel = &kernel_ref,
 			.index = i, .n_threads = 1 + i, .job = BED_JOB, .stop = &s->stop,
 			.report = bed_report, .context = s };
+		snprintf(s->directory, sizeof(s->directory), "%s/journal%zu", directory, i);
+		s->journal.directory = s->directory;
+		s->journal.job = BED_JOB;
+		s->journal.shard = i;
+		if (b->with_journals)
+			s->options.journal = &s->journal;
 		for (size_t r = 0; r < n_ranks; r++)
 			assert_int_equal(wire_connect(b->context, endpoint, NULL, &b->link[r][i]),
 				RS_OK);

@@ -1,0 +1,303 @@
+/* What a shard writes to its journal, and when; acknowledgements that wait for it. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "remote/shard_private.h"
+
+#define SLICE_BYTES   ((size_t)1 << 20)     /* of rows written at a time                    */
+#define SLICES_MAX    16                    /* of a turn                                    */
+#define SCAN_ROWS     65536                 /* looked at for rows to write, at a time       */
+#define GAP_ROWS      16                    /* so few are written rather than left out      */
+#define GROWTH_MIN    ((uint64_t)64 << 20)
+
+int
+shard_journal_is_on(const struct shard *s)
+{
+	return s->journal != NULL && journal_is_on(s->journal);
+}
+
+/* --- all rows, some at a time ---------------------------------------------------------------- */
+
+struct slice { const struct shard_table *table; size_t number, n; uint64_t begin; };
+
+static int
+is_wanted(const struct shard *s, const struct slice *f, uint64_t id)
+{
+	return !s->is_pristine || s->lookup->ops->touched(s->lookup, f->table->local, id);
+}
+
+/* The next rows of the table at hand; n == 0: none in the next SCAN_ROWS. */
+static void
+find_rows(struct shard *s, struct slice *f)
+{
+	const struct shard_table *const t = f->table;
+	const size_t row_bytes = (t->dim + t->n_slot) * sizeof(float) + 1;
+	const uint64_t most = SLICE_BYTES / row_bytes > 0 ? SLICE_BYTES / row_bytes : 1;
+	uint64_t at = s->capture_row, last;
+
+	for (size_t i = 0; i < SCAN_ROWS && at < t->end && !is_wanted(s, f, at); i++)
+		at++;
+	f->begin = last = at;
+	if (at == t->end || !is_wanted(s, f, at)) {
+		s->capture_row = at;
+		return;
+	}
+	for (; at < t->end && at - f->begin < most && at - last <= GAP_ROWS; at++)
+		if (is_wanted(s, f, at))
+			last = at;
+	f->n = (size_t)(last - f->begin) + 1;
+	s->capture_row = last + 1;
+}
+
+static enum rs_status
+write_rows(struct shard *s, const struct slice *f)
+{
+	const struct shard_table *const t = f->table;
+	const size_t weights = f->n * t->dim * sizeof(float);
+	const size_t slots = f->n * t->n_slot * sizeof(float);
+	const struct body_rows head = { .table = (uint32_t)f->number, .n = (uint32_t)f->n,
+		.begin = f->begin, .dim = (uint32_t)t->dim, .n_slot = (uint32_t)t->n_slot };
+	const struct journal_record r = { .type = JOURNAL_ROWS, .step = s->applied };
+	struct shard_block *block;
+
+	RS_TRY(shard_pool_take(s->pool, weights + slots + f->n, &block));
+
+	const struct lookup_rows rows = { .table = t->local, .begin = f->begin, .n = f->n,
+		.weights = (float *)(void *)block->data,
+		.slots = (float *)(void *)(block->data + weights),
+		.touched = block->data + weights + slots };
+	const struct frame_part part[] = {
+		{ &head, sizeof(head) }, { block->data, weights + slots + f->n },
+	};
+	const enum rs_status status = lookup_local_get(s->lookup, &rows);
+
+	if (status == RS_OK)
+		journal_append(s->journal, &r, part, 2);
+	shard_pool_put(block);
+	return status;
+}
+
+/* One slice, or the end of them. */
+static enum rs_status
+capture(struct shard *s)
+{
+	struct slice f = { .n = 0 };
+
+	if (s->capture_table == s->n_local) {
+		s->is_capturing = 0;
+		journal_end(s->journal, s->applied);
+		return RS_OK;
+	}
+	f.number = s->local_table[s->capture_table];
+	f.table = &s->table[f.number];
+	if (s->capture_row < f.table->begin)
+		s->capture_row = f.table->begin;
+	find_rows(s, &f);
+	if (s->capture_row == f.table->end) {
+		s->capture_table++;
+		s->capture_row = 0;
+	}
+	return f.n > 0 ? write_rows(s, &f) : RS_OK;
+}
+
+static int
+may_capture(const struct shard *s)
+{
+	return s->is_capturing && s->applied >= s->capture_from && journal_has_segment(s->journal);
+}
+
+/* Not less than what pushes wrote meanwhile, within bounds. */
+static enum rs_status
+capture_some(struct shard *s)
+{
+	const uint64_t before = journal_growth(s->journal);
+	const uint64_t pushed = before > s->growth_seen ? before - s->growth_seen : 0;
+
+	for (size_t i = 0; i < SLICES_MAX && may_capture(s); i++) {
+		RS_TRY(capture(s));
+		if (journal_growth(s->journal) - before >= pushed)
+			break;
+	}
+	s->growth_seen = s->is_capturing ? journal_growth(s->journal) : 0;
+	return RS_OK;
+}
+
+/* --- segments -------------------------------------------------------------------------------- */
+
+/* The pushes that are staged are not in it, so rows are worth nothing before those are
+ * applied. */
+void
+shard_journal_begin(struct shard *s)
+{
+	uint64_t from = s->applied;
+
+	if (!shard_journal_is_on(s))
+		return;
+	for (size_t r = 0; r < s->head.n_ranks; r++)
+		from = s->rank[r].latest > from ? s->rank[r].latest : from;
+	s->found.n_starts = 0;
+	journal_begin(s->journal, from, s->is_pristine, s->init.data, s->init.n);
+	s->is_capturing = journal_has_segment(s->journal);
+	s->capture_from = from;
+	s->capture_table = 0;
+	s->capture_row = 0;
+	s->growth_seen = 0;
+	s->wants_segment = 0;
+}
+
+void
+shard_journal_reset(struct shard *s)
+{
+	s->is_capturing = 0;
+	s->found.n_starts = 0;
+	if (shard_journal_is_on(s))
+		journal_reset(s->journal);
+}
+
+void
+shard_journal_cut(struct shard *s)
+{
+	const struct journal_record r = { .type = JOURNAL_CUT, .step = s->applied };
+
+	if (shard_journal_is_on(s))
+		journal_append(s->journal, &r, NULL, 0);
+}
+
+void
+shard_journal_push(struct shard *s, const struct frame *f, const struct frame_part *part,
+	size_t n_parts)
+{
+	const struct journal_record r = { .type = JOURNAL_PUSH, .flags = f->flags,
+		.slot = f->slot, .chunk = f->chunk, .step = f->step };
+
+	if (!shard_journal_is_on(s) || s->is_replaying)
+		return;
+	if (!journal_has_segment(s->journal))
+		shard_journal_begin(s);
+	journal_append(s->journal, &r, part, n_parts);
+}
+
+void
+shard_journal_commit(struct shard *s)
+{
+	const struct journal_record r = { .type = JOURNAL_COMMIT, .step = s->applied };
+
+	s->rows_got = 0;
+	if (!shard_journal_is_on(s) || s->is_replaying)
+		return;
+	journal_append(s->journal, &r, NULL, 0);
+	if (s->applied > s->window)
+		journal_forget(s->journal, s->applied - s->window);
+}
+
+/* A version that has all rows is a good time to begin anew. */
+void
+shard_journal_got(struct shard *s, size_t n)
+{
+	uint64_t rows = 0;
+
+	for (size_t i = 0; i < s->n_local; i++)
+		rows += s->table[s->local_table[i]].end - s->table[s->local_table[i]].begin;
+	s->rows_got += n;
+	if (s->rows_got >= rows) {
+		s->wants_segment = 1;
+		s->rows_got = 0;
+	}
+}
+
+static int
+is_long(const struct shard *s)
+{
+	const uint64_t given = s->o->journal->growth;
+	const uint64_t limit = given > 0 ? given
+		: s->counts.bytes > GROWTH_MIN ? s->counts.bytes : GROWTH_MIN;
+	const uint64_t growth = journal_growth(s->journal);
+
+	return growth > limit || (s->wants_segment && growth > limit / 4);
+}
+
+int
+shard_journal_turn(struct shard *s)
+{
+	if (!shard_journal_is_on(s) || !s->has_init || !journal_has_segment(s->journal))
+		return 0;
+	if (!s->is_capturing && is_long(s))
+		shard_journal_begin(s);
+	s->wants_segment = 0;
+	if (!may_capture(s))
+		return 0;
+	if (capture_some(s) == RS_OK)
+		return may_capture(s);
+	log_warn("ps %zu: %s; the journal begins anew", s->o->index, rs_failure()->text);
+	shard_journal_reset(s);
+	return 0;
+}
+
+/* --- acknowledgements ------------------------------------------------------------------------ */
+
+/* It is answered when the journal is on the disk. */
+struct shard_ack { struct wire_peer to; struct frame frame; };
+
+enum rs_status
+shard_journal_defer(struct shard *s, const struct wire_message *m)
+{
+	const struct shard_ack ack = { m->from, m->frame };
+
+	if (s->acks.limit == 0)
+		buffer_init(&s->acks, (size_t)1 << 30);
+	return buffer_append(&s->acks, &ack, sizeof(ack));
+}
+
+int
+shard_journal_defers(const struct shard *s)
+{
+	return shard_journal_is_on(s) && s->o->journal->durable;
+}
+
+void
+shard_journal_answer(struct shard *s)
+{
+	const struct shard_ack *const ack = (const struct shard_ack *)(void *)s->acks.data;
+	const size_t n = s->acks.n / sizeof(*ack);
+
+	if (n == 0)
+		return;
+	if (s->journal != NULL)
+		journal_sync(s->journal);
+	for (size_t i = 0; i < n; i++) {
+		struct wire_message m = { .n_parts = 0 };
+
+		m.from = ack[i].to;
+		m.frame = ack[i].frame;
+		shard_push_answer(s, &m);
+	}
+	s->acks.n = 0;
+}
+
+/* --- as long as the process lives ------------------------------------------------------- */
+
+void
+shard_journal_open(struct shard *s)
+{
+	if (s->o->journal == NULL)
+		return;
+	enum rs_status status = journal_read_range(s->o->journal, &s->found);
+
+	if (status == RS_OK)
+		status = journal_open(s->o->journal, &s->journal);
+	if (status != RS_OK)
+		log_warn("ps %zu: no journal: %s", s->o->index, rs_failure()->text);
+	else if (s->found.n_starts > 0)
+		log_info("the journal has steps %llu to %llu",
+			(unsigned long long)s->found.start[0].step,
+			(unsigned long long)s->found.applied);
+}
+
+void
+shard_journal_close(struct shard *s)
+{
+	journal_close(s->journal);
+	buffer_free(&s->acks);
+	s->journal = NULL;
+}

@@ -1,0 +1,249 @@
+/* A shard that writes a journal, is killed, and comes back with the very bits. */
+#include "tests/remote/shard_bed.h"
+
+#include <poll.h>
+
+enum { STEPS = 12, RANKS = 2, IMAGE = 1 << 16 };
+
+static struct bed b;
+static size_t run;              /* of the test, for a directory of its own              */
+
+/* All rows of all shards, with their state. */
+struct image { uint8_t bytes[IMAGE]; size_t n; };
+
+static struct image want[STEPS + 1], have;
+
+static void
+take_image(uint64_t step, struct image *out)
+{
+	out->n = 0;
+	for (size_t i = 0; i < b.parts.n; i++) {
+		const struct part *p = &b.parts.part[i];
+		const struct body_rows head = { .table = (uint32_t)p->table,
+			.n = (uint32_t)(p->end - p->begin), .begin = p->begin };
+		const struct frame f = bed_frame(&b, FRAME_SNAP_GET, 0, step + 1);
+		struct buffer body;
+
+		buffer_init(&body, 1 << 10);
+		bed_put(&body, &head, sizeof(head));
+		out->n += bed_ask(&b, p->shard, &f, &body, FRAME_SNAP_R, out->bytes + out->n,
+			IMAGE - out->n);
+		buffer_free(&body);
+	}
+}
+
+static void
+check_image(uint64_t step)
+{
+	take_image(step, &have);
+	assert_int_equal(have.n, want[step].n);
+	assert_memory_equal(have.bytes, want[step].bytes, have.n);
+}
+
+/* Some rows of every part of a shard, other ones in each step. */
+static void
+push_to(size_t shard, size_t rank, uint64_t step, double scale)
+{
+	const struct body_push zero = { .rate_factor = 1, .finite = step % 5 != 4 };
+	struct body_push head = zero;
+	struct frame f = bed_frame(&b, FRAME_PUSH, rank, step);
+	struct bed_sections s;
+	struct buffer body;
+	const uint64_t key = rng_key(1000 * shard + 10 * step, rank);
+	uint64_t drawn = 0;
+
+	bed_sections_init(&s);
+	for (size_t i = 0; i < b.parts.n && head.finite; i++) {
+		const struct part *p = &b.parts.part[i];
+		uint64_t id[256];
+		size_t n = 0;
+
+		for (uint64_t at = p->begin; p->shard == shard && at < p->end; at++)
+			if (rng_below(key, drawn++, 7) == 0)
+				id[n++] = at;
+		if (n == 0)
+			continue;
+		bed_section(&s, p, rank, id, n);
+		for (size_t k = 0; k < n * b.table[p->table].dim; k++) {
+			const float x = (float)((double)rng_below(key, drawn++, 2001) - 1000)
+				* (float)(scale / 1000);
+
+			bed_put(&s.values, &x, sizeof(x));
+		}
+	}
+	head.n_sections = (uint32_t)s.n;
+	bed_join(&s, &head, &body);
+	bed_ask(&b, shard, &f, &body, FRAME_PUSH_R, NULL, 0);
+	buffer_free(&body);
+	bed_sections_free(&s);
+}
+
+/* Worker 1 is first, and a step ahead where that may be. */
+static void
+push_steps(uint64_t from, uint64_t to)
+{
+	const int is_ahead = b.consistency != CONSISTENCY_SYNC;
+
+	for (uint64_t step = from; step <= to; step++)
+		for (size_t i = 0; i < b.n_shards; i++) {
+			if (!is_ahead || step == from)
+				push_to(i, 1, step, 1);
+			if (is_ahead && step < to)
+				push_to(i, 1, step + 1, 1);
+			push_to(i, 0, step, 1);
+		}
+}
+
+static void
+open_bed(const char *directory, enum row_optimizer_kind kind, enum consistency consistency,
+	int with_journals)
+{
+	char own[4096];
+
+	memset(&b, 0, sizeof(b));
+	bed_tables(&b, kind);
+	b.consistency = consistency;
+	b.staleness = consistency == CONSISTENCY_SSP ? 2 : 0;
+	b.with_journals = with_journals;
+	snprintf(own, sizeof(own), "%s/%zu", directory, run++);
+	assert_int_equal(file_make_directories(own), RS_OK);
+	bed_open(&b, own, 2, RANKS, RANKS);
+	bed_init(&b);
+}
+
+/* Rows that were not trained are not those of an empty table. */
+static void
+set_some(void)
+{
+	const struct part *p = &b.parts.part[0];
+	const size_t dim = b.table[p->table].dim;
+	const struct body_rows head = { .table = (uint32_t)p->table, .n = 3, .begin = p->begin,
+		.dim = (uint32_t)dim };
+	const struct frame f = bed_frame(&b, FRAME_SNAP_PUT, 0, 1);
+	const uint8_t touched[3] = { 0, 1, 0 };
+	struct buffer body;
+
+	buffer_init(&body, 1 << 12);
+	bed_put(&body, &head, sizeof(head));
+	for (size_t i = 0; i < 3 * dim; i++)
+		bed_put(&body, &(float){ (float)i + 0.5f }, sizeof(float));
+	bed_put(&body, touched, 3);
+	bed_ask(&b, p->shard, &f, &body, FRAME_SNAP_R, NULL, 0);
+	buffer_free(&body);
+}
+
+/* What every step should be like. */
+static void
+run_undisturbed(const char *directory, enum row_optimizer_kind kind, enum consistency consistency)
+{
+	open_bed(directory, kind, consistency, 0);
+	set_some();
+	take_image(0, &want[0]);
+	for (uint64_t step = 1; step <= STEPS; step++) {
+		push_steps(step, step);
+		take_image(step, &want[step]);
+	}
+	bed_close(&b);
+}
+
+static struct body_offer
+offer_of(size_t shard)
+{
+	const struct frame f = bed_frame(&b, FRAME_OFFER, 0, 0);
+	struct body_offer offer;
+
+	assert_int_equal(bed_ask(&b, shard, &f, NULL, FRAME_OFFER_R, &offer, sizeof(offer)),
+		sizeof(offer));
+	return offer;
+}
+
+/* Waits for the rows to be in the journal. */
+static void
+settle(void)
+{
+	for (size_t i = 0; i < b.n_shards; i++)
+		for (double end = clock_seconds() + BED_SECONDS;
+		    offer_of(i).lowest == offer_of(i).applied && clock_seconds() < end;)
+			(void)poll(NULL, 0, 5);
+}
+
+static void
+next_round(uint64_t step, int dead)
+{
+	bed_stop_round(&b);
+	for (size_t i = 0; i < b.n_shards; i++)
+		if (dead >> i & 1)
+			bed_forget(&b, i);
+	bed_start_round(&b);
+	b.keep = 1;
+	b.first_step = step + 1;
+}
+
+static const enum consistency mode[] = {
+	CONSISTENCY_SYNC, CONSISTENCY_SSP, CONSISTENCY_ASYNC,
+};
+
+static void
+check_comeback(const char *directory, enum row_optimizer_kind kind, enum consistency consistency,
+	int dead)
+{
+	open_bed(directory, kind, consistency, 1);
+	set_some();
+	push_steps(1, 3);
+	settle();
+	push_steps(4, 9);
+	/* Staged, and lost with the round. */
+	push_to(0, 1, 10, 3);
+	push_to(1, 0, 10, 3);
+	for (uint64_t back = 9; back >= 7; back--) {
+		next_round(back, dead);
+		for (size_t i = 0; i < b.n_shards; i++) {
+			const struct body_offer offer = offer_of(i);
+
+			assert_true(offer.lowest <= 7);
+			assert_true(offer.applied == (back < 9 ? back + 2 : 9));
+		}
+		bed_init(&b);
+		check_image(back);
+		push_steps(back + 1, back + 1);
+		push_to(0, 1, back + 2, 5);
+	}
+	next_round(8, dead);
+	bed_init(&b);
+	check_image(8);
+	push_steps(9, STEPS);
+	check_image(STEPS);
+	bed_close(&b);
+}
+
+static void
+rows_come_back_with_the_very_bits(void **state)
+{
+	for (size_t i = 0; i < N_ROWS(mode); i++) {
+		run_undisturbed(*state, ROW_ADAM, mode[i]);
+		for (int dead = 0; dead < 4; dead++)
+			check_comeback(*state, ROW_ADAM, mode[i], dead);
+	}
+}
+
+static void
+every_optimizer_comes_back(void **state)
+{
+	static const enum row_optimizer_kind kind[] = { ROW_SGD, ROW_ADAGRAD, ROW_FTRL };
+
+	for (size_t i = 0; i < N_ROWS(kind); i++) {
+		run_undisturbed(*state, kind[i], CONSISTENCY_SYNC);
+		check_comeback(*state, kind[i], CONSISTENCY_SYNC, 2);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_come_back_with_the_very_bits),
+		cmocka_unit_test(every_optimizer_comes_back),
+	};
+
+	return cmocka_run_group_tests(tests, tmpdir_make, tmpdir_remove);
+}
