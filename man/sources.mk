@@ -5,6 +5,7 @@ dist_man_MANS = \
 	man/recsys-train-check.1 \
 	man/recsys-train-cluster.7 \
 	man/recsys-train-completion.1 \
+	man/recsys-train-cron.7 \
 	man/recsys-train-data.7 \
 	man/recsys-train-db.5 \
 	man/recsys-train-eval.1 \

@@ -76,29 +76,3 @@ says "RECSYS_TRAIN_NOW 'noon'"
 RECSYS_TRAIN_NOW=1000000000 expect 0 "$T" train s.ini -f then
 expect 0 "$T" runs show last --json
 prints '"started":"2001-09-09T01:46:4'
-
-# The system log, in a /dev of our own.
-command -v python3 >/dev/null || { echo 'the system log is not tested: no python3'; exit 0; }
-unshare -rm true 2>/dev/null || { echo 'the system log is not tested: no namespaces'; exit 0; }
-cat >listen.py <<'END'
-import socket, sys
-s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-s.bind("log")
-s.settimeout(60)
-open("listening", "w").close()
-sys.stdout.write(s.recv(8192).decode() + "\n")
-END
-mkdir dev
-(cd dev && exec python3 ../listen.py >../system 2>../listen.err) & listener=$!
-tries=0
-until [ -e dev/listening ]; do
-	tries=$((tries + 1))
-	[ $tries -lt 500 ] || { echo 'nobody listens' >&2; cat listen.err >&2; exit 1; }
-	sleep 0.02
-done
-# shellcheck disable=SC2016
-unshare -rm sh -c 'mount --bind dev /dev && exec "$@"' sh \
-	"$T" train s.ini -f m --fresh --cron >out 2>err || { cat err >&2; exit 1; }
-wait $listener || { cat listen.err >&2; exit 1; }
-grep -q '^<14>.*recsys-train\[[0-9]*\]: train s.ini: exit 0 in .* ok, 400 rows' system ||
-	{ cat system >&2; exit 1; }

@@ -7,7 +7,8 @@ dist_check_SCRIPTS += tests/cli/ranges.sh
 dist_check_SCRIPTS += tests/cli/faults_data.sh tests/cli/faults_runs.sh
 dist_check_SCRIPTS += tests/cli/b033_comma_locale.sh
 dist_check_SCRIPTS += tests/cli/train.sh
-dist_check_SCRIPTS += tests/cli/cron.sh
+dist_check_SCRIPTS += tests/cli/cron.sh tests/cli/cron_syslog.sh tests/cli/share.sh \
+	tests/cli/share_logrotate.sh tests/cli/share_prometheus.sh tests/cli/share_systemd.sh
 dist_check_SCRIPTS += tests/cli/train_ends.sh
 dist_check_SCRIPTS += tests/cli/warm_start.sh
 dist_check_SCRIPTS += tests/cli/kill_resume.sh
