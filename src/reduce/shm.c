@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "base/tree.h"
@@ -69,6 +70,7 @@ struct shm {
 	atomic_uint *missing;              /* [n_buckets] parts that are not yet summed */
 	atomic_int bad;                    /* in buckets before the last of this step */
 	struct rs_failure failure;         /* of the exchange in this step           */
+	double exchange_s, wait_s;         /* sums took, and workers waited for them */
 	_Alignas(LINE) atomic_uint_fast64_t head;
 	_Alignas(LINE) struct barrier barrier;
 };
@@ -318,6 +320,7 @@ static enum rs_status
 exchange_bucket(struct shm *r, size_t b, double *head, uint64_t step)
 {
 	const struct reducer_bucket *at = &r->bucket[b];
+	const double since = clock_seconds();
 	const struct exchange_sum sum = {
 		.n_slots = r->n_slots, .n_heads = head != NULL ? N_HEADS : 0,
 		.n_floats = at->end - at->begin, .part = r->sent, .n_parts = r->n_parts,
@@ -328,7 +331,9 @@ exchange_bucket(struct shm *r, size_t b, double *head, uint64_t step)
 	for (size_t i = 0; i < r->n_parts; i++)
 		r->sent[i] = (struct exchange_part){ r->part[i].node, r->part[i].head,
 			r->part[i].sum->grad + at->begin };
-	return r->exchange->ops->sum(r->exchange, &sum);
+	const enum rs_status status = r->exchange->ops->sum(r->exchange, &sum);
+	r->exchange_s += clock_seconds() - since;
+	return status;
 }
 
 /* The courier's work. */
@@ -345,6 +350,7 @@ carry_bucket(void *context, size_t b)
 static enum rs_status
 exchange_parts(struct shm *r)
 {
+	const double since = clock_seconds();
 	double head[N_HEADS];
 	int bad;
 
@@ -356,6 +362,7 @@ exchange_parts(struct shm *r)
 		r->part[0].head[HEAD_BAD] = 1;
 	heads_add_hash(r->base.dense_hash, r->part[0].head);
 	RS_TRY(exchange_bucket(r, r->n_buckets - 1, head, r->base.step));
+	r->wait_s += clock_seconds() - since;
 	for (size_t i = 0; i < r->n_parts; i++)
 		buffer_put(r, r->part[i].sum);
 	heads_take(head, r->total);
@@ -389,6 +396,9 @@ shm_close(struct reducer *base)
 
 	if (r->courier != NULL)
 		courier_close(r->courier);
+	if (r->exchange != NULL)
+		log_debug("dense sums took %.3f s, of which the workers waited for %.3f s; "
+			"buckets: %zu", r->exchange_s, r->wait_s, r->n_buckets);
 	if (r->block != NULL)
 		large_free(r->block, r->block_bytes);
 	free(r->missing);

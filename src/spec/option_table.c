@@ -455,8 +455,8 @@ const struct option_row option_table[] = {
 	  "on the number of workers, too; auto: record" },
 	{ "cluster", "bucket_bytes", OPTION_SIZE, "0", IN(cluster.bucket_bytes),
 	  RANGE(0, WHOLE_MAX), .unit = "bytes",
-	  .text = "dense gradients are summed among workers in buckets of so many bytes or a "
-	  "parameter more, the last layers first, while the backward pass goes on; 0: auto, "
+	  .text = "dense gradients are summed among workers in buckets of about so many bytes, "
+	  "the last layers first, while the backward pass goes on; 0: auto, "
 	  "that is all at once after it on one host, where the sum would take the pass's "
 	  "cores, and 1M between hosts: less would be mostly waiting for answers" },
 	{ "cluster", "ps_threads", OPTION_INT, "0", IN(cluster.ps_threads), RANGE(0, 256),

@@ -18,25 +18,41 @@ list_passes(const struct model *m, enum graph_output out[2])
 	return contrasts ? 2 : 1;
 }
 
+/* To be a bucket by itself: biases go with what comes next. */
+static int
+is_enough(size_t n, uint64_t bytes)
+{
+	return n > 0 && n * sizeof(float) >= bytes / 4;
+}
+
+static void
+close_bucket(struct buckets *b, size_t begin, size_t end, size_t after)
+{
+	b->bucket[b->n] = (struct reducer_bucket){ begin, end };
+	b->after[b->n++] = after;
+}
+
 static void
 cut(const struct model *m, uint64_t bytes, struct buckets *b)
 {
 	enum graph_output pass[2];
 	const size_t n_passes = list_passes(m, pass);
-	size_t end = m->P, after = 0;
+	size_t begin = m->P, end = m->P, after = 0;
 
 	for (size_t i = graph_n_params(m->graph); i-- > 0;) {
-		const size_t begin = graph_param(m->graph, i)->offset;
+		const size_t offset = graph_param(m->graph, i)->offset;
 		const size_t time = graph_param_time(m->graph, i, pass, n_passes);
 
+		if (is_enough(end - begin, bytes) && (end - offset) * sizeof(float) > bytes) {
+			close_bucket(b, begin, end, after);
+			end = begin;
+			after = 0;
+		}
+		begin = offset;
 		after = time > after ? time : after;
-		if ((end - begin) * sizeof(float) < bytes && i > 0)
-			continue;
-		b->bucket[b->n] = (struct reducer_bucket){ begin, end };
-		b->after[b->n++] = after;
-		end = begin;
-		after = 0;
 	}
+	if (begin < end)
+		close_bucket(b, begin, end, after);
 }
 
 /* By time; those of one time stay in order. */

@@ -2,8 +2,8 @@
  * The buckets of a gradient: what is summed among the ranks while the backward pass goes on.
  *
  * The flat gradient is cut between parameters, from its end, where the backward pass begins,
- * into buckets of `bytes` or more; the last one, of the first layers, is what is left.  Their
- * order is that in which they become final, the same in every rank.
+ * into buckets of at most `bytes`, or of a parameter that has more and less than a quarter of
+ * that besides.  Their order is that in which they become final, the same in every rank.
  * buckets_watch_passed() is what an exec tells of a slot's pass (exec_set_watch()).
  */
 #ifndef TRAIN_BUCKETS_H
