@@ -24,12 +24,14 @@ struct evaluation {
 };
 
 static enum rs_status
-open_files(const struct schema *schema, const struct text_list *files, struct loader **out)
+open_files(const struct schema *schema, const struct text_list *files, int may_be_empty,
+	struct loader **out)
 {
 	const struct loader_options options = {
 		.schema = schema, .files = files, .purpose = PARSE_EVAL,
 		.batch_size = EVALUATE_BATCH, .epochs = 1,
 		.n_threads = (size_t)schema->settings->data.threads,
+		.may_be_empty = may_be_empty,
 	};
 
 	return loader_open(&options, out);
@@ -95,6 +97,8 @@ evaluate_open(const struct evaluate_options *options, struct evaluation **out)
 	if (status != RS_OK) {
 		evaluate_close(*out);
 		*out = NULL;
+	} else if (options->keep) {
+		metric_keep_order((*out)->metric);
 	}
 	return status;
 }
@@ -195,7 +199,7 @@ read_rows(struct evaluation *e, struct workers *w, const struct model *m)
 	struct loader *loader;
 
 	RS_TRY(open_files(&m->schema, e->options.files != NULL ? e->options.files
-		: &m->schema.settings->data.valid, &loader));
+		: &m->schema.settings->data.valid, e->options.may_be_empty, &loader));
 	const enum rs_status status = read_all(e, w, loader);
 	loader_close(loader);
 	return status;
@@ -228,6 +232,15 @@ evaluate_metric(const struct evaluation *e)
 	return e->metric;
 }
 
+void
+evaluate_scores(const struct evaluation *e, struct evaluate_scores *out)
+{
+	*out = (struct evaluate_scores){ .figures = e->figures };
+	metric_rows(e->metric, &out->rows);
+	if (e->retrieval != NULL)
+		retrieval_groups(e->retrieval, &out->catalogue);
+}
+
 enum rs_status
 evaluate_classes(const struct schema *schema, const struct text_list *files,
 	uint64_t *n_negative, uint64_t *n_positive)
@@ -236,7 +249,7 @@ evaluate_classes(const struct schema *schema, const struct text_list *files,
 	const struct batch *batch;
 
 	*n_negative = *n_positive = 0;
-	RS_TRY(open_files(schema, files, &loader));
+	RS_TRY(open_files(schema, files, 0, &loader));
 	enum rs_status status = loader_next(loader, &batch, NULL);
 	while (status == RS_OK && batch != NULL && (*n_negative == 0 || *n_positive == 0)) {
 		for (size_t b = 0; b < batch->B; b++) {

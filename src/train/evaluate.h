@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "data/parser.h"
 #include "train/metric.h"
+#include "train/retrieval.h"
 #include "train/workers.h"
 
 struct evaluate_counts {
@@ -29,6 +30,8 @@ struct evaluate_options {
 	enum evaluate_candidates candidates;
 	const struct text_list *seen;          /* masked, catalogue: data.train       */
 	int mask_nothing;
+	int keep;                              /* scores, for evaluate_scores()       */
+	int may_be_empty;                      /* no rows are no failure              */
 };
 
 struct evaluation;
@@ -41,6 +44,15 @@ enum rs_status evaluate_run(struct evaluation *e, struct workers *w, const struc
 	struct metric_result *out, struct evaluate_counts *counts);
 /* Of the last run: rows and the figures that are not of the catalogue. */
 const struct metric *evaluate_metric(const struct evaluation *e);
+
+/* Of the last run, when they were to be kept: rows in the order of the files, and the groups
+ * of what was ranked in the catalogue.  Borrowed until the next run. */
+struct evaluate_scores {
+	struct figure_list figures;            /* that the run gave                   */
+	struct metric_rows rows;
+	struct retrieval_groups catalogue;     /* n_groups 0: nothing was             */
+};
+void evaluate_scores(const struct evaluation *e, struct evaluate_scores *out);
 
 /* Reads labels until both classes were seen: *n_negative and *n_positive rows.
  * No row at all is RS_EDATA. */

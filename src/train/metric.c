@@ -15,11 +15,13 @@
 
 struct metric {
 	struct auc_row *row, *scratch;     /* [capacity]                              */
+	struct auc_row *kept;              /* [n] row before it was sorted, or NULL   */
 	uint32_t *group;                   /* [capacity] when figures of groups are wanted */
 	size_t n, capacity;
 	int    real;
 	int    finite;             /* every score so far was                          */
 	int    grouped;            /* a figure of groups is wanted                    */
+	int    keeps_order;
 	int    has_scores, has_groups, done;
 	double weight, label, label2, prediction, loss, squares;
 	struct groups groups;
@@ -58,6 +60,7 @@ metric_free(struct metric *m)
 		return;
 	free(m->row);
 	free(m->scratch);
+	free(m->kept);
 	free(m->group);
 	groups_free(&m->groups);
 	free(m);
@@ -69,6 +72,8 @@ metric_reset(struct metric *m)
 	m->n = 0;
 	m->finite = m->has_scores = m->has_groups = 1;
 	m->done = 0;
+	free(m->kept);
+	m->kept = NULL;
 	groups_clear(&m->groups);
 	m->weight = m->label = m->label2 = m->prediction = m->loss = m->squares = 0;
 }
@@ -77,6 +82,12 @@ void
 metric_set_real(struct metric *m, int real)
 {
 	m->real = real;
+}
+
+void
+metric_keep_order(struct metric *m)
+{
+	m->keeps_order = 1;
 }
 
 void
@@ -222,6 +233,10 @@ result_auc(struct metric *m, struct metric_result *out)
 		return RS_OK;
 	if (m->scratch == NULL)
 		RS_TRY(memory_alloc(m->capacity, sizeof *m->scratch, &m->scratch));
+	if (m->keeps_order) {
+		RS_TRY(memory_alloc(m->n, sizeof *m->kept, &m->kept));
+		memcpy(m->kept, m->row, m->n * sizeof *m->kept);
+	}
 	struct auc_row *const sorted = auc_sort(m->row, m->scratch, m->n);
 	if (sorted != m->row) {
 		m->scratch = m->row;
@@ -277,12 +292,12 @@ metric_result(struct metric *m, struct metric_result *out)
 static void
 add_to_bin(struct metric_bin *bin, const struct auc_row *row, int real)
 {
-	const double w = row->weight, z = auc_score(row->key);
+	const double w = row->weight;
 
 	bin->rows++;
 	bin->weight += w;
 	bin->mean_label += w * row->label;
-	bin->mean_prediction += w * (real ? z : sigmoid(z));
+	bin->mean_prediction += w * metric_prediction(row, real);
 }
 
 size_t
@@ -308,6 +323,34 @@ metric_bins(const struct metric *m, size_t n_wanted, struct metric_bin *bin)
 		n++;
 	}
 	return n;
+}
+
+void
+metric_rows(const struct metric *m, struct metric_rows *out)
+{
+	const int has_groups = m->grouped && m->has_groups && m->n > 0;
+
+	*out = (struct metric_rows){
+		.n = m->n, .row = m->kept != NULL ? m->kept : m->row,
+		.n_groups = has_groups ? m->groups.n : 0, .group = has_groups ? m->group : NULL,
+		.real = m->real, .finite = m->finite && m->has_scores,
+	};
+}
+
+double
+metric_prediction(const struct auc_row *row, int real)
+{
+	const double z = auc_score(row->key);
+
+	return real ? z : sigmoid(z);
+}
+
+double
+metric_logloss(const struct auc_row *row)
+{
+	const double z = auc_score(row->key);
+
+	return softplus(z) - row->label * z;
 }
 
 double

@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "data/batch.h"
 #include "spec/figure.h"
+#include "train/auc.h"
 
 struct metric;
 
@@ -37,6 +38,8 @@ void metric_free(struct metric *m);
 void metric_reset(struct metric *m);
 /* real: the model predicts the label itself (loss mse): no logloss, no auc. */
 void metric_set_real(struct metric *m, int real);
+/* From now on rows stay in the order of metric_add(), for metric_rows(). */
+void metric_keep_order(struct metric *m);
 /* The figures by name; before the first row.  NULL: none. */
 void metric_set_figures(struct metric *m, const struct figure_list *figures);
 enum rs_status metric_add(struct metric *m, size_t n, const float *logit, const float *label,
@@ -52,6 +55,19 @@ struct metric_bin {
 };
 #define METRIC_BINS 10
 size_t metric_bins(const struct metric *m, size_t n_wanted, struct metric_bin *bin);
+
+/* What was added, with metric_keep_order() also after metric_result().  Borrowed until the
+ * next metric_add(). */
+struct metric_rows {
+	size_t n, n_groups;
+	const struct auc_row *row;         /* [n]                                     */
+	const uint32_t *group;             /* [n] below n_groups; NULL: not kept      */
+	int real, finite;          /* finite: every row has a score, which is a number */
+};
+void metric_rows(const struct metric *m, struct metric_rows *out);
+/* What a row's score predicts. */
+double metric_prediction(const struct auc_row *row, int real);
+double metric_logloss(const struct auc_row *row);
 
 /* A figure by name, NaN when it is not among them. */
 double metric_named(const struct metric_result *result, const char *name);

@@ -164,49 +164,108 @@ prepare(struct ranking *r, const struct ranking_rows *rows)
 	return ranking_gains(r->longest, &r->gain);
 }
 
-struct sums { double gauc, auc_weight; double value[FIGURE_MAX]; uint64_t n, n_left_out; };
+/* What is done with the figures of a group, in the order of the groups; value [list->n] is
+ * NULL for one that is left out. */
+struct taker {
+	void (*take)(struct taker *t, size_t group, double weight, const double *value);
+	const struct figure_list *list;
+	double value[FIGURE_MAX], weight;      /* sums                                */
+	uint64_t n, n_left_out;
+	double *each, *each_weight;            /* [n_groups, list->n], [n_groups]     */
+};
 
 static void
-add_group(const struct ranking *r, struct auc_row *row, size_t n, const struct figure_list *list,
-	struct sums *sums)
+take_sums(struct taker *t, size_t group, double weight, const double *value)
 {
-	const struct auc_row *const sorted = auc_sort(row, r->scratch, n);
-	size_t relevant;
-	const size_t n_blocks = make_blocks(sorted, n, r->block, &relevant);
-	const double auc = auc_of_sorted(sorted, n), weight = weight_of(sorted, n);
-
-	if (isnan(auc)) {
-		sums->n_left_out++;
+	(void)group;
+	if (value == NULL) {
+		t->n_left_out++;
 		return;
 	}
-	sums->n++;
-	sums->gauc += weight * auc;
-	sums->auc_weight += weight;
-	for (size_t i = 0; i < list->n; i++)
-		if (figure_is_rank(&list->item[i]))
-			sums->value[i] += group_figure(r, &list->item[i], n_blocks, n, relevant);
+	t->n++;
+	t->weight += weight;
+	for (size_t i = 0; i < t->list->n; i++)
+		t->value[i] += t->list->item[i].kind == FIGURE_GAUC ? weight * value[i] : value[i];
+}
+
+static void
+take_each(struct taker *t, size_t group, double weight, const double *value)
+{
+	const size_t n = t->list->n;
+
+	t->each_weight[group] = value != NULL ? weight : 0;
+	for (size_t i = 0; i < n; i++)
+		t->each[group * n + i] = value != NULL ? value[i] : NAN;
+}
+
+static void
+add_group(const struct ranking *r, size_t group, struct taker *t)
+{
+	const size_t n = r->begin[group + 1] - r->begin[group];
+	const struct auc_row *const sorted = auc_sort(r->row + r->begin[group], r->scratch, n);
+	size_t relevant;
+	const size_t n_blocks = make_blocks(sorted, n, r->block, &relevant);
+	const double auc = auc_of_sorted(sorted, n);
+	double value[FIGURE_MAX] = { 0 };
+
+	for (size_t i = 0; !isnan(auc) && i < t->list->n; i++)
+		if (t->list->item[i].kind == FIGURE_GAUC)
+			value[i] = auc;
+		else if (figure_is_rank(&t->list->item[i]))
+			value[i] = group_figure(r, &t->list->item[i], n_blocks, n, relevant);
+	t->take(t, group, weight_of(sorted, n), isnan(auc) ? NULL : value);
+}
+
+static enum rs_status
+each_group(const struct ranking_rows *rows, struct taker *t)
+{
+	struct ranking r = { 0 };
+	const enum rs_status status = prepare(&r, rows);
+
+	for (size_t g = 0; status == RS_OK && g < rows->n_groups; g++)
+		add_group(&r, g, t);
+	free(r.begin);
+	free(r.row);
+	free(r.scratch);
+	free(r.block);
+	free(r.gain);
+	return status;
 }
 
 enum rs_status
 ranking_figures(const struct ranking_rows *rows, const struct figure_list *list, double *value,
 	uint64_t *n_left_out)
 {
-	struct ranking r = { 0 };
-	struct sums sums = { 0 };
-	const enum rs_status status = prepare(&r, rows);
+	struct taker sums = { .take = take_sums, .list = list };
+	const enum rs_status status = each_group(rows, &sums);
 
-	for (size_t g = 0; status == RS_OK && g < rows->n_groups; g++)
-		add_group(&r, r.row + r.begin[g], r.begin[g + 1] - r.begin[g], list, &sums);
 	for (size_t i = 0; i < list->n; i++)
 		if (list->item[i].kind == FIGURE_GAUC)
-			value[i] = sums.n > 0 ? sums.gauc / sums.auc_weight : NAN;
+			value[i] = sums.n > 0 ? sums.value[i] / sums.weight : NAN;
 		else if (figure_is_rank(&list->item[i]))
 			value[i] = sums.n > 0 ? sums.value[i] / (double)sums.n : NAN;
 	*n_left_out = sums.n_left_out;
-	free(r.begin);
-	free(r.row);
-	free(r.scratch);
-	free(r.block);
-	free(r.gain);
+	return status;
+}
+
+enum rs_status
+ranking_groups(const struct ranking_rows *rows, const struct figure_list *list, double **value,
+	double **weight)
+{
+	struct taker each = { .take = take_each, .list = list };
+
+	*value = *weight = NULL;
+	enum rs_status status = memory_alloc(rows->n_groups * list->n + 1, sizeof **value, value);
+	if (status == RS_OK)
+		status = memory_alloc(rows->n_groups + 1, sizeof **weight, weight);
+	each.each = *value;
+	each.each_weight = *weight;
+	if (status == RS_OK)
+		status = each_group(rows, &each);
+	if (status != RS_OK) {
+		free(*value);
+		free(*weight);
+		*value = *weight = NULL;
+	}
 	return status;
 }

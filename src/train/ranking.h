@@ -31,6 +31,11 @@ struct ranking_rows {
 enum rs_status ranking_figures(const struct ranking_rows *rows, const struct figure_list *list,
 	double *value, uint64_t *n_left_out);
 
+/* The same group by group: value [n_groups, list->n], weight [n_groups], both NaN and 0 for
+ * groups that were left out; free() both. */
+enum rs_status ranking_groups(const struct ranking_rows *rows, const struct figure_list *list,
+	double **value, double **weight);
+
 /* 1/log2(2) + ... + 1/log2(n+1) for n = 0 .. n_max; free() it. */
 enum rs_status ranking_gains(size_t n_max, double **out);
 

@@ -26,6 +26,8 @@ struct retrieval {
 	size_t   *n_relevant;          /* [n groups] P                                */
 	struct seen relevant;          /* numbers in the catalogue, those it has      */
 	struct seen masked;
+	struct figure_list figures;    /* of the last run                             */
+	double   *value;               /* [n groups, figures.n] of it, or NULL        */
 };
 
 enum rs_status
@@ -53,6 +55,7 @@ retrieval_free(struct retrieval *r)
 	free(r->n_relevant);
 	seen_free(&r->relevant);
 	seen_free(&r->masked);
+	free(r->value);
 	free(r);
 }
 
@@ -263,6 +266,9 @@ put_means(const struct ranks *ranks, struct metric_result *out)
 		const size_t at = figure_find(&out->figures, ranks->figures->item[i].name);
 		out->value[at] = n_counted > 0 ? sum / (double)n_counted : NAN;
 	}
+	for (size_t g = 0; g < r->groups.n; g++)
+		for (size_t i = 0; r->n_relevant[g] == 0 && i < n; i++)
+			ranks->value[g * n + i] = NAN;
 }
 
 static int
@@ -352,8 +358,23 @@ rank_all(struct retrieval *r, struct workers *w, const struct model *m, const fl
 	if (status == RS_OK)
 		put_means(&ranks, out);
 	free(ranks.gain);
-	free(ranks.value);
+	r->value = ranks.value;
+	r->figures = figures;
 	return status;
+}
+
+static void
+forget_values(struct retrieval *r)
+{
+	free(r->value);
+	r->value = NULL;
+}
+
+void
+retrieval_groups(const struct retrieval *r, struct retrieval_groups *out)
+{
+	*out = (struct retrieval_groups){ .n_groups = r->groups.n, .list = r->figures,
+		.value = r->value };
 }
 
 enum rs_status
@@ -363,6 +384,7 @@ retrieval_run(struct retrieval *r, struct workers *w, const struct model *m,
 	float *item, *user = NULL;
 	int finite;
 
+	forget_values(r);
 	RS_TRY(make_ready(r, m, seen));
 	if (r->groups.n == 0 || m->catalogue->n == 0)
 		return RS_OK;

@@ -32,6 +32,15 @@ int retrieval_is_ready(const struct retrieval *r);
 enum rs_status retrieval_run(struct retrieval *r, struct workers *w, const struct model *m,
 	const struct text_list *seen, struct metric_result *out);
 
+/* The figures of ranks of the last run for each group, value [n_groups, list.n]; groups that
+ * were left out are NaN.  value NULL: nothing was ranked.  Borrowed until the next run. */
+struct retrieval_groups {
+	size_t n_groups;
+	struct figure_list list;
+	const double *value;
+};
+void retrieval_groups(const struct retrieval *r, struct retrieval_groups *out);
+
 /* Vectors [n,D] of the catalogue; finite: every number is.  free() them. */
 enum rs_status retrieval_items(struct workers *w, const struct model *m, float **out, int *finite);
 

@@ -39,3 +39,7 @@ librs_a_SOURCES += src/train/checkpoint_inputs.c
 librs_a_SOURCES += src/train/live.c src/train/live_choose.c src/train/live.h
 librs_a_SOURCES += src/train/train_live.c src/train/train_input.c
 librs_a_SOURCES += src/train/start_live.c src/train/start_private.h
+librs_a_SOURCES += src/train/gate.c src/train/gate.h
+librs_a_SOURCES += src/train/trial.c src/train/trial.h src/train/trial_judge.c src/train/trial_private.h
+librs_a_SOURCES += src/train/trial_history.c src/train/trial_history.h
+librs_a_SOURCES += src/train/trial_influence.c src/train/trial_influence.h

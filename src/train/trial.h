@@ -8,10 +8,12 @@
  *
  *     progressive   the rows of the period, scored before they are trained: the honest curve
  *     valid         data.valid, old and new
- *     holdout       rows held out of the last accepted period, old and new
+ *     holdout       rows held out of the last accepted period, old and new; the period's own
+ *                   when none were, they are gone or say nothing (no positives)
  *
- * figures.txt of a version has a line a period with progressive and valid figures, their
- * variances and rows: the history that "last" and "best(N)" mean.
+ * figures.txt of a version has a line a period with the progressive figures and the new ones
+ * of the gate's rows, variances and numbers of rows (train/trial_history.h): what "last" and
+ * "best(N)" mean where rows cannot be scored again.
  */
 #ifndef TRAIN_TRIAL_H
 #define TRAIN_TRIAL_H
@@ -37,10 +39,13 @@ struct trial_options {
 
 struct trial;
 
+/* settings are looked at here only.  Evaluated are the figures of incremental.require, those
+ * of the spec, and whatever rows tell. */
 enum rs_status trial_open(const struct trial_options *options, const struct settings *settings,
 	struct trial **out);
 void trial_free(struct trial *t);
-/* has_old 0: there is no former model, nothing is scored and the gate has only constants. */
+/* has_old 0: there is no former model, nothing is scored and the gate has only constants;
+ * what wants last or best passes. */
 enum rs_status trial_before(struct trial *t, struct workers *w, const struct model *m,
 	int has_old);
 enum rs_status trial_after(struct trial *t, struct workers *w, const struct model *m);

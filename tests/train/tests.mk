@@ -29,3 +29,6 @@ tests_train_dealer_test_SOURCES = tests/train/dealer_test.c $(place_sources)
 check_PROGRAMS += tests/train/buckets_test
 tests_train_buckets_test_SOURCES = tests/train/buckets_test.c tests/train/contrast_case.c tests/train/contrast_case.h
 check_PROGRAMS += tests/train/ledger_test
+check_PROGRAMS += tests/train/gate_test
+check_PROGRAMS += tests/train/trial_influence_test
+check_PROGRAMS += tests/train/trial_test
