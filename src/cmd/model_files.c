@@ -1,31 +1,37 @@
 /* The files of one model version. */
 #include "cmd/model_files.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/number.h"
 #include "train/checkpoint.h"
 
-/* The number of "v000012", 0 for any other name. */
-static uint64_t
-version_of(const char *name)
+/* Is the directory a version itself?  A damaged one is known by its name. */
+static enum rs_status
+is_version(const char *directory, int *out)
 {
+	const char *const slash = strrchr(directory, '/');
+	const char *const name = slash != NULL ? slash + 1 : directory;
 	uint64_t version;
+	char *path;
 
-	if (name[0] != 'v' || strlen(name) < 7 || !number_u64(name + 1, strlen(name + 1), &version))
-		return 0;
-	return version;
+	*out = name[0] == 'v' && strlen(name) >= 7
+		&& number_u64(name + 1, strlen(name + 1), &version) && version > 0;
+	RS_TRY(file_join(directory, "MANIFEST", &path));
+	*out |= access(path, F_OK) == 0;
+	free(path);
+	return RS_OK;
 }
 
 enum rs_status
 model_files_resolve(const char *model, char **directory, uint64_t *version)
 {
 	struct stat st;
+	int found;
 
 	*version = 0;
 	if (stat(model, &st) != 0 || !S_ISDIR(st.st_mode))
@@ -34,15 +40,12 @@ model_files_resolve(const char *model, char **directory, uint64_t *version)
 	size_t n = strlen(*directory);
 	while (n > 1 && (*directory)[n - 1] == '/')
 		(*directory)[--n] = '\0';
-	char *slash = strrchr(*directory, '/');
-	*version = version_of(slash != NULL ? slash + 1 : *directory);
-	if (*version == 0)
-		return RS_OK;
-	if (slash == NULL)
-		memcpy(*directory, ".", 2);
-	else
-		slash[slash == *directory] = '\0';
-	return RS_OK;
+	const enum rs_status status = is_version(*directory, &found);
+	if (status != RS_OK)
+		free(*directory);
+	else if (found)
+		*version = CHECKPOINT_HERE;
+	return status;
 }
 
 static enum rs_status
@@ -90,14 +93,15 @@ open_parts(struct model_files *f)
 static enum rs_status
 open_version(struct model_files *f, const char *model)
 {
-	char name[32];
+	uint64_t at;
 
-	RS_TRY(model_files_resolve(model, &f->directory, &f->version));
-	RS_TRY(checkpoint_peek(f->directory, f->version, NULL, &f->version));
-	snprintf(name, sizeof name, "v%06" PRIu64, f->version);
-	RS_TRY(file_join(f->directory, name, &f->path));
+	RS_TRY(model_files_resolve(model, &f->directory, &at));
+	RS_TRY(checkpoint_peek(f->directory, at, NULL, &f->version));
+	if (at != CHECKPOINT_HERE)
+		at = f->version;
+	RS_TRY(checkpoint_version_path(f->directory, at, &f->path));
 	RS_TRY(manifest_read(&f->manifest, f->path));
-	RS_TRY(checkpoint_spec(f->directory, f->version, &f->spec));
+	RS_TRY(checkpoint_spec(f->directory, at, &f->spec));
 	return open_parts(f);
 }
 

@@ -1,9 +1,9 @@
 /*
  * The files of one model version, mapped for reading, without building the model.
  *
- * MODEL is a model directory (the version CURRENT names) or a version directory
- * inside one.  Every file was verified against MANIFEST.  Tables are in the order
- * in which they were saved, which is that of the graph.
+ * MODEL is a model directory (the version CURRENT names) or the directory of a version,
+ * under whatever name: in a model directory or published.  Every file was verified against
+ * MANIFEST.  Tables are in the order in which they were saved, which is that of the graph.
  */
 #ifndef CMD_MODEL_FILES_H
 #define CMD_MODEL_FILES_H
@@ -21,7 +21,7 @@ struct model_table {
 };
 
 struct model_files {
-	char *directory, *path;        /* of the model, of the version                */
+	char *directory, *path;        /* MODEL, the directory of the version         */
 	uint64_t version;
 	struct manifest manifest;
 	struct spec *spec;
@@ -33,7 +33,8 @@ struct model_files {
 	uint64_t n_items;              /* of the catalogue; 0: there is none          */
 };
 
-/* Splits MODEL; *version is 0 for a model directory.  Caller frees. */
+/* *version for checkpoint_load(): 0 of a model directory, or CHECKPOINT_HERE.  The caller
+ * frees *directory. */
 enum rs_status model_files_resolve(const char *model, char **directory, uint64_t *version);
 enum rs_status model_files_open(const char *model, struct model_files *out);
 void model_files_close(struct model_files *f);

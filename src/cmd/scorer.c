@@ -78,14 +78,13 @@ open_model(struct scorer *s)
 	const char *why;
 	const size_t n = s->options.n_threads > 0 ? s->options.n_threads : thread_auto_count(&why);
 	const struct model_options options = { .n_threads = n };
-	uint64_t version;
+	uint64_t at, version;
 	char *directory;
 
-	RS_TRY(model_files_resolve(s->options.model, &directory, &version));
-	enum rs_status status = checkpoint_load(directory, version, &options, &s->model, NULL,
-		&version);
+	RS_TRY(model_files_resolve(s->options.model, &directory, &at));
+	enum rs_status status = checkpoint_load(directory, at, &options, &s->model, NULL, &version);
 	if (status == RS_OK)
-		status = checkpoint_spec(directory, version, &s->spec);
+		status = checkpoint_spec(directory, at == CHECKPOINT_HERE ? at : version, &s->spec);
 	free(directory);
 	RS_TRY(status);
 	return workers_create(s->model, n, &s->workers);

@@ -547,6 +547,9 @@ const struct option_row option_table[] = {
 	{ "incremental", "command", OPTION_TEXT, NULL, IN(incremental.command),
 	  .text = "shell command after a version was published; a failure is reported and the "
 	  "command is run again next time", .example = "systemctl reload ctr-server" },
+	{ "incremental", "command_timeout", OPTION_SECONDS, "5m",
+	  IN(incremental.command_timeout), RANGE(0.001, 1e6),
+	  .text = "incremental.command is ended, with all it started, after so long" },
 	{ "incremental", "metrics", OPTION_PATH, NULL, IN(incremental.metrics),
 	  .text = "file of figures for the textfile collector of Prometheus",
 	  .example = "/var/lib/node_exporter/ctr.prom" },

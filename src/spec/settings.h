@@ -240,6 +240,7 @@ struct cluster_settings {
 	int64_t ps_threads;                 /* of a shard; 0 = auto                 */
 	char   *listen;                     /* tcp://ADDRESS:PORT of this node; "" = local */
 	char   *secret, *keys;              /* key file of this node, list of who may join */
+	double  command_timeout;            /* seconds                              */
 	char   *metrics;                    /* file for Prometheus; "" = none       */
 	char   *trusted_interface;          /* for mpi and nccl between hosts       */
 	double  rendezvous, heartbeat, lease, request_timeout, absence, step_timeout, drain;
@@ -262,6 +263,7 @@ struct incremental_settings {
 	char   *publish;                    /* directory of published versions; ""  */
 	int64_t publish_keep;               /* versions there; 0 = all              */
 	char   *command;                    /* run after publishing; ""             */
+	double  command_timeout;            /* seconds                              */
 	char   *metrics;                    /* file for Prometheus; "" = none       */
 	double  lock_warn;                  /* seconds that another run may hold the lock */
 };

@@ -46,6 +46,10 @@ struct checkpoint_progress {
 };
 
 #define CHECKPOINT_ITSELF UINT64_MAX
+/* As a version: the directory is one itself, whatever its name. */
+#define CHECKPOINT_HERE UINT64_MAX
+/* Behind the name of a version that must not become current. */
+#define CHECKPOINT_REJECTED ".rejected"
 
 /* The catalogue of a version that has one. */
 #define CHECKPOINT_ITEMS "items.bin"
@@ -89,9 +93,10 @@ enum rs_status checkpoint_spec(const char *directory, uint64_t version, struct s
  * failure the caller frees the arrays. */
 enum rs_status checkpoint_inputs(
 	const char *directory, uint64_t version, struct dealer_past *out);
+/* "DIRECTORY/v000012"; caller frees. */
+enum rs_status checkpoint_version_path(const char *directory, uint64_t version, char **out);
 /* What CURRENT names; 0 when there is none or it cannot be read. */
 uint64_t checkpoint_current(const char *directory);
-enum rs_status checkpoint_remove(const char *directory, uint64_t version);
 enum rs_status checkpoint_set_current(const char *directory, uint64_t version);
 /* Removes all but the newest `keep` complete versions, CURRENT, and the listed ones;
  * and what dead writers left behind. */
@@ -100,7 +105,12 @@ enum rs_status checkpoint_prune(const char *directory, size_t keep, const uint64
 /* 1: the newest version whose MANIFEST can be read is the last of its run.  Its other files
  * are not looked at. */
 int checkpoint_is_final(const char *directory);
+/* Of any state; not there is no failure.  A version is gone at once or not at all. */
+enum rs_status checkpoint_remove(const char *directory, uint64_t version);
 /* Complete versions, ascending; caller frees. */
 enum rs_status checkpoint_list(const char *directory, uint64_t **version, size_t *n);
+/* The same for v000012.rejected, see train/publish.h. */
+enum rs_status checkpoint_rejected(const char *directory, uint64_t **version, size_t *n);
+enum rs_status checkpoint_rejected_path(const char *directory, uint64_t version, char **out);
 
 #endif

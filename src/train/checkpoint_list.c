@@ -10,6 +10,7 @@
 
 #include "base/failpoint.h"
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/number.h"
 #include "train/checkpoint_private.h"
 #include "train/manifest.h"
@@ -27,18 +28,20 @@ version_name(char out[VERSION_NAME_SIZE], uint64_t version)
 	snprintf(out, VERSION_NAME_SIZE, "v%06" PRIu64, version);
 }
 
-/* The number of "v000012", 0 for any other name. */
+/* The number of "v000012" and, with a suffix, of "v000012SUFFIX"; 0 for any other name. */
 static uint64_t
-version_of_name(const char *name)
+version_of_name(const char *name, const char *suffix)
 {
+	const size_t n = strlen(name), n_suffix = strlen(suffix);
 	char again[VERSION_NAME_SIZE];
 	uint64_t version;
 
-	if (name[0] != 'v' || !number_u64(name + 1, strlen(name + 1), &version)
-		|| version > VERSION_LIMIT)
+	if (n <= n_suffix || name[0] != 'v' || strcmp(name + n - n_suffix, suffix) != 0
+		|| !number_u64(name + 1, n - n_suffix - 1, &version) || version > VERSION_LIMIT)
 		return 0;
 	version_name(again, version);
-	return strcmp(again, name) == 0 ? version : 0;
+	return strlen(again) == n - n_suffix && strncmp(again, name, n - n_suffix) == 0
+		? version : 0;
 }
 
 enum rs_status
@@ -46,8 +49,25 @@ checkpoint_version_path(const char *directory, uint64_t version, char **out)
 {
 	char name[VERSION_NAME_SIZE];
 
+	if (version == CHECKPOINT_HERE)
+		return memory_strdup(directory, out);
 	version_name(name, version);
 	return file_join(directory, name, out);
+}
+
+enum rs_status
+checkpoint_rejected_path(const char *directory, uint64_t version, char **out)
+{
+	char *path;
+
+	*out = NULL;
+	RS_TRY(checkpoint_version_path(directory, version, &path));
+	const int n = asprintf(out, "%s" CHECKPOINT_REJECTED, path);
+	free(path);
+	if (n >= 0)
+		return RS_OK;
+	*out = NULL;
+	return rs_fail(RS_ERESOURCE, "out of memory: a name is wanted");
 }
 
 /* --- listing ------------------------------------------------------------- */
@@ -78,11 +98,31 @@ has_manifest(const char *directory, uint64_t version)
 	return found;
 }
 
-enum rs_status
-checkpoint_list(const char *directory, uint64_t **version, size_t *n)
+struct list { uint64_t *item; size_t n, capacity; };
+
+static enum rs_status
+list_add(struct list *l, uint64_t version)
+{
+	if (l->n == l->capacity) {
+		const size_t capacity = l->capacity ? 2 * l->capacity : 16;
+		uint64_t *const grown = realloc(l->item, capacity * sizeof *grown);
+
+		if (grown == NULL)
+			return rs_fail(RS_ERESOURCE, "no memory for a list of %zu versions",
+				capacity);
+		l->item = grown;
+		l->capacity = capacity;
+	}
+	l->item[l->n++] = version;
+	return RS_OK;
+}
+
+/* Directories "v000012SUFFIX"; without a suffix they must be complete. */
+static enum rs_status
+list_names(const char *directory, const char *suffix, uint64_t **version, size_t *n)
 {
 	DIR *const dir = opendir(directory);
-	size_t capacity = 0;
+	struct list list = { NULL, 0, 0 };
 	enum rs_status status = RS_OK;
 
 	*version = NULL;
@@ -92,25 +132,29 @@ checkpoint_list(const char *directory, uint64_t **version, size_t *n)
 			: rs_fail(RS_ENOINPUT, "cannot read the model directory '%s': %s",
 				directory, strerror(errno));
 	for (const struct dirent *e; status == RS_OK && (e = readdir(dir)) != NULL; ) {
-		const uint64_t v = version_of_name(e->d_name);
-		if (v == 0 || !has_manifest(directory, v))
-			continue;
-		if (*n == capacity) {
-			capacity = capacity ? 2 * capacity : 16;
-			uint64_t *const grown = realloc(*version, capacity * sizeof *grown);
-			if (grown == NULL) {
-				status = rs_fail(RS_ERESOURCE,
-					"no memory for a list of %zu versions", capacity);
-				break;
-			}
-			*version = grown;
-		}
-		(*version)[(*n)++] = v;
+		const uint64_t v = version_of_name(e->d_name, suffix);
+
+		if (v != 0 && (suffix[0] != '\0' || has_manifest(directory, v)))
+			status = list_add(&list, v);
 	}
 	closedir(dir);
-	if (*n > 0)
-		qsort(*version, *n, sizeof **version, compare_versions);
+	if (list.n > 0)
+		qsort(list.item, list.n, sizeof *list.item, compare_versions);
+	*version = list.item;
+	*n = list.n;
 	return status;
+}
+
+enum rs_status
+checkpoint_list(const char *directory, uint64_t **version, size_t *n)
+{
+	return list_names(directory, "", version, n);
+}
+
+enum rs_status
+checkpoint_rejected(const char *directory, uint64_t **version, size_t *n)
+{
+	return list_names(directory, CHECKPOINT_REJECTED, version, n);
 }
 
 /* The number of "v000012" and of "v000012.rejected". */
@@ -124,7 +168,7 @@ number_of_name(const char *name)
 		return 0;
 	memcpy(plain, name, n);
 	plain[n] = '\0';
-	return version_of_name(plain);
+	return version_of_name(plain, "");
 }
 
 enum rs_status
@@ -157,7 +201,7 @@ checkpoint_current(const char *directory)
 		return 0;
 	if (access(path, F_OK) == 0 && file_read(path, NAME_SIZE, &text, &n) == RS_OK) {
 		text[strcspn(text, "\n")] = '\0';
-		version = version_of_name(text);
+		version = version_of_name(text, "");
 	}
 	free(text);
 	free(path);
@@ -190,13 +234,33 @@ is_listed(uint64_t version, const uint64_t *list, size_t n)
 	return 0;
 }
 
+/* Out of sight first, so that what is there of a version is all of it. */
+enum rs_status
+checkpoint_remove_tree(const char *directory, const char *path)
+{
+	const char *const slash = strrchr(path, '/');
+	char *name, *hidden;
+
+	if (asprintf(&name, ".tmp-%s-%ld", slash != NULL ? slash + 1 : path, (long)getpid()) < 0)
+		return rs_fail(RS_ERESOURCE, "out of memory: a name is wanted");
+	enum rs_status status = file_join(directory, name, &hidden);
+	free(name);
+	RS_TRY(status);
+	if (rename(path, hidden) == 0)
+		status = file_remove_tree(hidden);
+	else if (errno != ENOENT)
+		status = rs_fail(RS_EIO, "cannot remove '%s': %s", path, strerror(errno));
+	free(hidden);
+	return status;
+}
+
 enum rs_status
 checkpoint_remove(const char *directory, uint64_t version)
 {
 	char *path;
 
 	RS_TRY(checkpoint_version_path(directory, version, &path));
-	const enum rs_status status = file_remove_tree(path);
+	const enum rs_status status = checkpoint_remove_tree(directory, path);
 	free(path);
 	return status;
 }

@@ -2,11 +2,16 @@
  * Which version is current, what is kept of a rejected one, and the copy for serving.
  *
  *     DIR/CURRENT -> v000142            commit point: a rename
- *     DIR/v000143.rejected/             a candidate that the gate refused, for inspection
+ *     DIR/v000143.rejected/             a candidate that the gate refused, for inspection;
+ *                                       its file REJECTED begins with "gate: "; one that
+ *                                       was current before a rollback has "rollback: "
+ *     DIR/PENDING                       that the command is to be run
  *     PUBLISH/142/  PUBLISH/current -> 142
  *
  * Each is one atomic step; after a kill anywhere publish_repair() makes the second follow
- * from the first.  The model directory is locked by the caller.
+ * from the first.  The command may be run twice, never not at all.  No number is ever given
+ * to two versions, and no copy has a higher one than CURRENT.  The model directory is
+ * locked by the caller.
  */
 #ifndef TRAIN_PUBLISH_H
 #define TRAIN_PUBLISH_H
@@ -21,17 +26,32 @@
  * two failing is a warning, *incomplete and work for publish_repair(), not a failure. */
 enum rs_status publish_accept(const char *directory, uint64_t version,
 	const struct incremental_settings *s, int *incomplete);
-/* v000143 becomes v000143.rejected with a line in its file REJECTED. */
+/* v000143 becomes v000143.rejected with a line in its file REJECTED.  Of those of the gate
+ * the newest PUBLISH_REJECTED_KEEP stay whole; of an older one only the ledger stays, and
+ * that only while it is newer than CURRENT. */
 enum rs_status publish_reject(const char *directory, uint64_t version, const char *why);
-/* What an earlier process did not get done: copy, link, command.  Cheap when all is. */
+#define PUBLISH_REJECTED_KEEP 3
+/* What an earlier process did not get done: copy, link, command, rollback.  Cheap when all
+ * is. */
 enum rs_status publish_repair(const char *directory, const struct incremental_settings *s,
 	int *incomplete);
 
 /* Rejected candidates, ascending; caller frees. */
 enum rs_status publish_rejected(const char *directory, uint64_t **version, size_t *n);
-/* CURRENT goes back to `version`, 0: to the newest complete version before it, and what is
- * published with it; newer versions become .rejected so that no later run goes on from
- * them.  *now: what is current. */
+/* Those of the gate that are newer than CURRENT: no ledger knows of their periods but their
+ * own. */
+enum rs_status publish_remembered(const char *directory, uint64_t **version, size_t *n);
+/* "DIR/v000143.rejected"; caller frees. */
+enum rs_status publish_rejected_path(const char *directory, uint64_t version, char **out);
+
+/* The version that a rollback to `version` goes to: itself, 0: the newest sound one before
+ * CURRENT.  RS_ENOINPUT: it is not there; RS_EDATA: it is damaged; RS_EUSAGE: its run has
+ * not ended. */
+enum rs_status publish_rollback_target(const char *directory, uint64_t version,
+	uint64_t *target);
+/* CURRENT goes back to the target, and what is published with it; newer versions become
+ * .rejected so that no later run goes on from them.  *now: what is current.  To the current
+ * one it finishes what a killed rollback began. */
 enum rs_status publish_rollback(const char *directory, uint64_t version,
 	const struct incremental_settings *s, uint64_t *now);
 

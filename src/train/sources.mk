@@ -43,3 +43,5 @@ librs_a_SOURCES += src/train/gate.c src/train/gate.h
 librs_a_SOURCES += src/train/trial.c src/train/trial.h src/train/trial_judge.c src/train/trial_private.h
 librs_a_SOURCES += src/train/trial_history.c src/train/trial_history.h
 librs_a_SOURCES += src/train/trial_influence.c src/train/trial_influence.h
+librs_a_SOURCES += src/train/publish.c src/train/publish.h src/train/publish_private.h
+librs_a_SOURCES += src/train/publish_command.c src/train/publish_copy.c src/train/publish_pending.c

@@ -1,0 +1,206 @@
+/* Small versions and kills at every change of a file system. */
+#include "publish_case.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "train/manifest.h"
+
+/* --- kills -------------------------------------------------------------------------- */
+
+static unsigned kill_before;            /* 0: never                                    */
+
+static void
+change(void)
+{
+	if (kill_before > 0 && --kill_before == 0)
+		kill(getpid(), SIGKILL);
+}
+
+static void *
+original(const char *name)
+{
+	void *const symbol = dlsym(RTLD_NEXT, name);
+
+	if (symbol == NULL)
+		abort();
+	return symbol;
+}
+
+/* These stand before those of the C library. */
+#define CHANGE(name, parameters, arguments) \
+	int name parameters; \
+	int name parameters \
+	{ \
+		int (*call) parameters; \
+		void *const symbol = original(#name); \
+		memcpy(&call, &symbol, sizeof call); \
+		change(); \
+		return call arguments; \
+	}
+CHANGE(rename, (const char *a, const char *b), (a, b))
+CHANGE(renameat2, (int a, const char *b, int c, const char *d, unsigned e), (a, b, c, d, e))
+CHANGE(link, (const char *a, const char *b), (a, b))
+CHANGE(symlink, (const char *a, const char *b), (a, b))
+CHANGE(mkdir, (const char *a, mode_t b), (a, b))
+CHANGE(unlink, (const char *a), (a))
+CHANGE(unlinkat, (int a, const char *b, int c), (a, b, c))
+
+/* Only the kernel could tell; it takes most of the time. */
+int fsync(int fd);
+int
+fsync(int fd)
+{
+	(void)fd;
+	change();
+	return 0;
+}
+
+int
+publish_case_killed(void (*act)(void *), void *context, unsigned n)
+{
+	int how;
+	const pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		kill_before = n;
+		act(context);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &how, 0), pid);
+	if (WIFEXITED(how) && WEXITSTATUS(how) == 0)
+		return 0;
+	assert_true(WIFSIGNALED(how) && WTERMSIG(how) == SIGKILL);
+	return 1;
+}
+
+/* --- versions ----------------------------------------------------------------------- */
+
+static void
+keep_warning(void *context, const char *text)
+{
+	struct publish_case *const c = context;
+
+	c->warnings++;
+	snprintf(c->warning, sizeof c->warning, "%s", text);
+}
+
+int
+publish_case_set_up(void **state)
+{
+	struct publish_case *const c = calloc(1, sizeof *c);
+	const struct log_sink sink = { keep_warning, c };
+
+	assert_non_null(c);
+	snprintf(c->root, sizeof c->root, "/tmp/publish.XXXXXX");
+	assert_non_null(mkdtemp(c->root));
+	snprintf(c->model, sizeof c->model, "%s/model", c->root);
+	snprintf(c->serve, sizeof c->serve, "%s/serve", c->root);
+	snprintf(c->log, sizeof c->log, "%s/log", c->root);
+	snprintf(c->command, sizeof c->command,
+		"echo $RECSYS_VERSION $RECSYS_MODEL $RECSYS_PUBLISHED >>%s", c->log);
+	c->s = (struct incremental_settings){
+		.publish = c->serve, .publish_keep = 3, .command = c->command,
+		.command_timeout = 60,
+	};
+	publish_case_clear(c);
+	log_set_sink(&sink);
+	*state = c;
+	return 0;
+}
+
+int
+publish_case_tear_down(void **state)
+{
+	struct publish_case *const c = *state;
+
+	log_set_sink(NULL);
+	assert_int_equal(file_remove_tree(c->root), RS_OK);
+	free(c);
+	return 0;
+}
+
+void
+publish_case_clear(struct publish_case *c)
+{
+	assert_int_equal(file_remove_tree(c->model), RS_OK);
+	assert_int_equal(file_remove_tree(c->serve), RS_OK);
+	assert_int_equal(file_make_directories(c->model), RS_OK);
+	unlink(c->log);
+	c->warnings = 0;
+	c->warning[0] = '\0';
+}
+
+void
+publish_case_version(struct publish_case *c, uint64_t version, enum checkpoint_state state,
+	const char *text)
+{
+	struct manifest m = { .version = version, .progress.state = state };
+	struct file_writer w;
+	char path[160], file[200];
+
+	snprintf(path, sizeof path, "%s/v%06" PRIu64, c->model, version);
+	snprintf(file, sizeof file, "%s/table-a.0-of-1.bin", path);
+	assert_int_equal(file_make_directories(path), RS_OK);
+	assert_int_equal(file_writer_open(&w, file), RS_OK);
+	assert_int_equal(file_writer_write(&w, text, strlen(text)), RS_OK);
+	assert_int_equal(file_writer_commit(&w), RS_OK);
+	assert_int_equal(manifest_add(&m, "table-a.0-of-1.bin", &w), RS_OK);
+	file_writer_close(&w);
+	assert_int_equal(manifest_write(&m, path), RS_OK);
+	manifest_free(&m);
+}
+
+int
+publish_case_exists(const struct publish_case *c, const char *path)
+{
+	char whole[300];
+	struct stat st;
+
+	snprintf(whole, sizeof whole, "%s/%s", c->root, path);
+	return lstat(whole, &st) == 0;
+}
+
+const char *
+publish_case_text(const struct publish_case *c, const char *path)
+{
+	static char out[4096];
+	char whole[300], *text;
+	size_t n;
+
+	snprintf(whole, sizeof whole, "%s/%s", c->root, path);
+	out[0] = '\0';
+	if (file_read(whole, sizeof out - 1, &text, &n) == RS_OK) {
+		memcpy(out, text, n + 1);
+		free(text);
+	}
+	return out;
+}
+
+uint64_t
+publish_case_linked(const struct publish_case *c)
+{
+	char path[128], target[32];
+
+	snprintf(path, sizeof path, "%s/current", c->serve);
+	const ssize_t n = readlink(path, target, sizeof target - 1);
+	if (n < 0)
+		return 0;
+	target[n] = '\0';
+	return strtoull(target, NULL, 10);
+}
