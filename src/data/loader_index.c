@@ -54,8 +54,8 @@ index_file(struct loader *l, size_t file)
 	if (status == RS_OK)
 		status = index_spans(l, &reader, file);
 	if (status == RS_OK) {
-		input->file.size = reader.size;
-		input->file.content_hash = loader_reader_hash(&reader);
+		input->file.size = reader.content.size;
+		input->file.content_hash = content_hash_value(&reader.content);
 		status = loader_index_check(input);
 	}
 	loader_reader_close(&reader);

@@ -72,8 +72,8 @@ plan_end_file(struct loader *l, struct loader_slot *slot)
 	struct loader_plan *p = &l->plan;
 
 	slot->mark = LOADER_FILE_END;
-	slot->file_size = p->reader.size;
-	slot->file_hash = loader_reader_hash(&p->reader);
+	slot->file_size = p->reader.content.size;
+	slot->file_hash = content_hash_value(&p->reader.content);
 	loader_reader_close(&p->reader);
 	p->open = 0;
 	p->file++;

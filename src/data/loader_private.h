@@ -18,6 +18,7 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "data/content_hash.h"
 #include "data/loader.h"
 #include "data/source.h"
 
@@ -32,13 +33,9 @@ struct loader_reader {
 	int      at_end;
 	uint64_t drop;             /* bytes of a row that was too long, or UINT64_MAX:
 	                              up to the next newline                          */
-	uint64_t hash;             /* of the bytes read, in blocks of LOADER_HASH_BLOCK */
-	char    *block;
-	size_t   block_used;
-	uint64_t size;
+	struct content_hash content;       /* of the bytes read                       */
 };
 
-#define LOADER_HASH_BLOCK ((size_t)64 << 10)
 #define LOADER_OPEN_FILES 8            /* of one thread                               */
 
 struct loader_group {
@@ -188,7 +185,6 @@ void loader_reader_close(struct loader_reader *r);
 /* The next span: *text of g->size bytes inside the reader; g->size == 0: the end. */
 enum rs_status loader_reader_next(struct loader_reader *r, const char **text,
 	struct loader_group *g);
-uint64_t loader_reader_hash(const struct loader_reader *r);
 
 /* What is particular to inputs that are ranges.  They may have their first bytes in common
  * if these are the header; the check is for when the layout of the input is known. */

@@ -2,39 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "data/loader_private.h"
 
 #define SPAN_PEEK ((size_t)1 << 20)
-
-uint64_t
-loader_reader_hash(const struct loader_reader *r)
-{
-	return hash_cat(r->hash, hash_fingerprint64(r->block, r->block_used));
-}
-
-static void
-reader_hash(struct loader_reader *r, const char *bytes, size_t n)
-{
-	r->size += n;
-	while (n > 0) {
-		const size_t room = LOADER_HASH_BLOCK - r->block_used;
-		const size_t take = n < room ? n : room;
-
-		if (take == LOADER_HASH_BLOCK) {
-			r->hash = hash_cat(r->hash, hash_fingerprint64(bytes, take));
-		} else {
-			memcpy(r->block + r->block_used, bytes, take);
-			r->block_used += take;
-			if (r->block_used == LOADER_HASH_BLOCK) {
-				r->hash = loader_reader_hash(r);
-				r->block_used = 0;
-			}
-		}
-		bytes += take;
-		n -= take;
-	}
-}
 
 /* Has at least n bytes ready, or all there are. */
 static enum rs_status
@@ -52,7 +22,7 @@ reader_fill(struct loader_reader *r, size_t n)
 	RS_TRY(buffer_reserve(&r->text, n - r->text.n));
 	while (r->text.n < n && !r->at_end) {
 		RS_TRY(source_read(r->source, r->text.data + r->text.n, n - r->text.n, &got));
-		reader_hash(r, r->text.data + r->text.n, got);
+		RS_TRY(content_hash_feed(&r->content, r->text.data + r->text.n, got));
 		r->text.n += got;
 		r->at_end = got == 0;
 	}
@@ -139,7 +109,7 @@ loader_reader_open(struct loader_reader *r, struct loader *l, struct loader_inpu
 	r->group_bytes = l->group_bytes;
 	r->max_line = max_line > 0 ? (size_t)max_line : 1;
 	buffer_init(&r->text, 2 * (SPAN_PEEK + l->gzip_group_bytes + r->max_line));
-	RS_TRY(memory_alloc(LOADER_HASH_BLOCK, 1, &r->block));
+	content_hash_init(&r->content);
 	RS_TRY(l->options.command != NULL ? source_open_command(l->options.command, &r->source)
 		: source_open(input->file.path, &r->source));
 	source_set_stop(r->source, &l->stop);
@@ -155,7 +125,7 @@ loader_reader_close(struct loader_reader *r)
 {
 	source_close(r->source);
 	buffer_free(&r->text);
-	free(r->block);
+	content_hash_free(&r->content);
 	memset(r, 0, sizeof *r);
 }
 

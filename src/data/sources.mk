@@ -11,6 +11,7 @@ librs_a_SOURCES += src/data/loader_plan.c
 librs_a_SOURCES += src/data/loader_ranges.c
 librs_a_SOURCES += src/data/loader_span.c
 librs_a_SOURCES += src/data/loader_window.c
+librs_a_SOURCES += src/data/content_hash.c src/data/content_hash.h
 librs_a_SOURCES += src/data/fit.c
 librs_a_SOURCES += src/data/schema.c
 librs_a_SOURCES += src/data/batch.c
