@@ -19,22 +19,7 @@
 
 #define SPEC_LIMIT ((size_t)64 << 20)
 
-enum { NAME_SIZE = 400 };
-
-/* "table-C1.linear.0-of-1.bin"; bytes that a file name should not have as %XX. */
-static void
-table_file_name(char out[NAME_SIZE], const char *table)
-{
-	size_t n = (size_t)snprintf(out, NAME_SIZE, "table-");
-
-	for (const char *c = table; *c != '\0' && n + 20 < NAME_SIZE; c++) {
-		const int plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z')
-			|| (*c >= 'a' && *c <= 'z') || strchr("._-", *c) != NULL;
-		n += (size_t)snprintf(out + n, NAME_SIZE - n, plain ? "%c" : "%%%02X",
-			(unsigned char)*c);
-	}
-	snprintf(out + n, NAME_SIZE - n, ".0-of-1.bin");
-}
+enum { NAME_SIZE = CHECKPOINT_NAME_SIZE };
 
 /* --- saving -------------------------------------------------------------- */
 
@@ -71,6 +56,14 @@ write_table(struct saving *s, size_t table, struct file_writer *w)
 	struct lookup *const l = s->model->lookup;
 
 	return l->ops->save(l, table, w);
+}
+
+static enum rs_status
+write_kept(struct saving *s, size_t i, struct file_writer *w)
+{
+	const struct file_map *const map = &s->model->kept[i].map;
+
+	return file_writer_write(w, map->data, map->size);
 }
 
 static enum rs_status
@@ -160,9 +153,11 @@ save_files(struct saving *s)
 	for (size_t t = 0; t < s->model->n_tables; t++) {
 		char name[NAME_SIZE];
 
-		table_file_name(name, s->model->table[t].name);
+		checkpoint_table_file(name, s->model->table[t].name);
 		RS_TRY(save_file(s, name, t, write_table));
 	}
+	for (size_t i = 0; i < s->model->n_kept; i++)
+		RS_TRY(save_file(s, s->model->kept[i].name, i, write_kept));
 	RS_TRY(manifest_write(&s->manifest, s->directory));
 	return file_sync_directory(s->directory);
 }
@@ -238,7 +233,7 @@ fill_tables(struct model *m, const char *path, const struct manifest *manifest, 
 	for (size_t t = 0; t < m->n_tables; t++) {
 		char name[NAME_SIZE], *file;
 
-		table_file_name(name, m->table[t].name);
+		checkpoint_table_file(name, m->table[t].name);
 		if (!manifest_has(manifest, name))
 			return rs_fail_at(RS_ESPEC, path, 0, 0,
 				"the model saved has no table '%s'", m->table[t].name);

@@ -107,6 +107,14 @@ enum rs_status checkpoint_prune(const char *directory, size_t keep, const uint64
 int checkpoint_is_final(const char *directory);
 /* Of any state; not there is no failure.  A version is gone at once or not at all. */
 enum rs_status checkpoint_remove(const char *directory, uint64_t version);
+/* Tables of fields that the spec no longer has stay in the versions: a model that goes on
+ * from one takes them along, they are saved with it as they are, and a field that comes back
+ * finds its rows. */
+enum rs_status checkpoint_keep_unused(const char *directory, uint64_t version, struct model *m);
+/* Names of these files in a version; the caller frees items and array. */
+enum rs_status checkpoint_unused(const char *directory, uint64_t version, struct text_list *file);
+/* Takes them out of a version, which stays complete at every moment; *bytes: how many. */
+enum rs_status checkpoint_drop_unused(const char *directory, uint64_t version, uint64_t *bytes);
 /* Complete versions, ascending; caller frees. */
 enum rs_status checkpoint_list(const char *directory, uint64_t **version, size_t *n);
 /* The same for v000012.rejected, see train/publish.h. */

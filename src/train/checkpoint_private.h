@@ -9,4 +9,9 @@ enum rs_status checkpoint_next_version(const char *directory, uint64_t *out);
 /* Removes a directory of the model directory: hidden first. */
 enum rs_status checkpoint_remove_tree(const char *directory, const char *path);
 
+/* The file of a table, "table-C1.linear.0-of-1.bin"; bytes that a name of a file should not
+ * have as %XX. */
+enum { CHECKPOINT_NAME_SIZE = 400 };
+void checkpoint_table_file(char out[CHECKPOINT_NAME_SIZE], const char *table);
+
 #endif

@@ -210,6 +210,18 @@ model_create(struct spec *spec, const struct model_options *options, struct mode
 }
 
 void
+model_forget_kept(struct model *m)
+{
+	for (size_t i = 0; i < m->n_kept; i++) {
+		file_map_close(&m->kept[i].map);
+		free(m->kept[i].name);
+	}
+	free(m->kept);
+	m->kept = NULL;
+	m->n_kept = 0;
+}
+
+void
 model_free(struct model *m)
 {
 	if (m == NULL)
@@ -219,6 +231,7 @@ model_free(struct model *m)
 	if (m->graph != NULL)
 		graph_destroy(m->graph);
 	frequency_free(m->frequency);
+	model_forget_kept(m);
 	free(m->table);
 	free(m->param);
 	free(m->slot_m);

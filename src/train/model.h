@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/file.h"
 #include "base/status.h"
 #include "data/catalogue.h"
 #include "data/schema.h"
@@ -19,6 +20,9 @@
 #include "kernel/kernel.h"
 #include "spec/spec.h"
 #include "train/place.h"
+
+/* A table of a field that is no longer in the spec, see train/checkpoint.h. */
+struct model_kept { char *name; struct file_map map; };
 
 struct model {
 	struct spec   *spec;           /* owned                                       */
@@ -32,6 +36,8 @@ struct model {
 	float  *param, *slot_m, *slot_v;   /* [P] weights and optimizer state         */
 	struct catalogue *catalogue;   /* owned; NULL: none was needed                */
 	struct frequency *frequency;   /* of items, for log q of softmax, or NULL     */
+	struct model_kept *kept;       /* [n_kept] files that versions carry along    */
+	size_t n_kept;
 	uint64_t step;                 /* steps applied since the model was made      */
 	uint64_t skipped_steps;
 	double   rate_factor;          /* plateau: product of its reductions          */
@@ -50,6 +56,7 @@ struct model_options {
 enum rs_status model_create(
 	struct spec *spec, const struct model_options *options, struct model **out);
 void model_free(struct model *m);
+void model_forget_kept(struct model *m);
 
 /* Columns of the vectors of a model with towers, else 0. */
 size_t model_vector_dim(const struct model *m);

@@ -34,3 +34,4 @@ check_PROGRAMS += tests/train/trial_influence_test
 check_PROGRAMS += tests/train/trial_test
 check_PROGRAMS += tests/train/publish_test
 tests_train_publish_test_SOURCES = tests/train/publish_test.c tests/train/publish_case.c tests/train/publish_case.h
+check_PROGRAMS += tests/train/checkpoint_unused_test

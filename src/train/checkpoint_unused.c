@@ -1,0 +1,244 @@
+/* Tables of fields that are no longer in the spec: carried along until gc drops them. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "train/checkpoint_private.h"
+#include "train/manifest.h"
+
+#define TABLE_PREFIX "table-"
+
+static int
+is_table(const char *name)
+{
+	return strncmp(name, TABLE_PREFIX, strlen(TABLE_PREFIX)) == 0;
+}
+
+void
+checkpoint_table_file(char out[CHECKPOINT_NAME_SIZE], const char *table)
+{
+	const size_t room = CHECKPOINT_NAME_SIZE;
+	size_t n = (size_t)snprintf(out, room, TABLE_PREFIX);
+
+	for (const char *c = table; *c != '\0' && n + 20 < room; c++) {
+		const int plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z')
+			|| (*c >= 'a' && *c <= 'z') || strchr("._-", *c) != NULL;
+		n += (size_t)snprintf(out + n, room - n, plain ? "%c" : "%%%02X",
+			(unsigned char)*c);
+	}
+	snprintf(out + n, room - n, ".0-of-1.bin");
+}
+
+/* Does the model have a table of this file? */
+static int
+is_used(const struct model *m, const char *file)
+{
+	char name[CHECKPOINT_NAME_SIZE];
+
+	for (size_t t = 0; t < m->n_tables; t++) {
+		checkpoint_table_file(name, m->table[t].name);
+		if (strcmp(name, file) == 0)
+			return 1;
+	}
+	return 0;
+}
+
+/* --- carried along ----------------------------------------------------------- */
+
+static enum rs_status
+keep_file(struct model *m, const char *path, const char *name)
+{
+	struct model_kept *const k = &m->kept[m->n_kept];
+	char *file;
+
+	RS_TRY(file_join(path, name, &file));
+	const enum rs_status status = file_map_open(&k->map, file);
+	free(file);
+	RS_TRY(status);
+	m->n_kept++;
+	return memory_strdup(name, &k->name);
+}
+
+static enum rs_status
+keep_files(struct model *m, const char *path, const struct manifest *manifest)
+{
+	model_forget_kept(m);
+	RS_TRY(memory_alloc(manifest->n_files + 1, sizeof *m->kept, &m->kept));
+	for (size_t i = 0; i < manifest->n_files; i++) {
+		const char *const name = manifest->file[i].name;
+
+		if (is_table(name) && !is_used(m, name))
+			RS_TRY(keep_file(m, path, name));
+	}
+	return RS_OK;
+}
+
+enum rs_status
+checkpoint_keep_unused(const char *directory, uint64_t version, struct model *m)
+{
+	struct manifest manifest;
+	char *path;
+
+	RS_TRY(checkpoint_version_path(directory, version, &path));
+	enum rs_status status = manifest_read(&manifest, path);
+	if (status == RS_OK) {
+		status = keep_files(m, path, &manifest);
+		manifest_free(&manifest);
+	}
+	free(path);
+	return status;
+}
+
+/* --- what a version has of them ------------------------------------------------ */
+
+static enum rs_status
+shape_of_version(const char *directory, uint64_t version, struct model **out)
+{
+	const struct model_options options = { .shape_only = 1 };
+	struct spec *spec;
+
+	RS_TRY(checkpoint_spec(directory, version, &spec));
+	return model_create(spec, &options, out);
+}
+
+static enum rs_status
+list_unused(const struct manifest *manifest, const struct model *m, struct text_list *out)
+{
+	RS_TRY(memory_alloc(manifest->n_files + 1, sizeof *out->item, &out->item));
+	for (size_t i = 0; i < manifest->n_files; i++) {
+		const char *const name = manifest->file[i].name;
+
+		if (!is_table(name) || is_used(m, name))
+			continue;
+		RS_TRY(memory_strdup(name, &out->item[out->n]));
+		out->n++;
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+read_unused(const char *directory, uint64_t version, const char *path,
+	struct manifest *manifest, struct text_list *out)
+{
+	struct model *m;
+
+	*out = (struct text_list){ .n = 0 };
+	RS_TRY(shape_of_version(directory, version, &m));
+	enum rs_status status = manifest_read(manifest, path);
+	if (status == RS_OK)
+		status = list_unused(manifest, m, out);
+	model_free(m);
+	return status;
+}
+
+static void
+free_list(struct text_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->item[i]);
+	free(list->item);
+}
+
+enum rs_status
+checkpoint_unused(const char *directory, uint64_t version, struct text_list *file)
+{
+	struct manifest manifest = { .n_files = 0 };
+	char *path;
+
+	*file = (struct text_list){ .n = 0 };
+	RS_TRY(checkpoint_version_path(directory, version, &path));
+	const enum rs_status status = read_unused(directory, version, path, &manifest, file);
+	if (status != RS_OK) {
+		free_list(file);
+		*file = (struct text_list){ .n = 0 };
+	}
+	manifest_free(&manifest);
+	free(path);
+	return status;
+}
+
+/* --- dropping ------------------------------------------------------------------ */
+
+static int
+is_listed(const struct text_list *list, const char *name)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->item[i], name) == 0)
+			return 1;
+	return 0;
+}
+
+static void
+forget_files(struct manifest *m, const struct text_list *list)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < m->n_files; i++) {
+		if (is_listed(list, m->file[i].name)) {
+			free(m->file[i].name);
+			free(m->file[i].crc);
+		} else {
+			m->file[kept++] = m->file[i];
+		}
+	}
+	m->n_files = kept;
+}
+
+/* Table files that MANIFEST does not name, also those that a kill left. */
+static enum rs_status
+remove_unnamed(const struct manifest *m, const char *path)
+{
+	DIR *const dir = opendir(path);
+	enum rs_status status = RS_OK;
+
+	if (dir == NULL)
+		return rs_fail(RS_ENOINPUT, "cannot read '%s'", path);
+	for (const struct dirent *e; status == RS_OK && (e = readdir(dir)) != NULL; ) {
+		char *file;
+
+		if (!is_table(e->d_name) || manifest_has(m, e->d_name))
+			continue;
+		status = file_join(path, e->d_name, &file);
+		if (status != RS_OK)
+			break;
+		if (unlink(file) != 0)
+			status = rs_fail(RS_EIO, "cannot remove '%s'", file);
+		free(file);
+	}
+	closedir(dir);
+	return status;
+}
+
+static enum rs_status
+drop(struct manifest *manifest, const struct text_list *list, const char *path, uint64_t *bytes)
+{
+	const uint64_t before = manifest_bytes(manifest);
+
+	forget_files(manifest, list);
+	*bytes = before - manifest_bytes(manifest);
+	if (list->n > 0)
+		RS_TRY(manifest_write(manifest, path));
+	return remove_unnamed(manifest, path);
+}
+
+enum rs_status
+checkpoint_drop_unused(const char *directory, uint64_t version, uint64_t *bytes)
+{
+	struct manifest manifest = { .n_files = 0 };
+	struct text_list list;
+	char *path;
+
+	*bytes = 0;
+	RS_TRY(checkpoint_version_path(directory, version, &path));
+	enum rs_status status = read_unused(directory, version, path, &manifest, &list);
+	if (status == RS_OK)
+		status = drop(&manifest, &list, path, bytes);
+	free_list(&list);
+	manifest_free(&manifest);
+	free(path);
+	return status;
+}
