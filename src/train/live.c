@@ -32,8 +32,6 @@ live_let_go(struct live *l)
 void
 live_forget(struct live *l)
 {
-	if (l == NULL)
-		return;
 	for (size_t i = 0; i < l->depth; i++)
 		l->state[i].is_used = 0;
 	l->is_whole = 0;

@@ -24,8 +24,9 @@
 
 #define LIVE_DEPTH_MAX 16
 
-/* How far the step at the end of an epoch has come; a later one is as good and more. */
-enum live_phase { LIVE_EPOCH_ENDS, LIVE_SAVES, LIVE_DONE };
+/* How far the run has come after a step; a later one is as good and more.  LIVE_RESTORES: the
+ * best version is being loaded at the end of the run, into whatever tables. */
+enum live_phase { LIVE_EPOCH_ENDS, LIVE_SAVES, LIVE_DONE, LIVE_RESTORES };
 
 struct live_head {
 	uint64_t tables;               /* which ones: of one start, see place.h       */
@@ -67,13 +68,14 @@ struct live {
 	struct file_writer *table;         /* [n_tables] files in memory, of table_clock */
 	size_t n_tables;
 	uint64_t table_clock;
-	uint64_t recomputed;
+	uint64_t recomputed;               /* steps that were done again              */
+	uint64_t newest;                   /* step of the model that was done last    */
 };
 
 /* depth <= LIVE_DEPTH_MAX; larger is taken for that. */
 enum rs_status live_open(size_t depth, struct live **out);
 void live_close(struct live *l);
-/* The tables are, or will be, others. */
+/* No state is of use any more. */
 void live_forget(struct live *l);
 /* Where the state with this head goes, which is copied: instead of that of the same clock, or
  * of the oldest. */
@@ -92,7 +94,7 @@ struct live_choice {
 	size_t   holder;               /* the rank whose it is; SIZE_MAX: there is none */
 	uint64_t clock;
 	enum live_phase phase;
-	uint64_t step, newest;         /* steps of the model: of it, and that anybody knows */
+	uint64_t step, newest;         /* of the model: of it, and that anybody knows */
 	uint64_t recomputed;           /* in the rounds before                        */
 	char     why[200];             /* there is none                               */
 };

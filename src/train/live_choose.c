@@ -38,9 +38,10 @@ add_all(struct live *l, const struct train_place *p, struct offer *o)
 	for (size_t i = 0; i < l->depth; i++) {
 		const struct live_state *const s = &l->state[i];
 
-		if (s->is_used && s->head.clock >= tables.lowest
-		    && s->head.clock <= tables.highest
-		    && (!asks || s->head.tables == tables.tables))
+		const int fits = s->head.clock >= tables.lowest && s->head.clock <= tables.highest
+			&& (!asks || s->head.tables == tables.tables);
+
+		if (s->is_used && (fits || s->head.phase == LIVE_RESTORES))
 			add(o, &s->head);
 	}
 	if (o->n == 0 && o->why[0] == '\0')
@@ -90,16 +91,15 @@ enum rs_status
 live_choose(struct live *l, const struct train_place *place, int is_over, struct live_choice *out)
 {
 	const size_t n = ranks_several(place) ? place->n_ranks : 1, own = ranks_own(place);
-	const struct live_state *const newest = live_newest(l);
 	struct offer *offer;
 
 	*out = (struct live_choice){ .holder = SIZE_MAX };
 	RS_TRY(memory_alloc(n, sizeof *offer, &offer));
 	offer[own].is_over = is_over != 0;
 	offer[own].recomputed = l->recomputed;
-	offer[own].newest = newest != NULL ? newest->head.progress.step : 0;
+	offer[own].newest = l->newest;
 	enum rs_status status = RS_OK;
-	if (l->is_whole && newest != NULL)
+	if (l->is_whole && live_newest(l) != NULL)
 		status = add_all(l, place, &offer[own]);
 	if (status == RS_OK)
 		status = ranks_gather(place, offer, n, sizeof *offer);

@@ -43,6 +43,7 @@ struct transfer {
 	const struct live_state *state;        /* the holder's                        */
 	size_t holder;
 	int    own;                            /* this is the holder                  */
+	int    has_tables;                     /* they are those of the state         */
 };
 
 static enum rs_status
@@ -132,7 +133,9 @@ share_files(struct transfer *x)
 	RS_TRY(ranks_broadcast_of(x->place, x->holder, &has_items, sizeof has_items));
 	if (has_items)
 		RS_TRY(spread_file(x->place, x->holder, &items, 1));
-	for (size_t t = 0; x->m->lookup->ops->fetch == NULL && t < x->m->n_tables; t++)
+	if (!x->has_tables || x->m->lookup->ops->fetch != NULL)
+		return RS_OK;
+	for (size_t t = 0; t < x->m->n_tables; t++)
 		RS_TRY(spread_file(x->place, x->holder,
 			&(struct spread_file){ write_table, read_table, x, t }, 1));
 	return RS_OK;
@@ -163,6 +166,16 @@ share_head(struct transfer *x, struct live_head *head, struct start *out)
 	return RS_OK;
 }
 
+/* The head is of no use for new ones. */
+static void
+begin_tables(const struct train_place *place, int keep, const struct live_head *head)
+{
+	if (place == NULL || place->tables == NULL)
+		return;
+	place->tables->begin(place->context, keep, keep ? head->origin : place->round,
+		keep ? head->clock : 0);
+}
+
 static enum rs_status
 share_state(struct transfer *x, const struct model_options *model_options, struct spec *spec,
 	struct start *out)
@@ -183,8 +196,8 @@ share_state(struct transfer *x, const struct model_options *model_options, struc
 		buffer_free(&text);
 		return status;
 	}
-	if (x->place != NULL && x->place->tables != NULL)
-		x->place->tables->begin(x->place->context, 1, head.origin, head.clock);
+	x->has_tables = head.phase != LIVE_RESTORES;
+	begin_tables(x->place, x->has_tables, &head);
 	status = start_by_text(spec, text.data, model_options, out);
 	buffer_free(&text);
 	RS_TRY(status);
@@ -209,12 +222,11 @@ start_live(struct spec **spec, const struct train_options *options,
 		return status;
 	}
 	tell(options, &choice);
+	options->live->newest = choice.newest;
 	if (choice.holder == SIZE_MAX) {
-		if (place != NULL && place->tables != NULL)
-			place->tables->begin(place->context, 0, place->round, 0);
+		begin_tables(place, 0, NULL);
 		return RS_OK;
 	}
-	options->live->recomputed += choice.newest - choice.step;
 	struct transfer x = { .place = place, .live = options->live, .holder = choice.holder,
 		.own = ranks_own(place) == choice.holder,
 		.state = live_find(options->live, choice.clock) };

@@ -298,6 +298,7 @@ run_batches(struct training *t, enum ending *ending)
 		if (several)
 			workers_vote(t->workers, wishes(t));
 		const double saved_at = t->saved_at;
+		RS_TRY(train_live_prepare(t));
 		RS_TRY(train_batch(t, batch));
 		RS_TRY(train_live_take(t, batch));
 		if (batch->last)
@@ -346,7 +347,7 @@ finish(struct training *t, enum ending ending)
 	train_take_position(t);
 	RS_TRY(dealer_share_files(t->dealer));
 	if (t->best_is_saved)
-		RS_TRY(train_restore_best(t));
+		RS_TRY(train_restore_best(t, ending));
 	t->progress.best_version = t->progress.best_epoch > 0 ? CHECKPOINT_ITSELF : 0;
 	out->has_valid = t->best_is_known;
 	out->valid = t->best_valid;

@@ -79,14 +79,20 @@ take(struct training *t, enum live_phase phase, uint64_t epoch)
 	struct live_state *s;
 	struct live_head head;
 
-	if (t->by_file)
-		RS_TRY(dealer_share_files(t->dealer));
 	fill_head(t, &head);
 	head.phase = phase;
 	head.epoch = epoch;
 	RS_TRY(live_put(t->options->live, &head, &s));
+	t->options->live->newest = t->m->step;
 	fill_rest(t, s);
 	return RS_OK;
+}
+
+/* Nothing may fail between the step and its state: the tables are then those of the step. */
+enum rs_status
+train_live_prepare(struct training *t)
+{
+	return t->keeps_live && t->by_file ? dealer_share_files(t->dealer) : RS_OK;
 }
 
 enum rs_status
@@ -168,6 +174,7 @@ train_live_begin(struct training *t)
 		return RS_OK;
 	if (t->m->lookup->ops->fetch != NULL && (place == NULL || place->tables == NULL))
 		return RS_OK;
+	live->recomputed += live->newest > t->m->step ? live->newest - t->m->step : 0;
 	t->summary->recomputed_steps = live->recomputed;
 	if (s != NULL) {
 		report_go_on(&t->report, &s->head.report);
@@ -178,6 +185,7 @@ train_live_begin(struct training *t)
 	live_let_go(live);
 	live->is_whole = 1;
 	t->keeps_live = 1;
+	RS_TRY(train_live_prepare(t));
 	return s == NULL ? take(t, LIVE_DONE, 0) : RS_OK;
 }
 

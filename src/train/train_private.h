@@ -55,7 +55,7 @@ enum rs_status train_meet(struct training *t);
 /* A version of the model as it is: written by rank 0, known to all. */
 enum rs_status train_save(struct training *t, enum checkpoint_state state, uint64_t *version);
 /* The weights of the best epoch come back, with their optimizer state; the dealer ends. */
-enum rs_status train_restore_best(struct training *t);
+enum rs_status train_restore_best(struct training *t, enum ending ending);
 
 /* --- train_live.c: states that outlive the round; nothing without options.live --- */
 
@@ -63,7 +63,8 @@ enum rs_status train_restore_best(struct training *t);
 void train_live_go_on(struct training *t);
 /* All is open: from now on states are taken. */
 enum rs_status train_live_begin(struct training *t);
-/* After the step of a batch. */
+/* Before the step of a batch, and after it. */
+enum rs_status train_live_prepare(struct training *t);
 enum rs_status train_live_take(struct training *t, const struct batch *batch);
 /* How far the end of the epoch has come since. */
 void train_live_settle(struct training *t, enum live_phase phase, enum ending ending);

@@ -160,12 +160,12 @@ bring_back(struct training *t)
 }
 
 enum rs_status
-train_restore_best(struct training *t)
+train_restore_best(struct training *t, enum ending ending)
 {
 	struct ranks_pulse pulse;
 
+	train_live_settle(t, LIVE_RESTORES, ending);
 	RS_TRY(train_close_dealer(t));
-	live_forget(t->options->live);                 /* the tables become others    */
 	ranks_pulse_begin(&pulse, t->options->place);
 	const enum rs_status status = bring_back(t);
 	ranks_pulse_end(&pulse);

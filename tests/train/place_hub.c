@@ -28,6 +28,8 @@ struct rank {
 	/* To fail on purpose. */
 	atomic_size_t n_pulls, n_fetches;
 	size_t fail_pull, fail_fetch;
+	size_t n_calls, fail_call;
+	int    fail_after;
 };
 
 struct place_hub {
@@ -152,8 +154,11 @@ static enum rs_status
 meet(struct rank *self)
 {
 	struct place_hub *hub = self->hub;
+	const int fails = ++self->n_calls == self->fail_call;
 	enum rs_status status = RS_OK;
 
+	if (fails && !self->fail_after)
+		return rs_fail(RS_ERESOURCE, "a rank dies on purpose");
 	pthread_mutex_lock(&hub->lock);
 	if (++hub->arrived == hub->n_ranks) {
 		do_call(hub);
@@ -164,7 +169,7 @@ meet(struct rank *self)
 		status = wait_change(hub, &hub->generation, hub->generation);
 	}
 	pthread_mutex_unlock(&hub->lock);
-	return status;
+	return fails ? rs_fail(RS_ERESOURCE, "a rank dies on purpose") : status;
 }
 
 static enum rs_status
@@ -434,4 +439,24 @@ void
 place_hub_fail_fetch(struct place_hub *hub, size_t rank, size_t n)
 {
 	hub->rank[rank].fail_fetch = n;
+}
+
+void
+place_hub_fail_call(struct place_hub *hub, size_t rank, size_t n, int after)
+{
+	hub->rank[rank].fail_call = n;
+	hub->rank[rank].fail_after = after;
+}
+
+size_t
+place_hub_calls(const struct place_hub *hub, size_t rank)
+{
+	return hub->rank[rank].n_calls;
+}
+
+void
+place_hub_set_round(struct place_hub *hub, uint32_t round)
+{
+	for (size_t r = 0; r < hub->n_ranks; r++)
+		hub->rank[r].place.round = round;
 }

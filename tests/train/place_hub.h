@@ -27,6 +27,10 @@ const struct train_place *place_hub_rank(struct place_hub *hub, size_t rank);
 void place_hub_stop(struct place_hub *hub);
 /* The n-th pull of this rank fails, from 1. */
 void place_hub_fail_pull(struct place_hub *hub, size_t rank, size_t n);
+/* The n-th call of this rank to the exchange, from 1; after: once all have come to it. */
+void place_hub_fail_call(struct place_hub *hub, size_t rank, size_t n, int after);
+size_t place_hub_calls(const struct place_hub *hub, size_t rank);
+void place_hub_set_round(struct place_hub *hub, uint32_t round);
 void place_hub_fail_fetch(struct place_hub *hub, size_t rank, size_t n);
 
 #endif

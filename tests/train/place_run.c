@@ -82,6 +82,8 @@ static const struct { const char *name, *text; } model[] = {
 	{ "shuffled", "[model]\ntype = deepfm\n[data]\nformat = csv\nlabel = y\nshuffle = no\n"
 		"command = head -n 1 %s/train.csv; tail -n +2 %s/train.csv | shuf\n"
 		FIELDS "[dnn]\nhidden = 5\n" COMMON },
+	{ "files", "[model]\ntype = deepfm\n[data]\ntrain = %s/part-*.csv\nvalid = %s/valid.csv\n"
+		"format = csv\nlabel = y\n" FIELDS "[dnn]\nhidden = 5\n" TRAIN "epochs = 2\n" },
 	{ "catalogue", TWO("softmax") "early_stop = 1\nmonitor = recall@5\n"
 		"[data]\ngroup = u\n[eval]\nmetrics = recall@5\ncandidates = catalogue\n" },
 };
@@ -115,7 +117,8 @@ run_rank(void *argument)
 	struct job *job = argument;
 	const struct train_options options = {
 		.directory = job->rank == 0 ? job->directory : "/proc/none/of/yours",
-		.resume = job->resume, .from = job->rank == 0 ? job->from : NULL,
+		.resume = job->resume, .continues = job->resume && job->live != NULL,
+		.live = job->live, .from = job->rank == 0 ? job->from : NULL,
 		.callbacks = { .started = started, .context = job },
 		.stop_signal = &job->signal, .kernel = "ref",
 		.place = job->hub != NULL ? place_hub_rank(job->hub, job->rank) : NULL,
@@ -129,6 +132,8 @@ run_rank(void *argument)
 		job->status = spec_set(spec, "data", "train", job->train);
 	if (job->status == RS_OK && job->valid != NULL)
 		job->status = spec_set(spec, "data", "valid", job->valid);
+	if (job->status == RS_OK && job->policy != NULL)
+		job->status = spec_set(spec, "cluster", "policy", job->policy);
 	if (job->status == RS_OK && job->hub != NULL)
 		job->status = spec_set(spec, "cluster", "ps", "2");
 	if (job->status == RS_OK)
@@ -241,6 +246,12 @@ place_run_set_up(void **state)
 	place_run_top = *state;
 	place_run_rows("train.csv", N_TRAIN, 7);
 	place_run_rows("valid.csv", N_VALID, 8);
+	for (size_t i = 0; i < 5; i++) {
+		char name[32];
+
+		snprintf(name, sizeof name, "part-%zu.csv", i);
+		place_run_rows(name, 40 + 11 * i, 20 + i);
+	}
 	log_set_level(LOG_ERROR);
 	return 0;
 }

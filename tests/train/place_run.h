@@ -7,6 +7,7 @@
 
 #include "place_hub.h"
 #include "tests/test.h"
+#include "train/live.h"
 #include "train/train.h"
 
 /* The last batch has fewer rows than slots. */
@@ -19,6 +20,8 @@ struct job {
 	struct place_hub *hub;         /* NULL: no place                              */
 	const char *from;              /* warm start                                  */
 	int resume, threads, corrupts;
+	struct live *live;             /* goes on from what lives on; NULL: no        */
+	const char *policy;            /* cluster.policy; NULL: that of the spec      */
 	volatile int signal;
 	/* Out. */
 	enum rs_status status;

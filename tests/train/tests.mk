@@ -35,3 +35,5 @@ check_PROGRAMS += tests/train/trial_test
 check_PROGRAMS += tests/train/publish_test
 tests_train_publish_test_SOURCES = tests/train/publish_test.c tests/train/publish_case.c tests/train/publish_case.h
 check_PROGRAMS += tests/train/checkpoint_unused_test
+check_PROGRAMS += tests/train/live_test
+tests_train_live_test_SOURCES = tests/train/live_test.c $(place_sources)
