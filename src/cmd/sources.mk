@@ -51,3 +51,4 @@ src/cmd/help.$(OBJEXT): src/cmd/commit.h
 librs_a_SOURCES += src/cmd/plan.c
 librs_a_SOURCES += src/cmd/k8s.c
 librs_a_SOURCES += src/cmd/node_status.c src/cmd/node_status.h
+librs_a_SOURCES += src/cmd/textfile.c src/cmd/textfile.h

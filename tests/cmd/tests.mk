@@ -1,2 +1,3 @@
 # tests of cmd
 check_PROGRAMS += tests/cmd/eval_groups_test tests/cmd/layout_test tests/cmd/require_test tests/cmd/runs_test
+check_PROGRAMS += tests/cmd/textfile_test
