@@ -1,12 +1,16 @@
 /* A parameter server shard of a job. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
+#include "base/file.h"
+#include "base/log.h"
 #include "cmd/node.h"
 #include "kernel/kernel.h"
 #include "remote/shard.h"
 
 #define REPORT_BYTES 2048
+#define JOURNAL_PATH 4096
 
 static void
 on_counts(void *context, const struct shard_counts *c)
@@ -54,25 +58,92 @@ serve(struct node *n, const struct shard_options *options)
 	return status;
 }
 
+/* --- its journal --------------------------------------------------------------------- */
+
+/* *why: there is none, although one was asked for. */
+static int
+wants_journal(const struct node *n, const char **why)
+{
+	const struct settings *const s = n->settings;
+	const int is_asked = s->cluster.journal == JOURNAL_USE_YES;
+
+	*why = NULL;
+	if (s->cluster.journal == JOURNAL_USE_NO
+	    || (!is_asked && s->placement.consistency == CONSISTENCY_SYNC))
+		return 0;
+	if (s->cluster.journal_dir[0] != '\0' || n->job.directory[0] != '\0')
+		return 1;
+	if (is_asked)
+		*why = "this host has no private directory of the job; set cluster.journal_dir";
+	return 0;
+}
+
+/* A directory of this shard of this job; "" when it is to have none. */
+static void
+find_journal(const struct node *n, char out[JOURNAL_PATH], struct journal_options *options)
+{
+	const struct cluster_settings *const c = &n->settings->cluster;
+	const size_t index = n->job.node[n->job.self].index;
+	const char *why;
+
+	*options = (struct journal_options){ .directory = out, .job = n->job.id, .shard = index,
+		.durable = c->durable };
+	out[0] = '\0';
+	if (wants_journal(n, &why))
+		snprintf(out, JOURNAL_PATH, "%.4000s/%016" PRIx64 ".ps%zu",
+			c->journal_dir[0] != '\0' ? c->journal_dir : n->job.directory,
+			n->job.id, index);
+	if (why != NULL)
+		log_warn("no journal: %s", why);
+}
+
+/* Who ends in order is not coming back. */
+static void
+remove_journal(const char *directory)
+{
+	if (directory[0] != '\0' && access(directory, F_OK) == 0
+	    && file_remove_tree(directory) != RS_OK)
+		log_debug("%s", rs_failure()->text);
+}
+
+/* --- the whole ------------------------------------------------------------------------ */
+
+static enum rs_status
+join_and_serve(struct node *n, struct shard_options *options)
+{
+	struct rs_failure failure;
+	enum rs_status status = node_join(n, wire_endpoint(options->wire));
+
+	if (status != RS_OK)
+		return status;
+	options->stop = member_stop(n->member);
+	options->progress = member_progress(n->member);
+	status = kernel_select("auto", &options->kernel);
+	if (status == RS_OK)
+		status = serve(n, options);
+	if (status != RS_OK)
+		rs_failure_take(&failure);
+	if (options->journal != NULL)
+		remove_journal(options->journal->directory);
+	return node_leave(n, status != RS_OK ? rs_failure_put(&failure) : RS_OK);
+}
+
 enum rs_status
 node_ps(struct node *n)
 {
-	struct wire *wire;
+	char directory[JOURNAL_PATH];
+	struct journal_options journal;
+	struct shard_options options = {
+		.index = n->job.node[n->job.self].index,
+		.n_threads = (size_t)n->settings->cluster.ps_threads, .job = n->job.id,
+		.report = on_counts, .context = n,
+	};
 
-	RS_TRY(node_bind(n, &wire));
-	enum rs_status status = node_join(n, wire_endpoint(wire));
-	if (status == RS_OK) {
-		struct shard_options options = {
-			.wire = wire, .index = n->job.node[n->job.self].index,
-			.n_threads = (size_t)n->settings->cluster.ps_threads, .job = n->job.id,
-			.stop = member_stop(n->member), .progress = member_progress(n->member),
-			.report = on_counts, .context = n,
-		};
-		status = kernel_select("auto", &options.kernel);
-		if (status == RS_OK)
-			status = serve(n, &options);
-		status = node_leave(n, status);
-	}
-	wire_close(wire);
+	find_journal(n, directory, &journal);
+	if (directory[0] != '\0')
+		options.journal = &journal;
+	RS_TRY(node_bind(n, &options.wire));
+	const enum rs_status status = join_and_serve(n, &options);
+	wire_close(options.wire);
 	return status;
 }

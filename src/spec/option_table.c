@@ -461,6 +461,18 @@ const struct option_row option_table[] = {
 	  "cores, and 1M between hosts: less would be mostly waiting for answers" },
 	{ "cluster", "ps_threads", OPTION_INT, "0", IN(cluster.ps_threads), RANGE(0, 256),
 	  .text = "threads that apply gradients in a shard; 0: the cores, but no more than 8" },
+	{ "cluster", "journal", OPTION_CHOICE, "auto", IN(cluster.journal),
+	  .choices = "auto yes no",
+	  .text = "a shard writes down what changes its rows, so that one that is started again "
+	  "after a death goes on from the last step; auto: where placement.consistency is ssp "
+	  "or async" },
+	{ "cluster", "journal_dir", OPTION_PATH, NULL, IN(cluster.journal_dir),
+	  .text = "where a shard has its journal, which takes up to four times the bytes of its "
+	  "rows; without it, in the private directory of the job, if the host has one",
+	  .example = "/var/tmp" },
+	{ "cluster", "durable", OPTION_BOOL, "no", IN(cluster.durable),
+	  .text = "yes: the journal is on the disk before a push is acknowledged; no: every "
+	  "0.2 s" },
 	{ "cluster", "listen", OPTION_TEXT, NULL, IN(cluster.listen),
 	  .text = "address at which coordinator and shards of this host listen; without it "
 	  "processes of one host use sockets in a private directory; port 0 of a shard is one "

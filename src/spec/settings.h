@@ -52,6 +52,7 @@ enum replaced_files { REPLACED_SKIP, REPLACED_TRAIN };
 enum rejected_periods { REJECTED_SKIP, REJECTED_RETRY };
 enum gate_rows { GATE_AUTO, GATE_VALID, GATE_HOLDOUT, GATE_PROGRESSIVE };
 enum policy       { POLICY_AUTO, POLICY_RECORD, POLICY_FILE };
+enum journal_use  { JOURNAL_USE_AUTO, JOURNAL_USE_YES, JOURNAL_USE_NO };
 enum dense_plane  { PLANE_AUTO, PLANE_SHM, PLANE_MPI, PLANE_PUSHPULL, PLANE_NCCL };
 
 struct model_settings {
@@ -241,6 +242,9 @@ struct cluster_settings {
 	char   *listen;                     /* tcp://ADDRESS:PORT of this node; "" = local */
 	char   *secret, *keys;              /* key file of this node, list of who may join */
 	double  command_timeout;            /* seconds                              */
+	enum journal_use journal;           /* of shards                            */
+	char   *journal_dir;                /* "" = the private directory of the job */
+	int     durable;                    /* pushes are on the disk before they are acknowledged */
 	char   *metrics;                    /* file for Prometheus; "" = none       */
 	char   *trusted_interface;          /* for mpi and nccl between hosts       */
 	double  rendezvous, heartbeat, lease, request_timeout, absence, step_timeout, drain;
