@@ -13,52 +13,12 @@ state=$SEED
 limit=${LIMIT-120}             # seconds that one run may take
 longest=0 slow=0 done_kills=0 done_stops=0 runs=0
 
-# Labels of 2^30 make the gradient of a squared error the same in every row, whatever
-# the weights: 2^21 / 2^10 rows, times a rate of 2^-41 and the 1024 rows of a batch.
-awk 'BEGIN {
-	s = 3
-	print "label,a,b"
-	for (i = 0; i < 16384; i++) {
-		s = (s * 69069 + 1) % 4294967296; u = s / 4294967296
-		s = (s * 69069 + 1) % 4294967296; v = s / 4294967296
-		printf "1073741824,u%d,i%d\n", u * u * 500, v * v * 300
-	}
-}' >log.csv
-cat >count.ini <<'END'
-[model]
-type = fm
-loss = mse
-[data]
-train = log.csv
-format = csv
-label = label
-label_type = real
-[field a]
-buckets = 20000
-[field b]
-buckets = 20000
-[embedding]
-dim = 4
-init_stddev = 0
-optimizer = sgd
-learning_rate = 4.547473508864641e-13
-[train]
-batch_size = 1024
-slots = 4
-optimizer = sgd
-learning_rate = 1e-30
-early_stop = 0
-END
+. "$SRCDIR/tests/dist/count_data.sh"
 epochs=${EPOCHS-160}
 expect 0 "$T" train count.ini -f whole --epochs "$epochs" -j 1
 "$T" inspect whole --dump text >want || exit 1
 # The counts themselves, by arithmetic of another program.
-awk -v epochs="$epochs" '
-	$1 == "a.linear" || $1 == "b.linear" { if (NF == 3) sum += $3 * 1048576 }
-	END {
-		sum = sprintf("%.0f", sum)
-		if (sum != 2 * 16384 * epochs) { print "counted " sum; exit 1 }
-	}' want || { echo 'the undisturbed run does not count its rows' >&2; exit 1; }
+counted "$epochs" want || { echo 'the undisturbed run does not count its rows' >&2; exit 1; }
 
 # below N: a random number under N, in $random.
 below() {
