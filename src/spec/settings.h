@@ -244,7 +244,7 @@ struct cluster_settings {
 	double  command_timeout;            /* seconds                              */
 	enum journal_use journal;           /* of shards                            */
 	char   *journal_dir;                /* "" = the private directory of the job */
-	int     durable;                    /* pushes are on the disk before they are acknowledged */
+	int     durable;                    /* on the disk before it is acknowledged */
 	char   *metrics;                    /* file for Prometheus; "" = none       */
 	char   *trusted_interface;          /* for mpi and nccl between hosts       */
 	double  rendezvous, heartbeat, lease, request_timeout, absence, step_timeout, drain;
