@@ -7,7 +7,6 @@ T=$RECSYS_TRAIN
 cp "$BUILDDIR/share/cron/recsys-train.crontab" crontab || exit 1
 cp "$BUILDDIR/share/systemd/recsys-train@.service" "$SRCDIR/share/systemd/recsys-train@.timer" \
 	. || exit 1
-cp "$SRCDIR"/share/prometheus/*.yml . || exit 1
 chmod u+w ./*
 
 # Both run the same command, of the place where it was installed.
@@ -24,12 +23,17 @@ grep -q '@' crontab && { echo 'a place was not filled in' >&2; exit 1; }
 # Five fields of time, a user, the command.
 echo "$line" | awk '{ exit !($1 ~ /^[0-9]+$/ && $2 $3 $4 $5 == "****" && $6 == "recsys-train" && $7 ~ /^\//) }' ||
 	{ echo "not a line of /etc/cron.d: $line" >&2; exit 1; }
-# Every figure in the rules is one that the page names, and so is every alert.
+# The figures of the program are those of the page, and the rules have no others.
 page=$SRCDIR/man/recsys-train-cron.7
-for name in $(grep -o 'recsys_train_[a-z_]*' recsys-train.rules.yml | sort -u) \
-	$(sed -n 's/.*alert: //p' recsys-train.rules.yml); do
-	grep -q "$name" "$page" || { echo "$name is not in recsys-train-cron(7)" >&2; exit 1; }
-done
-for alert in $(grep -o 'RecsysTrain[A-Za-z]*' "$page" | sort -u); do
-	grep -q "alert: $alert\$" recsys-train.rules.yml || { echo "no alert $alert" >&2; exit 1; }
-done
+sed -n 's/^\tROW("\([a-z_]*\)".*/recsys_train_\1/p' "$SRCDIR/src/cmd/textfile.c" | sort >figures
+[ -s figures ] || { echo 'the program has no figures' >&2; exit 1; }
+grep -o 'recsys_train_[a-z_]*[a-z]' "$page" | sort -u >named
+same figures named 'the figures of the program and of recsys-train-cron(7)'
+grep -o 'recsys_train_[a-z_]*' "$SRCDIR/share/prometheus/recsys-train.rules.yml" | sort -u |
+	comm -23 - figures >unknown
+[ ! -s unknown ] || { echo 'rules with figures that there are not:' >&2; cat unknown >&2; exit 1; }
+
+# So are the alerts.
+sed -n 's/.*alert: //p' "$SRCDIR/share/prometheus/recsys-train.rules.yml" | sort >alerts
+grep -o 'RecsysTrain[A-Za-z]*' "$page" | sort -u >named
+same alerts named 'the alerts of the rules and of recsys-train-cron(7)'
