@@ -77,6 +77,7 @@ job_spec_settle(const struct spec *spec, const struct placement *p, struct spec 
 		{ "placement", "compress", compress[p->compress] },
 		{ "cluster", "workers", workers }, { "cluster", "ps", ps },
 		{ "cluster", "bucket_bytes", bucket },
+		{ "cluster", "policy", p->policy.policy == POLICY_FILE ? "file" : "record" },
 	};
 
 	RS_TRY(job_spec_copy(spec, out));

@@ -301,14 +301,15 @@ session_record_attach(struct session *s, const struct spec *spec, int64_t run)
 void
 session_record_placement(struct session *s, const struct placement *p)
 {
-	char reason[sizeof p->why_mode + sizeof p->why_dense + 8], key[64];
+	char reason[sizeof p->why_mode + sizeof p->why_dense + sizeof p->policy.why + 64], key[64];
 	const struct record_placement row = {
 		.mode = placement_mode_name(p->mode), .lookup = p->n_ps > 0 ? "remote" : "local",
 		.reducer = placement_dense_name(p->dense), .kernel = s->placement.kernel,
 		.reason = reason,
 	};
 
-	snprintf(reason, sizeof reason, "%s; %s", p->why_mode, p->why_dense);
+	snprintf(reason, sizeof reason, "%s; %s; rows by %s: %s", p->why_mode, p->why_dense,
+		p->policy.policy == POLICY_FILE ? "file" : "record", p->policy.why);
 	record_placement(s->record, &row);
 	record_figure(s->record, "plan.workers", (double)p->n_workers);
 	record_figure(s->record, "plan.shards", (double)p->n_ps);

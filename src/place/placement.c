@@ -9,7 +9,6 @@
 #include "embed/row_optimizer.h"
 #include "place/placement_private.h"
 #include "train/buckets.h"
-#include "train/dealer.h"
 
 #define HYBRID_SHARE 0.70
 
@@ -377,7 +376,7 @@ fill(struct placement *p, const struct model *shape, const struct placement_host
 	weigh(p, shape);
 	RS_TRY(choose_mode(p, s, host));
 	RS_TRY(check_workers(p));
-	RS_TRY(dealer_check(s, p->n_workers));
+	RS_TRY(dealer_choose(s, p->n_workers, p->n_hosts, &p->policy));
 	RS_TRY(choose_dense(p, s, host));
 	RS_TRY(choose_buckets(p, shape));
 	choose_compression(p, s);

@@ -1,7 +1,8 @@
 /*
  * The placement of a run: what goes where, how much that is, and why.
  *
- * placement_make() is a pure function of spec, model and what the host offers;
+ * placement_make() is a pure function of spec, model, what the host offers, and when rows
+ * may be dealt by file the sizes of the files;
  * placement_measure() adds what a sample of the data says about traffic.  plan and train
  * print the same text, and the run database keeps it.  What cannot work is refused here,
  * before any process is started: RS_ESPEC, RS_EUSAGE, RS_ERESOURCE name what does not fit
@@ -18,6 +19,7 @@
 #include "base/status.h"
 #include "remote/parts.h"
 #include "spec/spec.h"
+#include "train/dealer.h"
 #include "train/model.h"
 
 struct batch;
@@ -55,6 +57,7 @@ struct placement {
 	double   embedding_share;           /* of the bytes with optimizer slots      */
 	uint64_t bucket_bytes;              /* of dense gradients summed at a time; never 0 */
 	size_t   n_buckets;
+	struct dealer_policy policy;        /* how rows are dealt to workers           */
 	char     why_mode[320], why_dense[320], why_buckets[160];
 	struct placement_table *table;      /* [n_tables]                             */
 	size_t   n_tables;

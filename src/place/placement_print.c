@@ -9,6 +9,10 @@ static const char *const consistency_text[] = {
 	[CONSISTENCY_SYNC] = "sync", [CONSISTENCY_SSP] = "ssp", [CONSISTENCY_ASYNC] = "async",
 };
 
+static const char *const policy_text[] = {
+	[POLICY_AUTO] = "auto", [POLICY_RECORD] = "record", [POLICY_FILE] = "file",
+};
+
 static const char *const compress_text[] = {
 	[COMPRESS_AUTO] = "auto", [COMPRESS_NONE] = "none", [COMPRESS_FP16] = "fp16",
 	[COMPRESS_INT8] = "int8",
@@ -141,6 +145,9 @@ placement_print(const struct placement *p, int verbose, struct buffer *out)
 		p->why_dense));
 	if (p->n_workers > 1)
 		RS_TRY(buffer_printf(out, "buckets    %zu: %s\n", p->n_buckets, p->why_buckets));
+	if (p->n_workers > 1)
+		RS_TRY(buffer_printf(out, "data       dealt by %s: %s\n",
+			policy_text[p->policy.policy], p->policy.why));
 	if (p->n_ps > 0)
 		RS_TRY(buffer_printf(out, "rows       %s%.0d, gradients as %s\n",
 			consistency_text[p->consistency],
@@ -212,6 +219,8 @@ placement_json(const struct placement *p, struct json *j)
 	json_int(j, "buckets", (int64_t)p->n_buckets);
 	json_int(j, "bucket_bytes", (int64_t)p->bucket_bytes);
 	json_string(j, "why_buckets", p->why_buckets);
+	json_string(j, "policy", policy_text[p->policy.policy]);
+	json_string(j, "why_policy", p->policy.why);
 	json_string(j, "consistency", consistency_text[p->consistency]);
 	json_string(j, "compress", compress_text[p->compress]);
 	json_int(j, "workers", (int64_t)p->n_workers);

@@ -452,7 +452,9 @@ const struct option_row option_table[] = {
 	  .text = "record: every worker reads all rows and trains its slots of each batch, with "
 	  "the bits of one process; file: training files are dealt to the workers in turn, each "
 	  "reads its own and the rows of a batch come together from all; then the model depends "
-	  "on the number of workers, too; auto: record" },
+	  "on the number of workers, too; auto: file in ssp and async on one host when there are "
+	  "files enough, about even for each worker, and nothing wants all rows beforehand, "
+	  "else record" },
 	{ "cluster", "bucket_bytes", OPTION_SIZE, "0", IN(cluster.bucket_bytes),
 	  RANGE(0, WHOLE_MAX), .unit = "bytes",
 	  .text = "dense gradients are summed among workers in buckets of about so many bytes, "

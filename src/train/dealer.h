@@ -44,6 +44,14 @@ struct dealer_mark {
 
 /* RS_ESPEC when rows cannot be dealt by file to so many ranks. */
 enum rs_status dealer_check(const struct settings *settings, size_t n_ranks);
+/* cluster.policy, and what auto comes to: file when nobody asks for the bits of one process
+ * anyway, the ranks are of this host, and each gets about as many bytes in files of its own. */
+struct dealer_policy {
+	enum policy policy;                /* never auto                              */
+	char why[160];
+};
+enum rs_status dealer_choose(const struct settings *settings, size_t n_ranks, size_t n_hosts,
+	struct dealer_policy *out);
 
 enum rs_status dealer_open(const struct dealer_options *options, struct dealer **out);
 void dealer_close(struct dealer *dealer);

@@ -4,64 +4,10 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "data/catalogue.h"
-#include "data/fit.h"
-#include "data/sampler.h"
 #include "data/source.h"
 #include "train/dealer_private.h"
 #include "train/model.h"
 #include "train/ranks.h"
-
-/* --- what can be dealt ----------------------------------------------------------- */
-
-static enum rs_status
-fail_policy(const char *what)
-{
-	(void)rs_fail(RS_ESPEC, "cluster.policy = file: %s", what);
-	return rs_hint("use cluster.policy = record, in which every worker reads all rows");
-}
-
-static enum rs_status
-fail_count(size_t n_files, size_t n_ranks)
-{
-	(void)rs_fail(RS_ESPEC, "cluster.policy = file: %zu training file%s for %zu workers",
-		n_files, n_files == 1 ? "" : "s", n_ranks);
-	return rs_hint("give every worker a file, use at most %zu worker%s, or cluster.policy = "
-		"record", n_files, n_files == 1 ? "" : "s");
-}
-
-static enum rs_status
-check_names(const struct text_list *train, size_t n_ranks)
-{
-	int patterns = 0;
-
-	for (size_t i = 0; i < train->n; i++) {
-		if (strcmp(train->item[i], "-") == 0)
-			return fail_policy("standard input is not a file of one worker");
-		patterns |= strpbrk(train->item[i], "*?[") != NULL;
-	}
-	return patterns || train->n >= n_ranks ? RS_OK : fail_count(train->n, n_ranks);
-}
-
-enum rs_status
-dealer_check(const struct settings *s, size_t n_ranks)
-{
-	if (s->cluster.policy != POLICY_FILE || n_ranks < 2)
-		return RS_OK;
-	if (s->data.command[0] != '\0')
-		return fail_policy("data.command has no files");
-	if (catalogue_needed(s) || sampler_needed(s))
-		return fail_policy("the items of all rows are wanted before the first step");
-	if (fit_needed(s)) {
-		(void)rs_fail(RS_ESPEC, "cluster.policy = file: a transform wants a pass over all "
-			"rows before the first step");
-		return rs_hint("give the field mean and stddev, or boundaries; or use "
-			"cluster.policy = record");
-	}
-	if ((size_t)s->train.batch_size < model_slots(s))
-		return fail_policy("a batch has fewer rows than slots");
-	return check_names(&s->data.train, n_ranks);
-}
 
 /* --- this rank's ------------------------------------------------------------------ */
 
@@ -139,7 +85,7 @@ dealer_open_files(struct dealer *d)
 	RS_TRY(list_files(d));
 	RS_TRY(compare_lists(d));
 	if (d->n_files < d->n_ranks)
-		return fail_count(d->n_files, d->n_ranks);
+		return dealer_fail_count(d->n_files, d->n_ranks);
 	RS_TRY(open_own(d));
 	const uint64_t share = batch_share(d);
 	mine->epoch_rows = loader_rows(d->loader);

@@ -1,4 +1,4 @@
-/* Inside of a dealer; for dealer.c and dealer_files.c only. */
+/* Inside of a dealer; for dealer*.c only. */
 #ifndef TRAIN_DEALER_PRIVATE_H
 #define TRAIN_DEALER_PRIVATE_H
 
@@ -31,5 +31,7 @@ struct dealer {
 size_t dealer_n_own(const struct dealer *d, size_t rank);
 /* The list of files, and the loader of this rank's. */
 enum rs_status dealer_open_files(struct dealer *d);
+/* There are fewer files than workers. */
+enum rs_status dealer_fail_count(size_t n_files, size_t n_ranks);
 
 #endif

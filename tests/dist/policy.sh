@@ -110,3 +110,19 @@ code=0
 [ $code = 78 ] || { echo "a first pass: exit $code" >&2; cat err >&2; exit 1; }
 says 'a pass over all rows'
 nothing_left 'after refusals'
+
+# Nobody says: by file when rows lag anyway and files are about even.
+split -n l/2 -a 1 part-a.tsv even-
+for how in 'async even-? file' 'sync even-? record' 'async part-*.tsv record'; do
+	# shellcheck disable=SC2086
+	set -- $how
+	expect 0 "$T" plan s.ini --data "$2" -o train.slots=6 --workers 2 --ps 1 \
+		-o "placement.consistency=$1"
+	prints "data       dealt by $3:"
+done
+expect 0 timeout 60 "$T" train s.ini -f by-itself --data 'even-?' $JOB --workers 2 --ps 1 \
+	--epochs 1 --json -P none -o placement.consistency=async
+expect 0 "$T" runs show last --json
+prints 'rows by file: rows lag anyway'
+prints '"rows":4000,'
+nothing_left 'after a run of no policy'

@@ -3,13 +3,14 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "place/placement.h"
 #include "remote/body.h"
 #include "train/step.h"
 
 #define SPEC \
-	"[model]\ntype = deepfm\n[data]\ntrain = none.tsv\nlabel = 1\n" \
+	"[model]\ntype = deepfm\n[data]\ntrain = %s\nlabel = 1\n" \
 	"[field C1]\ncolumn = 2\ntype = categorical\nbuckets = 4000\n" \
 	"[field C2]\ncolumn = 3\ntype = categorical\nbuckets = 6\n" \
 	"[embedding]\ndim = 16\n[train]\nbatch_size = 4096\n"
@@ -20,19 +21,25 @@ static const struct placement_host host = {
 };
 
 static struct model *
-make_shape(const char *more)
+make_shape_of(const char *files, const char *more)
 {
 	const struct model_options options = { .for_training = 1, .shape_only = 1 };
 	struct model *m;
 	struct spec *spec;
 	char text[4096];
 
-	snprintf(text, sizeof(text), "%s%s%s", SPEC, more,
+	snprintf(text, sizeof(text), SPEC "%s%s", files, more,
 		strstr(more, "[dnn]") != NULL ? "" : "[dnn]\nhidden = 8\n");
 	assert_int_equal(spec_load_text(text, "test.ini", &spec), RS_OK);
 	assert_int_equal(model_create(spec, &options, &m), RS_OK);
 	assert_null(m->lookup);
 	return m;
+}
+
+static struct model *
+make_shape(const char *more)
+{
+	return make_shape_of("none.tsv", more);
 }
 
 struct placement_case {
@@ -137,6 +144,64 @@ buckets_are_cut_where_workers_are_on_several_hosts(void **state)
 	}
 }
 
+static void
+write_bytes(const char *top, const char *name, size_t n)
+{
+	char path[300];
+
+	snprintf(path, sizeof(path), "%s/%s", top, name);
+	FILE *f = fopen(path, "w");
+	assert_non_null(f);
+	for (size_t i = 0; i < n; i++)
+		fputc('\n', f);
+	assert_int_equal(fclose(f), 0);
+}
+
+/* Files a and b are about even, c is small. */
+static void
+rows_are_dealt_by_file_when_nothing_is_lost_by_it(void **state)
+{
+	static const struct {
+		const char *files, *consistency, *more;
+		size_t n_hosts;
+		enum policy policy;
+		const char *why;
+	} c[] = {
+		{ "a,b", "sync", "", 1, POLICY_RECORD, "bits of one process" },
+		{ "a,b", "async", "", 1, POLICY_FILE, "2 files are about even" },
+		{ "[ab]", "ssp", "", 1, POLICY_FILE, "2 files are about even" },
+		{ "a,b", "async", "", 2, POLICY_RECORD, "hosts may not" },
+		{ "a,c", "async", "", 1, POLICY_RECORD, "10 % of another's" },
+		{ "a", "async", "", 1, POLICY_RECORD, "1 training file for 2" },
+		{ "a,none", "async", "", 1, POLICY_RECORD, "not here" },
+		{ "a,b", "async", "policy = record\n", 1, POLICY_RECORD, "says so" },
+		{ "a,c", "sync", "policy = file\n", 1, POLICY_FILE, "says so" },
+		{ "a,b", "async", "[field X]\ncolumn = 4\ntype = numeric\n"
+			"transform = standardize\n", 1, POLICY_RECORD, "a pass over all rows" },
+	};
+	write_bytes(*state, "a", 1000);
+	write_bytes(*state, "b", 850);
+	write_bytes(*state, "c", 100);
+	assert_int_equal(chdir(*state), 0);
+	for (size_t i = 0; i < N_ROWS(c); i++) {
+		char more[1200];
+		struct placement_host h = host;
+		struct placement p;
+
+		snprintf(more, sizeof(more), "[placement]\nconsistency = %s\n[cluster]\n"
+			"workers = 2\nps = 1\n%s", c[i].consistency, c[i].more);
+		struct model *shape = make_shape_of(c[i].files, more);
+
+		h.n_hosts = c[i].n_hosts;
+		assert_int_equal(placement_make(shape, &h, &p), RS_OK);
+		if (p.policy.policy != c[i].policy || strstr(p.policy.why, c[i].why) == NULL)
+			fail_msg("case %zu: %s", i, p.policy.why);
+		placement_free(&p);
+		model_free(shape);
+	}
+	assert_int_equal(chdir("/"), 0);
+}
+
 /* torchrec#3652: a table that nobody placed is silently not there. */
 static void
 L024_every_table_and_every_row_has_a_shard(void **state)
@@ -204,6 +269,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_placement_follows_the_rules),
 		cmocka_unit_test(buckets_are_cut_where_workers_are_on_several_hosts),
+		cmocka_unit_test_setup_teardown(rows_are_dealt_by_file_when_nothing_is_lost_by_it,
+			tmpdir_make, tmpdir_remove),
 		cmocka_unit_test(L024_every_table_and_every_row_has_a_shard),
 		cmocka_unit_test(traffic_is_what_the_messages_weigh),
 	};
