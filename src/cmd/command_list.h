@@ -14,6 +14,7 @@
 	ROW(predict) \
 	ROW(inspect) \
 	ROW(runs) \
+	ROW(rollback) \
 	ROW(synth) \
 	ROW(bench) \
 	ROW(k8s) \

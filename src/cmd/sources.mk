@@ -52,3 +52,4 @@ librs_a_SOURCES += src/cmd/plan.c
 librs_a_SOURCES += src/cmd/k8s.c
 librs_a_SOURCES += src/cmd/node_status.c src/cmd/node_status.h
 librs_a_SOURCES += src/cmd/textfile.c src/cmd/textfile.h
+librs_a_SOURCES += src/cmd/model_spec.c src/cmd/model_spec.h src/cmd/rollback.c

@@ -349,17 +349,19 @@ finish_rollback(const char *directory, uint64_t version, unsigned tasks)
 }
 
 enum rs_status
-publish_rollback(const char *directory, uint64_t version, const struct incremental_settings *s,
-	uint64_t *now)
+publish_rollback(const char *directory, uint64_t target, const struct incremental_settings *s,
+	int *incomplete)
 {
-	const unsigned tasks = PUBLISH_ROLLBACK | command_task(s);
-	int incomplete = 0;
+	unsigned tasks = command_task(s);
 
-	RS_TRY(publish_rollback_target(directory, version, now));
-	RS_TRY(publish_pending_write(directory, *now, tasks));
-	RS_TRY(checkpoint_set_current(directory, *now));
-	RS_TRY(finish_rollback(directory, *now, tasks));
-	follow(directory, *now, s, &incomplete);
+	*incomplete = 0;
+	if (checkpoint_current(directory) == target)
+		RS_TRY(publish_pending_read(directory, target, &tasks));
+	tasks |= PUBLISH_ROLLBACK;
+	RS_TRY(publish_pending_write(directory, target, tasks));
+	RS_TRY(checkpoint_set_current(directory, target));
+	RS_TRY(finish_rollback(directory, target, tasks));
+	follow(directory, target, s, incomplete);
 	return RS_OK;
 }
 

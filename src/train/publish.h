@@ -49,10 +49,11 @@ enum rs_status publish_rejected_path(const char *directory, uint64_t version, ch
  * not ended. */
 enum rs_status publish_rollback_target(const char *directory, uint64_t version,
 	uint64_t *target);
-/* CURRENT goes back to the target, and what is published with it; newer versions become
- * .rejected so that no later run goes on from them.  *now: what is current.  To the current
- * one it finishes what a killed rollback began. */
-enum rs_status publish_rollback(const char *directory, uint64_t version,
-	const struct incremental_settings *s, uint64_t *now);
+/* CURRENT goes back to a version that publish_rollback_target() gave, and what is published
+ * with it; newer versions become .rejected so that no later run goes on from them.  To the
+ * current one it finishes what a killed rollback began.  *incomplete as of
+ * publish_accept(). */
+enum rs_status publish_rollback(const char *directory, uint64_t target,
+	const struct incremental_settings *s, int *incomplete);
 
 #endif

@@ -374,6 +374,17 @@ a_gate_that_always_refuses_does_not_fill_the_disk(void **state)
 
 /* --- rollback ----------------------------------------------------------------------- */
 
+static enum rs_status
+roll_back(struct publish_case *c, uint64_t n, uint64_t *now)
+{
+	int incomplete = -1;
+
+	RS_TRY(publish_rollback_target(c->model, n, now));
+	RS_TRY(publish_rollback(c->model, *now, &c->s, &incomplete));
+	assert_int_equal(incomplete, 0);
+	return RS_OK;
+}
+
 static void
 a_rollback_takes_the_published_copy_with_it(void **state)
 {
@@ -384,7 +395,7 @@ a_rollback_takes_the_published_copy_with_it(void **state)
 		version(c, n);
 		accept(c, n, 1);
 	}
-	assert_int_equal(publish_rollback(c->model, 0, &c->s, &now), RS_OK);
+	assert_int_equal(roll_back(c, 0, &now), RS_OK);
 	assert_int_equal(now, 2);
 	assert_int_equal(checkpoint_current(c->model), 2);
 	assert_in_line(c);
@@ -397,7 +408,7 @@ a_rollback_takes_the_published_copy_with_it(void **state)
 	uint64_t next;
 	assert_int_equal(checkpoint_next_version(c->model, &next), RS_OK);
 	assert_int_equal(next, 4);
-	assert_int_equal(publish_rollback(c->model, 2, &c->s, &now), RS_OK);
+	assert_int_equal(roll_back(c, 2, &now), RS_OK);
 	assert_int_equal(now, 2);
 }
 
@@ -408,26 +419,26 @@ a_rollback_refuses_what_is_absent_damaged_or_unfinished(void **state)
 	char path[200];
 	uint64_t now;
 
-	assert_int_equal(publish_rollback(c->model, 0, &c->s, &now), RS_ENOINPUT);
+	assert_int_equal(roll_back(c, 0, &now), RS_ENOINPUT);
 	version(c, 1);
 	publish_case_version(c, 2, CHECKPOINT_TRAINING, "weights of 2");
 	version(c, 3);
 	version(c, 4);
 	accept(c, 4, 1);
-	assert_int_equal(publish_rollback(c->model, 9, &c->s, &now), RS_ENOINPUT);
-	assert_int_equal(publish_rollback(c->model, 2, &c->s, &now), RS_EUSAGE);
+	assert_int_equal(roll_back(c, 9, &now), RS_ENOINPUT);
+	assert_int_equal(roll_back(c, 2, &now), RS_EUSAGE);
 	snprintf(path, sizeof path, "%s/v000003/table-a.0-of-1.bin", c->model);
 	assert_int_equal(file_replace(path, "weights of 0", 12), RS_OK);
-	assert_int_equal(publish_rollback(c->model, 3, &c->s, &now), RS_EDATA);
+	assert_int_equal(roll_back(c, 3, &now), RS_EDATA);
 	assert_int_equal(checkpoint_current(c->model), 4);
 	assert_in_line(c);
 	assert_int_equal(c->warnings, 0);
-	assert_int_equal(publish_rollback(c->model, 0, &c->s, &now), RS_OK);
+	assert_int_equal(roll_back(c, 0, &now), RS_OK);
 	assert_int_equal(now, 1);
 	assert_int_equal(c->warnings, 2);
 	assert_in_line(c);
-	assert_int_equal(publish_rollback(c->model, 0, &c->s, &now), RS_ENOINPUT);
-	assert_int_equal(publish_rollback(c->model, 4, &c->s, &now), RS_ENOINPUT);
+	assert_int_equal(roll_back(c, 0, &now), RS_ENOINPUT);
+	assert_int_equal(roll_back(c, 4, &now), RS_ENOINPUT);
 	assert_non_null(strstr(rs_failure()->hint, "v000004.rejected"));
 }
 
@@ -449,7 +460,7 @@ roll_back_in_child(void *context)
 	struct publish_case *const c = context;
 	uint64_t now;
 
-	if (publish_rollback(c->model, 1, &c->s, &now) != RS_OK)
+	if (roll_back(c, 1, &now) != RS_OK)
 		_exit(1);
 }
 

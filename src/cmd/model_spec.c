@@ -1,0 +1,78 @@
+/* The spec of a trained model. */
+#include "cmd/model_spec.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "train/checkpoint.h"
+
+enum rs_status
+model_spec_directory(const struct arguments *a, size_t i, const char **out)
+{
+	struct stat st;
+	uint64_t *list;
+	size_t n;
+
+	*out = a->n_positional > i ? a->positional[i] : NULL;
+	if (*out == NULL)
+		return rs_fail(RS_EUSAGE, "%s: which MODEL?", a->command->name);
+	if (stat(*out, &st) != 0 || !S_ISDIR(st.st_mode))
+		return rs_fail(RS_ENOINPUT, "there is no model directory '%s'", *out);
+	RS_TRY(checkpoint_list(*out, &list, &n));
+	free(list);
+	return n > 0 ? RS_OK : rs_fail(RS_ENOINPUT, "no complete model version in '%s'", *out);
+}
+
+/* "field a.column=2" */
+static enum rs_status
+set_one(struct spec *spec, const char *text)
+{
+	const char *const equals = strchr(text, '=');
+	const char *const dot = equals != NULL
+		? memrchr(text, '.', (size_t)(equals - text)) : NULL;
+
+	if (dot == NULL)
+		return rs_fail(RS_EUSAGE, "-o '%s': wanted SECTION.KEY=VALUE", text);
+	char *const section = strndup(text, (size_t)(dot - text));
+	char *const key = strndup(dot + 1, (size_t)(equals - dot - 1));
+	const enum rs_status status = section == NULL || key == NULL
+		? rs_fail(RS_ERESOURCE, "out of memory: %zu bytes wanted", strlen(text))
+		: spec_set(spec, section, key, equals + 1);
+	free(section);
+	free(key);
+	return status;
+}
+
+static enum rs_status
+read_any(const char *directory, struct spec **out)
+{
+	const uint64_t current = checkpoint_current(directory);
+	uint64_t *list;
+	size_t n;
+
+	if (current != 0 && checkpoint_spec(directory, current, out) == RS_OK)
+		return RS_OK;
+	RS_TRY(checkpoint_list(directory, &list, &n));
+	enum rs_status status = RS_ENOINPUT;
+	for (size_t i = n; status != RS_OK && i-- > 0; )
+		status = checkpoint_spec(directory, list[i], out);
+	free(list);
+	return status;
+}
+
+enum rs_status
+model_spec_read(const struct arguments *a, const char *directory, struct spec **out)
+{
+	const char *text;
+	enum rs_status status = read_any(directory, out);
+
+	RS_TRY(status);
+	for (size_t i = 0; status == RS_OK && (text = argument_nth(a, "--set", i)) != NULL; i++)
+		status = set_one(*out, text);
+	if (status != RS_OK) {
+		spec_free(*out);
+		*out = NULL;
+	}
+	return status;
+}
