@@ -6,8 +6,8 @@
  * is when member_wait() returns with the view; when a node of the round dies, is silent
  * for the lease or makes no progress, the coordinator ends the round: `stop` is set, all
  * that wait give up, and the node comes to member_wait() again for the next one, where
- * training goes on from the last version saved.  A node that cannot reach the coordinator
- * for its lease stops by itself and waits up to `absence`.
+ * training goes on from the newest step that is left.  A node that cannot reach the
+ * coordinator for its lease stops by itself and waits up to `absence`.
  */
 #ifndef COMM_MEMBER_H
 #define COMM_MEMBER_H

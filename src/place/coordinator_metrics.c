@@ -29,6 +29,7 @@ static const struct { const char *key, *type, *help; } metric[] = {
 	{ "rows", "counter", "Rows trained." },
 	{ "loss", "gauge", "Loss since the last report." },
 	{ "rows_per_second", "gauge", "Rows trained a second." },
+	{ "recomputed_steps", "counter", "Steps done again after deaths." },
 };
 
 static enum rs_status

@@ -21,3 +21,4 @@ dist_check_SCRIPTS += tests/dist/job.sh tests/dist/kill.sh tests/dist/models.sh 
 dist_check_SCRIPTS += tests/dist/job.sh tests/dist/kill.sh tests/dist/mpirun.sh tests/dist/models.sh
 dist_check_SCRIPTS += tests/dist/launch.sh tests/dist/launchers.sh tests/dist/slurm.sh
 dist_check_SCRIPTS += tests/dist/policy.sh
+dist_check_SCRIPTS += tests/dist/live.sh
