@@ -56,9 +56,9 @@ expect 75 "$T" train s.ini -f m --fresh --cron -o incremental.lock_warn=0
 says "process $pid has held the model 'm' for "
 says 'lock_warn'
 # Whatever the clock says: it was set back, or far ahead.
-RECSYS_TRAIN_NOW=1000000000 expect 75 "$T" train s.ini -f m --fresh --cron -o incremental.lock_warn=1h
+expect 75 env RECSYS_TRAIN_NOW=1000000000 "$T" train s.ini -f m --fresh --cron -o incremental.lock_warn=1h
 silent 'a lock and a clock that was set back'
-RECSYS_TRAIN_NOW=4000000000 expect 75 "$T" train s.ini -f m --fresh --cron -o incremental.lock_warn=1h
+expect 75 env RECSYS_TRAIN_NOW=4000000000 "$T" train s.ini -f m --fresh --cron -o incremental.lock_warn=1h
 silent 'a lock and a clock that was set ahead'
 # What is typed wins over what --cron stands for, wherever it stands.
 (sleep 0.3; : >go) &
@@ -69,10 +69,10 @@ expect 0 "$T" runs list
 [ "$(grep -c failed out)" = 1 ] || { echo 'a lock that was not had is a run' >&2; cat out >&2; exit 1; }
 
 # Failpoints and clocks that are none.
-RECSYS_TRAIN_FAILPOINT=x=y expect 64 "$T" check s.ini
+expect 64 env RECSYS_TRAIN_FAILPOINT=x=y "$T" check s.ini
 says "failpoint 'x=y'"
-RECSYS_TRAIN_NOW=noon expect 64 "$T" check s.ini
+expect 64 env RECSYS_TRAIN_NOW=noon "$T" check s.ini
 says "RECSYS_TRAIN_NOW 'noon'"
-RECSYS_TRAIN_NOW=1000000000 expect 0 "$T" train s.ini -f then
+expect 0 env RECSYS_TRAIN_NOW=1000000000 "$T" train s.ini -f then
 expect 0 "$T" runs show last --json
 prints '"started":"2001-09-09T01:46:4'
