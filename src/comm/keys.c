@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "comm/keys_pair.h"
 
 enum { KEY_LENGTH = KEY_TEXT - 1, KEY_FILE_MAX = 4096 };
@@ -103,7 +104,30 @@ parse_pair(const char *path, const char *text, size_t n, struct key_pair *out)
 	return key_pair_check(path, out);
 }
 
-/* Nobody but its owner may have seen a secret. */
+static int
+is_in_group(gid_t wanted)
+{
+	const int n = getgroups(0, NULL);
+	gid_t *group;
+	int found = wanted == getegid();
+
+	if (found || n <= 0 || memory_alloc((size_t)n, sizeof(*group), &group) != RS_OK)
+		return found;
+	for (int i = getgroups(n, group); i-- > 0;)
+		found |= group[i] == wanted;
+	free(group);
+	return found;
+}
+
+/* As secrets are mounted for a group (fsGroup of a pod): a file of the system's that nobody
+ * writes, and that besides the system only the group of this process reads. */
+static int
+is_mounted_secret(const struct stat *s)
+{
+	return s->st_uid == 0 && (s->st_mode & 07777) == 0440 && is_in_group(s->st_gid);
+}
+
+/* Nobody else may have seen a secret. */
 static enum rs_status
 check_mode(const char *path, int fd)
 {
@@ -111,7 +135,7 @@ check_mode(const char *path, int fd)
 
 	if (fstat(fd, &s) != 0 || !S_ISREG(s.st_mode))
 		return rs_fail(RS_ENOINPUT, "'%s' is not a file", path);
-	if ((s.st_mode & 077) != 0) {
+	if ((s.st_mode & 077) != 0 && !is_mounted_secret(&s)) {
 		rs_fail(RS_EDENIED, "the key file '%s' has mode %04o, expected 0600", path,
 			(unsigned)s.st_mode & 07777);
 		return rs_hint("others may have read it: make a new pair, or chmod 600 it");

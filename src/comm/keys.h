@@ -1,7 +1,8 @@
 /*
  * CURVE key pairs and the list of who may join, both as files.
  *
- * A key file has mode 0600 (RS_EDENIED else) and two lines, `public = Z85` and `secret =
+ * A key file has mode 0600, or 0440 when it is root's and of a group of this process, as
+ * secrets are mounted in pods (RS_EDENIED else), and two lines, `public = Z85` and `secret =
  * Z85`; keygen writes it and FILE.pub, the public line alone.  A list has lines `NAME
  * ROLE[,ROLE] Z85`, # comments.  Secrets are wiped when freed and never printed; what is
  * printed of a key is its id, the first bytes of its hash, "4f:2a:91".

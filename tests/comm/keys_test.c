@@ -1,8 +1,10 @@
 /* Keys: pairs, files that others must not read, the list and where it is wrong. */
 #include "tests/test.h"
 
+#include <grp.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/status.h"
@@ -143,6 +145,56 @@ a_key_that_others_can_read_is_refused(void **state)
 
 		assert_int_equal(key_pair_read(path, &k), is_fine ? RS_OK : RS_EDENIED);
 		assert_string_equal(k.secret_key, is_fine ? SECRET : "");
+		unlink(path);
+		free(path);
+	}
+}
+
+/* Reads the key as a user of that group alone; exits with the status. */
+static enum rs_status
+read_as(const char *path, gid_t group)
+{
+	const pid_t child = fork();
+	struct key_pair k;
+	int status;
+
+	if (child == 0)
+		_exit(setgroups(1, &group) != 0 || setgid(group) != 0 || setuid(12345) != 0
+			? 255 : (int)key_pair_read(path, &k));
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status) && WEXITSTATUS(status) != 255);
+	return (enum rs_status)WEXITSTATUS(status);
+}
+
+/* root's with mode 0440 and the group of the process, and nothing that is like it. */
+static void
+a_secret_mounted_for_the_group_is_accepted(void **state)
+{
+	static const struct {
+		uid_t user;
+		gid_t group;
+		mode_t mode;
+		enum rs_status status;
+	} row[] = {
+		{ 0, 777, 0440, RS_OK }, { 0, 778, 0440, RS_EDENIED },
+		{ 0, 777, 0444, RS_EDENIED }, { 0, 778, 0444, RS_EDENIED },
+		{ 0, 777, 0660, RS_EDENIED }, { 0, 777, 0640, RS_EDENIED },
+		{ 12346, 777, 0440, RS_EDENIED }, { 12345, 777, 0440, RS_EDENIED },
+		{ 12345, 777, 0400, RS_OK }, { 12346, 777, 0400, RS_EDENIED },
+	};
+
+	skip_without_keys();
+	if (geteuid() != 0)
+		SKIP_BECAUSE("only root gives files away");
+	assert_int_equal(chmod(*state, 0755), 0);
+	for (size_t i = 0; i < N_ROWS(row); i++) {
+		char *path = make_file(state, "k", row[i].mode,
+			"public = " PUBLIC "\nsecret = " SECRET "\n");
+
+		assert_int_equal(chown(path, row[i].user, row[i].group), 0);
+		if (read_as(path, 777) != row[i].status)
+			fail_msg("row %zu", i);
 		unlink(path);
 		free(path);
 	}
@@ -328,6 +380,8 @@ main(void)
 			tmpdir_remove),
 		cmocka_unit_test_setup_teardown(a_key_that_others_can_read_is_refused, tmpdir_make,
 			tmpdir_remove),
+		cmocka_unit_test_setup_teardown(a_secret_mounted_for_the_group_is_accepted,
+			tmpdir_make, tmpdir_remove),
 		cmocka_unit_test_setup_teardown(malformed_key_files_say_where_and_print_no_key,
 			tmpdir_make, tmpdir_remove),
 		cmocka_unit_test_setup_teardown(comments_and_blanks_of_a_key_file_are_skipped,
