@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
+#include "cmd/help.h"
 #include "spec/option.h"
 
 static enum rs_status
@@ -65,6 +66,9 @@ print_bash(void)
 		"word\n"
 		"\tlocal commands=\""));
 	RS_TRY(print_command_names());
+	RS_TRY(output_printf("\"\n\tlocal pages=\""));
+	for (const struct help_topic *t = help_topic; t->name != NULL; t++)
+		RS_TRY(output_printf("%s%s", t == help_topic ? "" : " ", t->name));
 	RS_TRY(output_printf("\"\n\tlocal options=\""));
 	RS_TRY(print_words(command_global, " "));
 	RS_TRY(output_printf("\"\n\tlocal keys=\""));
@@ -87,8 +91,10 @@ print_bash(void)
 		"\tesac\n"
 		"\tcase $cur in\n\t-*) COMPREPLY=($(compgen -W \"$options\" -- \"$cur\")); "
 		"return;;\n\tesac\n"
-		"\tif [ -z \"$command\" ] || [ \"$command\" = help ]; then\n"
-		"\t\tCOMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))\n\telse\n"
+		"\tif [ -z \"$command\" ]; then\n"
+		"\t\tCOMPREPLY=($(compgen -W \"$commands\" -- \"$cur\"))\n"
+		"\telif [ \"$command\" = help ]; then\n"
+		"\t\tCOMPREPLY=($(compgen -W \"$commands $pages\" -- \"$cur\"))\n\telse\n"
 		"\t\tCOMPREPLY=($(compgen -f -- \"$cur\"))\n\tfi\n}\n"
 		"complete -o filenames -F _recsys_train recsys-train\n");
 }
@@ -143,6 +149,11 @@ print_fish(void)
 			"%s -d ",
 			command_table[i]->name));
 		RS_TRY(print_quoted(command_table[i]->text));
+	}
+	for (const struct help_topic *t = help_topic; t->name != NULL; t++) {
+		RS_TRY(output_printf("complete -c recsys-train -n '__fish_seen_subcommand_from "
+			"help' -f -a %s -d ", t->name));
+		RS_TRY(print_quoted(t->text));
 	}
 	RS_TRY(print_fish_options(command_global, NULL));
 	for (size_t i = 0; command_table[i] != NULL; i++)

@@ -16,6 +16,16 @@
 #include "spec/option.h"
 #include "src/cmd/commit.h"
 
+const struct help_topic help_topic[] = {
+	{ "ini", "recsys-train.ini", 5, "The spec of a model." },
+	{ "data", "recsys-train-data", 7, "Formats of data files." },
+	{ "db", "recsys-train-db", 5, "The run database." },
+	{ "cluster", "recsys-train-cluster", 7, "Runs of many processes and hosts." },
+	{ "cron", "recsys-train-cron", 7, "Retraining by the hour, left to cron." },
+	{ "exit", "recsys-train-exit", 7, "Exit codes." },
+	{ .name = NULL },
+};
+
 enum { TEXT_COLUMN = 28, LINE_COLUMNS = 79 };
 
 enum rs_status
@@ -144,6 +154,16 @@ print_commands(void)
 	return RS_OK;
 }
 
+static enum rs_status
+print_topics(void)
+{
+	for (const struct help_topic *t = help_topic; t->name != NULL; t++) {
+		RS_TRY(output_printf("  %s", t->name));
+		RS_TRY(print_folded(t->text, strlen(t->name) + 2, 14));
+	}
+	return RS_OK;
+}
+
 enum rs_status
 help_print(const struct arguments *a, const struct command *command)
 {
@@ -161,6 +181,8 @@ help_print(const struct arguments *a, const struct command *command)
 			"Trains recommender models from click logs.\n"));
 		RS_TRY(print_heading(a, "commands"));
 		RS_TRY(print_commands());
+		RS_TRY(print_heading(a, "pages of 'help'"));
+		RS_TRY(print_topics());
 	}
 	RS_TRY(print_heading(a, "global options"));
 	RS_TRY(print_options(command_global));
@@ -172,7 +194,7 @@ help_print(const struct arguments *a, const struct command *command)
 
 /* Runs man; quiet: only asks whether the page is there. */
 static int
-run_man(const char *page, int quiet)
+run_man(const char *section, const char *page, int quiet)
 {
 	const pid_t child = fork();
 	int status = -1;
@@ -184,12 +206,20 @@ run_man(const char *page, int quiet)
 			dup2(null, STDOUT_FILENO);
 			dup2(null, STDERR_FILENO);
 		}
-		execlp("man", "man", quiet ? "-w" : "--", page, (char *)NULL);
+		execlp("man", "man", quiet ? "-w" : "--", section, page, (char *)NULL);
 		_exit(127);
 	}
 	if (child < 0 || waitpid(child, &status, 0) != child)
 		return 0;
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+/* 1 when somebody has read it. */
+static int
+show_page(const char *section, const char *page)
+{
+	return isatty(STDOUT_FILENO) && run_man(section, page, 1) && output_flush() == RS_OK
+		&& run_man(section, page, 0);
 }
 
 static enum rs_status
@@ -199,12 +229,27 @@ open_page(const struct arguments *a, const struct command *command)
 
 	snprintf(page, sizeof(page), "recsys-train%s%s", command != NULL ? "-" : "",
 		command != NULL ? command->name : "");
-	if (isatty(STDOUT_FILENO) && run_man(page, 1)) {
-		RS_TRY(output_flush());
-		if (run_man(page, 0))
-			return RS_OK;
-	}
-	return help_print(a, command);
+	return show_page("1", page) ? RS_OK : help_print(a, command);
+}
+
+static enum rs_status
+open_topic(const struct help_topic *t)
+{
+	const char section[] = { (char)('0' + t->section), '\0' };
+
+	return show_page(section, t->page) ? RS_OK
+		: output_printf("%s\n'man %s %s' opens the manual page.\n", t->text, section,
+			t->page);
+}
+
+static const struct help_topic *
+find_topic(const char *name)
+{
+	const struct help_topic *t = help_topic;
+
+	while (t->name != NULL && strcmp(t->name, name) != 0)
+		t++;
+	return t->name != NULL ? t : NULL;
 }
 
 static enum rs_status
@@ -212,6 +257,7 @@ run_help(const struct arguments *a)
 {
 	const char *name = a->n_positional > 0 ? a->positional[0] : NULL;
 	const struct command *command = name != NULL ? arguments_command(name) : NULL;
+	const struct help_topic *topic = name != NULL ? find_topic(name) : NULL;
 
 	if (a->n_positional > 1)
 		return rs_fail(RS_EUSAGE, "one name is wanted, '%s' is one too many",
@@ -226,6 +272,8 @@ run_help(const struct arguments *a)
 		return help_mdoc_models();
 	if (argument_given(a, "--mdoc-keys"))
 		return help_mdoc_keys(name);
+	if (topic != NULL && !argument_given(a, "--mdoc-options"))
+		return open_topic(topic);
 	if (name != NULL && command == NULL)
 		return arguments_unknown_command(name);
 	if (argument_given(a, "--mdoc-options"))
@@ -247,8 +295,8 @@ static const struct command_option help_option[] = {
 
 const struct command command_help = {
 	.name = "help",
-	.synopsis = "[COMMAND] [--spec]",
-	.text = "Open the manual page of a command.",
+	.synopsis = "[COMMAND|PAGE] [--spec]",
+	.text = "Open the manual page of a command, or another.",
 	.option = help_option,
 	.run = run_help,
 };

@@ -4,6 +4,10 @@
 
 #include "cmd/command.h"
 
+/* A page of the manual that is of no command; the last has no name. */
+struct help_topic { const char *name, *page; int section; const char *text; };
+extern const struct help_topic help_topic[];
+
 enum rs_status help_version(void);
 /* Of one command, or of all when it is NULL. */
 enum rs_status help_print(const struct arguments *a, const struct command *command);

@@ -26,6 +26,16 @@ for command in $commands; do
 	done <options
 done
 expect 64 "$T" help nothing
+
+# Every page that is of no command has its name there, and no other page has.
+for page in "$SRCDIR"/man/*.[57]; do
+	page=${page##*/}
+	name=${page%.*}
+	name=${name#recsys-train}
+	expect 0 "$T" help "${name#[-.]}"
+	prints "'man ${page##*.} ${page%.*}' opens the manual page"
+	"$T" --help | grep -q "^  ${name#[-.]} " || { echo "--help without ${name#[-.]}"; exit 1; }
+done
 expect 64 "$T" help train eval
 
 # --help beats what else is wrong, except with the command line itself.
@@ -54,6 +64,8 @@ complete_words() {
 	bash -c '. ./bash.sh; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _recsys_train; printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
 }
 [ "$(complete_words recsys-train ev)" = eval ] || exit 1
+[ "$(complete_words recsys-train help clu)" = cluster ] || exit 1
+[ -z "$(complete_words recsys-train clu)" ] || exit 1
 complete_words recsys-train train --exp | grep -qx -- --expect-rows || exit 1
 complete_words recsys-train -o train.ep | grep -qx train.epochs= || exit 1
 complete_words recsys-train check sample | grep -qx sample.ini || exit 1
