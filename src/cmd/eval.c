@@ -55,19 +55,18 @@ want_figure(struct eval *e, const char *option, const char *name, size_t n)
 	return option_failure(option);
 }
 
-/* Conditions may name what --metrics does not. */
+/* Conditions may name what --metrics does not; what is none is told before all the work. */
 static enum rs_status
 want_required(struct eval *e)
 {
 	const char *text;
 
 	for (size_t i = 0; (text = argument_nth(e->a, "--require", i)) != NULL; i++) {
-		size_t n = strcspn(text, "<>=");
+		struct gate_condition c;
 
-		while (n > 0 && text[n - 1] == ' ')
-			n--;
-		if (text[n] != '\0')
-			RS_TRY(want_figure(e, "--require", text, n));
+		if (require_parse(text, &c) != RS_OK)
+			return option_failure("--require");
+		RS_TRY(want_figure(e, "--require", c.metric, strlen(c.metric)));
 	}
 	return RS_OK;
 }

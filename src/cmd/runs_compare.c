@@ -337,8 +337,12 @@ read_all(const struct runs_call *call, struct compare *c)
 enum rs_status
 runs_compare(const struct runs_call *call)
 {
+	struct gate_condition condition;
 	struct compare *c;
+	const char *text;
 
+	for (size_t i = 0; (text = argument_nth(call->a, "--require", i)) != NULL; i++)
+		RS_TRY(require_parse(text, &condition));
 	RS_TRY(memory_alloc(1, sizeof *c, &c));
 	enum rs_status status = read_all(call, c);
 	if (status == RS_OK)

@@ -66,6 +66,8 @@ expect 1 "$T" eval m valid.tsv --require 'auc>=0.999'
 says 'required auc>=0.999, but auc is'
 prints 'rows 700'
 expect 64 "$T" eval m valid.tsv --require 'auc is good'
+expect 64 "$T" eval m valid.tsv --require 'auc>=last'
+says "'last' is known in training only"
 
 # B009: figures of groups too; they are left out and counted where there is one class.
 expect 0 "$T" train s.ini -f g --valid valid.tsv --json -o data.group=2 -o train.monitor=ndcg@5 \

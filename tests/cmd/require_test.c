@@ -61,6 +61,25 @@ an_unknown_metric_names_the_nearest(void **state)
 	assert_string_equal(rs_failure()->hint, "did you mean 'logloss'?");
 }
 
+static void
+last_and_best_are_known_in_training_only(void **state)
+{
+	(void)state;
+	assert_int_equal(check("auc>=last-0.005"), RS_EUSAGE);
+	assert_non_null(strstr(rs_failure()->text, "'last' is known in training only"));
+	assert_int_equal(check("auc>=best(24)"), RS_EUSAGE);
+	assert_string_equal(rs_failure()->hint, "compare with a number, or use train --require");
+}
+
+static void
+a_metric_that_was_not_measured_is_a_usage_error(void **state)
+{
+	(void)state;
+	assert_int_equal(check("mse<=1"), RS_EUSAGE);
+	assert_non_null(strstr(rs_failure()->text, "there is no metric 'mse' to require"));
+	assert_int_equal(require_check("mse<=1", figure, 0), RS_EUSAGE);
+}
+
 int
 main(void)
 {
@@ -69,6 +88,8 @@ main(void)
 		cmocka_unit_test(B007_a_metric_that_is_not_defined_meets_nothing),
 		cmocka_unit_test(text_that_is_no_condition_is_a_usage_error),
 		cmocka_unit_test(an_unknown_metric_names_the_nearest),
+		cmocka_unit_test(last_and_best_are_known_in_training_only),
+		cmocka_unit_test(a_metric_that_was_not_measured_is_a_usage_error),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
