@@ -19,6 +19,7 @@ struct runs_call {
 enum rs_status runs_list(const struct runs_call *call);
 enum rs_status runs_show(const struct runs_call *call);
 enum rs_status runs_compare(const struct runs_call *call);
+enum rs_status runs_plot(const struct runs_call *call);
 
 /* "ndcg@20" of the key "valid.ndcg@20"; NULL when it is no figure that can be better
  * or worse. */

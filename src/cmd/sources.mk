@@ -13,7 +13,8 @@ librs_a_SOURCES += \
 	src/cmd/layout.c src/cmd/layout.h \
 	src/cmd/require.c src/cmd/require.h \
 	src/cmd/runs.c src/cmd/runs.h \
-	src/cmd/runs_compare.c src/cmd/runs_list.c src/cmd/runs_show.c
+	src/cmd/plot.c src/cmd/plot.h src/cmd/plot_gnuplot.c \
+	src/cmd/runs_compare.c src/cmd/runs_list.c src/cmd/runs_plot.c src/cmd/runs_show.c
 librs_a_SOURCES += \
 	src/cmd/dump.c src/cmd/dump.h \
 	src/cmd/inspect.c \

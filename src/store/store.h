@@ -100,6 +100,16 @@ enum rs_status store_part(struct store *s, int64_t run, enum store_part part,
 	struct store_table *out);
 void store_table_free(struct store_table *table);
 
+/* The course of one metric, in the order of its steps. */
+struct store_point {
+	int64_t epoch, rows;
+	double  seconds, value;                        /* since the run began; NaN: none */
+};
+enum rs_status store_points(struct store *s, int64_t run, const char *key,
+	struct store_point **out, size_t *n);
+/* *out NULL: the run has no such parameter; free() it. */
+enum rs_status store_param_value(struct store *s, int64_t run, const char *key, char **out);
+
 /* Changing: the run and all that belongs to it; the tag ("" takes it away). */
 enum rs_status store_run_remove(struct store *s, int64_t run);
 enum rs_status store_run_tag(struct store *s, int64_t run, const char *tag);

@@ -382,6 +382,75 @@ store_part(struct store *s, int64_t run, enum store_part part, struct store_tabl
 	return status;
 }
 
+static double
+column_number(sqlite3_stmt *statement, int i)
+{
+	return sqlite3_column_type(statement, i) == SQLITE_NULL ? NAN
+		: sqlite3_column_double(statement, i);
+}
+
+static enum rs_status
+read_points(sqlite3_stmt *statement, struct store_point **out, size_t *n)
+{
+	size_t capacity = 0, bytes;
+
+	while (sql_next(statement)) {
+		if (*n == capacity) {
+			capacity = capacity ? 2 * capacity : 64;
+			RS_TRY(size_mul(capacity, sizeof **out, &bytes));
+			struct store_point *const grown = realloc(*out, bytes);
+			if (grown == NULL)
+				return rs_fail(RS_ERESOURCE, "out of memory for %zu points",
+					capacity);
+			*out = grown;
+		}
+		(*out)[(*n)++] = (struct store_point){
+			.epoch = sqlite3_column_int64(statement, 0),
+			.rows = sqlite3_column_int64(statement, 1),
+			.seconds = column_number(statement, 2),
+			.value = column_number(statement, 3),
+		};
+	}
+	return RS_OK;
+}
+
+enum rs_status
+store_points(struct store *s, int64_t run, const char *key, struct store_point **out, size_t *n)
+{
+	sqlite3_stmt *statement;
+
+	*out = NULL;
+	*n = 0;
+	RS_TRY(sql_query(s, &statement, "SELECT m.epoch, m.rows, (m.time_ms - r.started_ms) / "
+		"1000.0, m.value FROM metrics m JOIN runs r ON r.run = m.run WHERE m.run = ? "
+		"AND m.key = ? ORDER BY m.epoch = 0, m.step, m.epoch", "is", run, key));
+	enum rs_status status = read_points(statement, out, n);
+	const enum rs_status end = sql_end(s, statement);
+	if (status == RS_OK)
+		status = end;
+	if (status != RS_OK) {
+		free(*out);
+		*out = NULL;
+		*n = 0;
+	}
+	return status;
+}
+
+enum rs_status
+store_param_value(struct store *s, int64_t run, const char *key, char **out)
+{
+	sqlite3_stmt *statement;
+	enum rs_status status = RS_OK;
+
+	*out = NULL;
+	RS_TRY(sql_query(s, &statement, "SELECT value FROM params WHERE run = ? AND key = ?", "is",
+		run, key));
+	if (sql_next(statement))
+		status = memory_strdup(column_text(statement, 0), out);
+	const enum rs_status end = sql_end(s, statement);
+	return status != RS_OK ? status : end;
+}
+
 void
 store_table_free(struct store_table *table)
 {

@@ -1,3 +1,4 @@
 # tests of cmd
 check_PROGRAMS += tests/cmd/eval_groups_test tests/cmd/layout_test tests/cmd/require_test tests/cmd/runs_test
 check_PROGRAMS += tests/cmd/textfile_test
+check_PROGRAMS += tests/cmd/plot_test tests/cmd/runs_plot_test
