@@ -11,6 +11,21 @@ export XDG_RUNTIME_DIR
 JOB="-o train.slots=6 -o train.batch_size=120 -o placement.min_shard_bytes=1
 	-o cluster.restarts=1000"
 
+# undisturbed EPOCHS: rows, s.ini and the arguments of a run in RUN; want has the dump of one
+# process, wantEPOCHS that of one with so many epochs.
+undisturbed() {
+	make_rows 3000 1 >train.tsv
+	make_rows 300 2 >valid.tsv
+	make_spec s.ini
+	RUN="--valid valid.tsv --epochs 2 $JOB -o train.early_stop=0"
+	# shellcheck disable=SC2086
+	expect 0 "$T" train s.ini -f whole $RUN
+	dump whole >want
+	# shellcheck disable=SC2086
+	expect 0 "$T" train s.ini -f long $RUN --epochs "$1"
+	dump long >"want$1"
+}
+
 # nodes PATTERN: process numbers of this script's nodes, for instance 'worker --index 1'.
 nodes() {
 	pgrep -f -- "node --role $1.* $TMP/run/" || :

@@ -393,17 +393,6 @@ ranks_of_different_sizes_are_told(void **state)
 	assert_true(told > 0);
 }
 
-static void *
-stop_soon(void *argument)
-{
-	const double until = clock_seconds() + .1;
-
-	while (clock_seconds() < until)
-		;
-	atomic_store((atomic_int *)argument, 1);
-	return NULL;
-}
-
 static void
 the_end_of_the_round_ends_the_wait(void **state)
 {
@@ -415,7 +404,7 @@ the_end_of_the_round_ends_the_wait(void **state)
 	(void)state;
 	post.lost_from = 1;
 	post.lost_after = 0;
-	assert_int_equal(RS_OK, thread_start(&thread, "stop", stop_soon, &stop));
+	assert_int_equal(RS_OK, thread_start(&thread, "stop", plane_stop_soon, &stop));
 	run(k, (struct plane_size){ 4, 3, 2, 200000 },
 		&(struct rank){ .timeout = 60, .stop = &stop });
 	thread_join(thread);

@@ -6,9 +6,11 @@
 #define TESTS_REDUCE_PLANE_BED_H
 
 #include <assert.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/tree.h"
 #include "reduce/exchange.h"
@@ -121,6 +123,17 @@ plane_sum(struct exchange *e, const struct plane_size *z, uint64_t step, size_t 
 		end = begin;
 	}
 	return status;
+}
+
+/* For a thread: *stop, an atomic_int, becomes 1 after .2 s. */
+static inline void *
+plane_stop_soon(void *stop)
+{
+	const struct timespec wait = { .tv_nsec = 200000000 };
+
+	nanosleep(&wait, NULL);
+	atomic_store((atomic_int *)stop, 1);
+	return NULL;
 }
 
 #endif

@@ -338,17 +338,6 @@ a_missing_rank_is_named_within_the_deadline(void **state)
 	end(&j, 3, 2);
 }
 
-static void *
-stop_soon(void *argument)
-{
-	const double until = clock_seconds() + .2;
-
-	while (clock_seconds() < until)
-		;
-	atomic_store((atomic_int *)argument, 1);
-	return NULL;
-}
-
 static void
 the_end_of_the_round_ends_the_wait(void **state)
 {
@@ -361,7 +350,7 @@ the_end_of_the_round_ends_the_wait(void **state)
 	need_zmq();
 	start(&j, (struct plane_size){ 4, 3, 2, 1000 }, 2, NULL,
 		&(struct rank){ .timeout = 60, .n_steps = 1, .n_buckets = 2, .stop = &stop });
-	assert_int_equal(RS_OK, thread_start(&thread, "stop", stop_soon, &stop));
+	assert_int_equal(RS_OK, thread_start(&thread, "stop", plane_stop_soon, &stop));
 	run_ranks(&j, 3, 1 << 2);
 	thread_join(thread);
 	assert_int_equal(RS_EPEER, j.rank[0].status);
