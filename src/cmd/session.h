@@ -87,6 +87,8 @@ enum rs_status session_end(struct session *s, enum rs_status status,
 		.text = "Model directory to write instead of model.path." }, \
 	{ .name = "--reset-optimizer", .text = "With -i, start the optimizers anew." }, \
 	{ .name = "--reset-steps", .text = "With -i, start the learning rate schedule anew." }, \
+	{ .name = "--allow-new-fields", \
+		.text = "Fields of the spec that the model gone on from lacks start fresh." }, \
 	{ .name = "--resume", .text = "Go on with the unfinished run in the model directory." }, \
 	{ .name = "--fresh", \
 		.text = "Train from scratch and add the result to the model directory." }, \

@@ -109,6 +109,15 @@ size_t graph_n_nodes(const struct graph *g);
  * many there are, writes at most n_max. */
 size_t graph_gemms(const struct graph *g, size_t B, const size_t *N, struct gemm_args *out,
 	size_t n_max);
+/* What rows and columns of parameters stand for, as labels: equal in two graphs where the same
+ * is meant, a unit of a layer or a column of a field.  g outlives it. */
+struct graph_axes;
+enum rs_status graph_axes_create(const struct graph *g, struct graph_axes **out);
+void graph_axes_destroy(struct graph_axes *a);
+/* row [rows], column [columns] of parameter i. */
+void graph_axes_of(const struct graph_axes *a, size_t i, uint64_t *row, uint64_t *column);
+/* 1: of a field or a pair of them, which a graph of other fields need not have. */
+int graph_axis_is_of_field(uint64_t label);
 /* Writes the initial values: a pure function of (seed, parameter name, position). */
 void graph_init_params(const struct graph *g, uint64_t seed, float *param);
 

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "train/checkpoint_private.h"
+#include "train/dense_adopt.h"
 #include "train/dense_file.h"
 #include "train/frequency.h"
 #include "train/manifest.h"
@@ -228,22 +229,68 @@ checkpoint_save(const char *directory, const struct model *m,
 /* --- loading ------------------------------------------------------------- */
 
 static enum rs_status
-fill_tables(struct model *m, const char *path, const struct manifest *manifest, int with_state)
+spec_of_version(const char *path, struct spec **out)
+{
+	char *file, *text = NULL;
+	size_t n;
+
+	*out = NULL;
+	RS_TRY(file_join(path, "spec.ini", &file));
+	enum rs_status status = file_read(file, SPEC_LIMIT, &text, &n);
+	if (status == RS_OK)
+		status = spec_load_text(text, file, out);
+	if (status != RS_OK) {
+		spec_free(*out);
+		*out = NULL;
+	}
+	free(text);
+	free(file);
+	return status;
+}
+
+/* What a model is filled from. */
+struct filling {
+	const char *path;              /* of the version                              */
+	const struct manifest *manifest;
+	unsigned how;                  /* enum checkpoint_fill                        */
+	struct model *former;          /* of the version's spec; NULL: of the same spec */
+	size_t n_new;                  /* tables that are not in the version          */
+};
+
+static enum rs_status
+load_table(struct model *m, size_t t, const struct filling *f, const char *name)
+{
+	char *file;
+
+	RS_TRY(file_join(f->path, name, &file));
+	const enum rs_status status =
+		m->lookup->ops->load(m->lookup, t, (const char *const *)&file, 1);
+	free(file);
+	RS_TRY(status);
+	if (!(f->how & CHECKPOINT_STATE))
+		m->lookup->ops->reset_state(m->lookup, t);
+	return RS_OK;
+}
+
+static enum rs_status
+fill_tables(struct model *m, struct filling *f)
 {
 	for (size_t t = 0; t < m->n_tables; t++) {
-		char name[NAME_SIZE], *file;
+		const size_t of = graph_table(m->graph, t)->schema_table;
+		char name[NAME_SIZE];
 
 		checkpoint_table_file(name, m->table[t].name);
-		if (!manifest_has(manifest, name))
-			return rs_fail_at(RS_ESPEC, path, 0, 0,
+		if (manifest_has(f->manifest, name)) {
+			RS_TRY(load_table(m, t, f, name));
+		} else if (f->former != NULL &&
+			dense_adopt_is_new(f->former, m->schema.table[of].name)) {
+			f->n_new++;
+		} else {
+			(void)rs_fail_at(RS_ESPEC, f->path, 0, 0,
 				"the model saved has no table '%s'", m->table[t].name);
-		RS_TRY(file_join(path, name, &file));
-		const enum rs_status status =
-			m->lookup->ops->load(m->lookup, t, (const char *const *)&file, 1);
-		free(file);
-		RS_TRY(status);
-		if (!with_state)
-			m->lookup->ops->reset_state(m->lookup, t);
+			return rs_hint("use the field as before, or train a new model with "
+				"--fresh");
+		}
 	}
 	return RS_OK;
 }
@@ -263,21 +310,57 @@ fill_items(struct model *m, const char *path, const struct manifest *manifest)
 }
 
 static enum rs_status
-fill_model(struct model *m, const char *path, const struct manifest *manifest, int with_state)
+fill_dense(struct model *m, const struct filling *f, struct dense_adopted *adopted)
 {
+	const int with_state = (f->how & CHECKPOINT_STATE) != 0;
 	char *dense;
 	int had_state;
 
-	RS_TRY(file_join(path, "dense.bin", &dense));
-	enum rs_status status = dense_file_load(m, dense, with_state, &had_state);
+	RS_TRY(file_join(f->path, "dense.bin", &dense));
+	const enum rs_status status = f->former != NULL
+		? dense_adopt(m, f->former, dense, with_state, adopted)
+		: dense_file_load(m, dense, with_state, &had_state);
 	free(dense);
 	RS_TRY(status);
+	if (f->former != NULL)
+		had_state = adopted->had_state;
 	if (with_state && !had_state && m->slot_m != NULL)
-		log_warn("'%s' has no optimizer state: the optimizers start anew", path);
-	m->rate_factor = manifest->progress.rate_factor;
-	RS_TRY(fill_items(m, path, manifest));
-	RS_TRY(frequency_restore(m->frequency, manifest, path));
-	return fill_tables(m, path, manifest, with_state);
+		log_warn("'%s' has no optimizer state: the optimizers start anew", f->path);
+	return RS_OK;
+}
+
+static enum rs_status
+fill_from(struct model *m, struct filling *f)
+{
+	struct dense_adopted adopted = { .fresh = 0 };
+
+	RS_TRY(fill_dense(m, f, &adopted));
+	m->rate_factor = f->manifest->progress.rate_factor;
+	RS_TRY(fill_items(m, f->path, f->manifest));
+	RS_TRY(frequency_restore(m->frequency, f->manifest, f->path));
+	RS_TRY(fill_tables(m, f));
+	if (f->n_new + adopted.changed + adopted.fresh > 0)
+		log_info("of the model saved: %zu of %zu tables, %zu parameters whole, %zu with "
+			"columns of fields added or left out, %zu start fresh",
+			m->n_tables - f->n_new, m->n_tables, adopted.whole, adopted.changed,
+			adopted.fresh);
+	return RS_OK;
+}
+
+static enum rs_status
+fill_model(struct model *m, const char *path, const struct manifest *manifest, unsigned how)
+{
+	const struct model_options shape = { .shape_only = 1 };
+	struct filling f = { .path = path, .manifest = manifest, .how = how };
+	struct spec *spec;
+
+	if (how & CHECKPOINT_OTHER_FIELDS) {
+		RS_TRY(spec_of_version(path, &spec));
+		RS_TRY(model_create(spec, &shape, &f.former));
+	}
+	const enum rs_status status = fill_from(m, &f);
+	model_free(f.former);
+	return status;
 }
 
 /* Opens a version: MANIFEST read, every file verified. */
@@ -353,26 +436,6 @@ open_any(const char *directory, uint64_t version, struct manifest *out, char **p
 		: open_newest(directory, out, path);
 }
 
-static enum rs_status
-spec_of_version(const char *path, struct spec **out)
-{
-	char *file, *text = NULL;
-	size_t n;
-
-	*out = NULL;
-	RS_TRY(file_join(path, "spec.ini", &file));
-	enum rs_status status = file_read(file, SPEC_LIMIT, &text, &n);
-	if (status == RS_OK)
-		status = spec_load_text(text, file, out);
-	if (status != RS_OK) {
-		spec_free(*out);
-		*out = NULL;
-	}
-	free(text);
-	free(file);
-	return status;
-}
-
 enum rs_status
 checkpoint_load(const char *directory, uint64_t version, const struct model_options *options,
 	struct model **out, struct checkpoint_progress *progress, uint64_t *loaded)
@@ -387,7 +450,7 @@ checkpoint_load(const char *directory, uint64_t version, const struct model_opti
 	if (status == RS_OK)
 		status = model_create(spec, options, out);
 	if (status == RS_OK)
-		status = fill_model(*out, path, &manifest, 1);
+		status = fill_model(*out, path, &manifest, CHECKPOINT_STATE);
 	if (status != RS_OK) {
 		model_free(*out);
 		*out = NULL;
@@ -402,14 +465,14 @@ checkpoint_load(const char *directory, uint64_t version, const struct model_opti
 }
 
 enum rs_status
-checkpoint_fill(const char *directory, uint64_t version, int with_state, struct model *m,
+checkpoint_fill(const char *directory, uint64_t version, unsigned how, struct model *m,
 	struct checkpoint_progress *progress)
 {
 	struct manifest manifest;
 	char *path;
 
 	RS_TRY(open_any(directory, version, &manifest, &path));
-	const enum rs_status status = fill_model(m, path, &manifest, with_state);
+	const enum rs_status status = fill_model(m, path, &manifest, how);
 	if (status == RS_OK && progress != NULL)
 		*progress = manifest.progress;
 	manifest_free(&manifest);

@@ -80,9 +80,15 @@ enum rs_status checkpoint_load(const char *directory, uint64_t version,
 	const struct model_options *options, struct model **out,
 	struct checkpoint_progress *progress, uint64_t *loaded);
 /* Fills a model made from another spec: every parameter and table of it must be
- * in the version with the same shape (RS_ESPEC names the first that is not).
- * with_state 0 leaves the optimizers at their start.  A catalogue it has stays. */
-enum rs_status checkpoint_fill(const char *directory, uint64_t version, int with_state,
+ * in the version with the same shape (RS_ESPEC names the first that is not). */
+enum checkpoint_fill {
+	CHECKPOINT_STATE = 1,          /* else the optimizers are left at their start  */
+	/* The spec may have other fields: tables and parameters of new ones are left as they
+	 * are, layers take on and lose their columns (train/dense_adopt.h). */
+	CHECKPOINT_OTHER_FIELDS = 2
+};
+/* how: bits.  A catalogue the model has stays. */
+enum rs_status checkpoint_fill(const char *directory, uint64_t version, unsigned how,
 	struct model *m, struct checkpoint_progress *progress);
 /* Verifies a version and reads its MANIFEST; version 0 as in checkpoint_load(). */
 enum rs_status checkpoint_peek(const char *directory, uint64_t version,

@@ -19,81 +19,6 @@
 #define LIST_LIMIT ((size_t)1 << 24)
 #define SPEC_LIMIT ((size_t)64 << 20)
 
-/* --- statistics of transforms: fixed by the first run ---------------------- */
-
-static enum rs_status
-set_number(struct spec *spec, const char *section, const char *key, double value)
-{
-	char text[32];
-
-	return spec_set(spec, section, key, number_print_double(text, value));
-}
-
-static enum rs_status
-set_numbers(struct spec *spec, const char *section, const char *key, const struct number_list *list)
-{
-	struct buffer text;
-	enum rs_status status = RS_OK;
-	char number[32];
-
-	buffer_init(&text, LIST_LIMIT);
-	for (size_t i = 0; status == RS_OK && i < list->n; i++)
-		status =
-			buffer_printf(&text, "%s%s", i > 0 ? "," : "",
-				number_print_double(number, list->item[i]));
-	if (status == RS_OK)
-		status = spec_set(spec, section, key, text.data);
-	buffer_free(&text);
-	return status;
-}
-
-static const struct field_settings *
-find_field(const struct settings *s, const char *name)
-{
-	for (size_t f = 0; f < s->n_fields; f++)
-		if (strcmp(s->field[f].name, name) == 0)
-			return &s->field[f];
-	return NULL;
-}
-
-static enum rs_status
-adopt_field(struct spec *spec, const struct field_settings *to, const struct field_settings *from)
-{
-	const int needs_mean = to->transform == TRANSFORM_STANDARDIZE && to->stddev == 0;
-	const int needs_boundaries = to->transform == TRANSFORM_BUCKETIZE && to->boundaries.n == 0;
-	char section[300];
-
-	snprintf(section, sizeof section, "field %s", from->name);
-	if (needs_mean && from->stddev > 0) {
-		RS_TRY(set_number(spec, section, "mean", from->mean));
-		RS_TRY(set_number(spec, section, "stddev", from->stddev));
-	}
-	if (needs_boundaries && from->boundaries.n > 0)
-		RS_TRY(set_numbers(spec, section, "boundaries", &from->boundaries));
-	return RS_OK;
-}
-
-/* Takes over from the saved model what its first pass found, and refuses a field
- * that it does not have. */
-static enum rs_status
-adopt_statistics(struct spec *spec, const char *directory, uint64_t version)
-{
-	struct spec *saved;
-
-	RS_TRY(checkpoint_spec(directory, version, &saved));
-	enum rs_status status = RS_OK;
-	for (size_t f = 0; status == RS_OK && f < spec_settings(spec)->n_fields; f++) {
-		const struct field_settings *const to = &spec_settings(spec)->field[f];
-		const struct field_settings *const from =
-			find_field(spec_settings(saved), to->name);
-		status = from != NULL ? adopt_field(spec, to, from)
-			: rs_fail(RS_ESPEC, "field '%s' is not in the model '%s'", to->name,
-				directory);
-	}
-	spec_free(saved);
-	return status;
-}
-
 /* --- the three starts ------------------------------------------------------ */
 
 /* NULL: those of the spec. */
@@ -141,8 +66,8 @@ start_from(struct spec *spec, const struct train_options *train, uint64_t versio
 	const struct model_options *options, struct start *out)
 {
 	const char *const directory = train->resume ? train->directory : train->from;
-	const int with_state = train->resume || !train->reset_optimizer;
-	const enum rs_status status = adopt_statistics(spec, directory, version);
+	const unsigned state = train->resume || !train->reset_optimizer ? CHECKPOINT_STATE : 0;
+	const enum rs_status status = start_adopt(spec, train, version);
 
 	if (status != RS_OK) {
 		spec_free(spec);
@@ -150,7 +75,9 @@ start_from(struct spec *spec, const struct train_options *train, uint64_t versio
 	}
 	RS_TRY(make_model(spec, train, options, &out->model));
 	out->version = version;
-	return checkpoint_fill(directory, version, with_state, out->model, &out->progress);
+	RS_TRY(checkpoint_fill(directory, version, state | CHECKPOINT_OTHER_FIELDS, out->model,
+		&out->progress));
+	return checkpoint_keep_unused(directory, version, out->model);
 }
 
 static void

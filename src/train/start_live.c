@@ -207,6 +207,24 @@ share_state(struct transfer *x, const struct model_options *model_options, struc
 	return share_head(x, &head, out);
 }
 
+/* What versions carry along is on disk. */
+static enum rs_status
+keep_unused(const struct train_options *options, struct model *m)
+{
+	const char *const directory = options->resume ? options->directory : options->from;
+	uint64_t *list, version;
+	size_t n;
+
+	if (!ranks_lead(options->place) || directory == NULL)
+		return RS_OK;
+	RS_TRY(checkpoint_list(directory, &list, &n));
+	version = n > 0 ? list[n - 1] : 0;
+	free(list);
+	if (!options->resume && checkpoint_current(directory) != 0)
+		version = checkpoint_current(directory);
+	return version != 0 ? checkpoint_keep_unused(directory, version, m) : RS_OK;
+}
+
 enum rs_status
 start_live(struct spec **spec, const struct train_options *options,
 	const struct model_options *model_options, struct start *out)
@@ -230,5 +248,6 @@ start_live(struct spec **spec, const struct train_options *options,
 	struct transfer x = { .place = place, .live = options->live, .holder = choice.holder,
 		.own = ranks_own(place) == choice.holder,
 		.state = live_find(options->live, choice.clock) };
-	return share_state(&x, model_options, *spec, out);
+	RS_TRY(share_state(&x, model_options, *spec, out));
+	return keep_unused(options, out->model);
 }

@@ -1,4 +1,4 @@
-/* Inside of a start; for start.c and start_live.c only. */
+/* Inside of a start; for start.c and start_*.c only. */
 #ifndef TRAIN_START_PRIVATE_H
 #define TRAIN_START_PRIVATE_H
 
@@ -11,5 +11,11 @@ enum rs_status start_by_text(struct spec *own, const char *text,
  * failure. */
 enum rs_status start_live(struct spec **spec, const struct train_options *options,
 	const struct model_options *model_options, struct start *out);
+
+/* Before a model is made that goes on from a version: the spec takes over what its first pass
+ * over the data found.  RS_ESPEC names the field that the version lacks, unless new ones are
+ * allowed, or that has another table than it had. */
+enum rs_status start_adopt(struct spec *spec, const struct train_options *train,
+	uint64_t version);
 
 #endif

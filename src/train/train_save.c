@@ -116,6 +116,7 @@ load_again(struct training *t, struct checkpoint_progress *best)
 	t->settings = NULL;
 	RS_TRY(checkpoint_load(t->options->directory, t->progress.best_version, &t->model_options,
 		&t->m, best, NULL));
+	RS_TRY(checkpoint_keep_unused(t->options->directory, t->progress.best_version, t->m));
 	t->settings = spec_settings(t->m->spec);
 	return RS_OK;
 }
@@ -129,7 +130,8 @@ fill_again(struct training *t, struct checkpoint_progress *best)
 
 	RS_TRY(train_meet(t));
 	if (ranks_lead(place))
-		status = checkpoint_fill(t->options->directory, t->progress.best_version, 1, t->m,
+		status = checkpoint_fill(t->options->directory, t->progress.best_version,
+			CHECKPOINT_STATE, t->m,
 			best);
 	RS_TRY(ranks_outcome(place, status));
 	RS_TRY(ranks_broadcast(place, best, sizeof *best));

@@ -32,13 +32,59 @@ expect 0 "$T" train s.ini $O -f a4 -i a -d b.tsv --reset-steps
 dump a2 >one; dump a3 >two
 cmp -s one two && { echo '--reset-optimizer changed nothing' >&2; exit 1; }
 
-# B051: a new field or another shape is refused by name.
+# B051: a new field or another shape is refused by name, with the way out.
 { cat s.ini; printf '[field extra]\ncolumn = 2\nbuckets = 10\n'; } >more.ini
 expect 78 "$T" train more.ini -f a5 -i a -d b.tsv
 says "'extra'"
-expect 65 "$T" train s.ini -f a6 -i a -d b.tsv -o 'field user.buckets=300'
-says "'user'"
+says '--allow-new-fields'
+for key in 'field user.buckets=300' embedding.dim=5 'field user.type=multi' \
+	'field item.optimizer=adam' 'field item.share=user' embedding.optimizer=sgd; do
+	expect 78 "$T" train s.ini -f a6 -i a -d b.tsv -o "$key"
+	says "field '"
+	says '--fresh'
+done
+says 'keep optimizer = adagrad'
+expect 0 "$T" train s.ini -f a6 -i a -d b.tsv -o embedding.optimizer=sgd --reset-optimizer
 expect 78 "$T" train s.ini -f a7 -i a -d b.tsv -o dnn.hidden=8,8
 says 'dnn.'
+says '--fresh'
 expect 66 "$T" train s.ini -f a8 -i nowhere -d b.tsv
+
+# table DIR FIELD: what a model has of a field.
+table() { "$T" inspect "$1" --dump text --field "$2"; }
+
+# Or starts fresh, while all others go on; what is and is not restored is told (B049).
+expect 0 "$T" train s.ini -v -f same -i a -d b.tsv
+says "warm start from 'a' v000001: step 10, 4 tables"
+expect 0 "$T" train more.ini -v -f more -i a -d b.tsv --allow-new-fields
+says "field 'extra' is new: it starts fresh"
+says '4 of 6 tables'
+# Steps at a rate of nearly 0 leave the weights as they were.
+none="-o train.learning_rate=1e-30 -o embedding.learning_rate=1e-30 -o linear.learning_rate=1e-30"
+head -n 100 b.tsv >step.tsv
+expect 0 "$T" train more.ini -f still -i a -d step.tsv --allow-new-fields $none
+weights() { "$T" inspect "$1" --dump text --field "$2" | grep "^$2" | cut -d '|' -f 1; }
+for f in user item; do
+	weights a $f >want
+	weights still $f | awk 'NR == FNR { want[$0]; next } $0 in want { n++ }
+		END { exit n != length(want) || n < 20 }' want - || {
+		echo "rows of $f are not those of the model gone on from" >&2; exit 1; }
+done
+
+# A removed field stays in the versions, is told of, and comes back.
+awk '/^\[/ { skip = $0 == "[field item]" } !skip' s.ini >less.ini
+table a item >want
+expect 0 "$T" train less.ini -f less -i a -d b.tsv
+says "field 'item' is not in the spec"
+[ -f less/v000001/table-item.0-of-1.bin ] || { echo 'the removed table is gone' >&2; exit 1; }
+expect 0 "$T" train less.ini -f less -i less -d a.tsv
+table less item >have
+same want have 'a removed field was touched'
+expect 78 "$T" train s.ini -f back -i less -d b.tsv
+head -n 20 b.tsv >few.tsv
+expect 0 "$T" train s.ini -f back -i less -d few.tsv --allow-new-fields
+says "field 'item' is new"
+weights back item >have
+weights less item | awk 'NR == FNR { have[$0]; next } $0 in have { n++ } END { exit n < 3 }' have - || {
+	echo 'the field that came back has lost its rows' >&2; exit 1; }
 exit 0

@@ -37,3 +37,4 @@ tests_train_publish_test_SOURCES = tests/train/publish_test.c tests/train/publis
 check_PROGRAMS += tests/train/checkpoint_unused_test
 check_PROGRAMS += tests/train/live_test
 tests_train_live_test_SOURCES = tests/train/live_test.c $(place_sources)
+check_PROGRAMS += tests/train/dense_adopt_test
