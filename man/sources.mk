@@ -10,6 +10,7 @@ dist_man_MANS = \
 	man/recsys-train-db.5 \
 	man/recsys-train-eval.1 \
 	man/recsys-train-exit.7 \
+	man/recsys-train-gc.1 \
 	man/recsys-train-help.1 \
 	man/recsys-train-init.1 \
 	man/recsys-train-inspect.1 \

@@ -15,6 +15,7 @@
 	ROW(inspect) \
 	ROW(runs) \
 	ROW(rollback) \
+	ROW(gc) \
 	ROW(synth) \
 	ROW(bench) \
 	ROW(k8s) \

@@ -17,9 +17,8 @@
 #include "train/publish_private.h"
 
 #define REJECTED_NAME  "REJECTED"
+#define MANIFEST_NAME  "MANIFEST"
 #define REJECTED_LIMIT ((size_t)64 << 10)
-#define WORD_GATE      "gate"
-#define WORD_ROLLBACK  "rollback"
 
 /* --- what follows from CURRENT ------------------------------------------------------ */
 
@@ -56,6 +55,19 @@ copy_out(const char *directory, uint64_t version, const struct incremental_setti
 		status = publish_copy_make(&c);
 	free(from);
 	return status;
+}
+
+enum rs_status
+publish_excess(const char *directory, const struct incremental_settings *s,
+	struct text_list *name)
+{
+	const struct publish_copy c = { .to = s->publish, .keep = s->publish_keep,
+		.version = checkpoint_current(directory) };
+
+	*name = (struct text_list){ .n = 0 };
+	if (s->publish[0] == '\0' || c.version == 0 || access(s->publish, F_OK) != 0)
+		return RS_OK;
+	return publish_copy_excess(&c, name);
 }
 
 static enum rs_status
@@ -121,24 +133,37 @@ publish_rejected(const char *directory, uint64_t **version, size_t *n)
 	return checkpoint_rejected(directory, version, n);
 }
 
-/* Does the file REJECTED begin with the word? */
-static int
-rejected_by(const char *directory, uint64_t version, const char *word)
+static const char *const word[] = {
+	[PUBLISH_BY_GATE] = "gate: ", [PUBLISH_BY_ROLLBACK] = "rollback: ",
+};
+enum { N_WORDS = sizeof word / sizeof *word };
+
+static enum publish_word
+word_of(const char *text)
+{
+	for (size_t i = 0; i < N_WORDS; i++)
+		if (strncmp(text, word[i], strlen(word[i])) == 0)
+			return (enum publish_word)i;
+	return PUBLISH_BY_NOBODY;
+}
+
+enum publish_word
+publish_rejected_by(const char *directory, uint64_t version)
 {
 	char *path, *file, *text = NULL;
+	enum publish_word by = PUBLISH_BY_NOBODY;
 	size_t n;
-	int is = 0;
 
 	if (checkpoint_rejected_path(directory, version, &path) != RS_OK)
-		return 0;
+		return by;
 	if (file_join(path, REJECTED_NAME, &file) == RS_OK) {
-		is = file_read(file, REJECTED_LIMIT, &text, &n) == RS_OK
-			&& strncmp(text, word, strlen(word)) == 0 && text[strlen(word)] == ':';
+		if (file_read(file, REJECTED_LIMIT, &text, &n) == RS_OK)
+			by = word_of(text);
 		free(text);
 		free(file);
 	}
 	free(path);
-	return is;
+	return by;
 }
 
 enum rs_status
@@ -150,20 +175,21 @@ publish_remembered(const char *directory, uint64_t **version, size_t *n)
 	*n = 0;
 	RS_TRY(checkpoint_rejected(directory, version, &n_all));
 	for (size_t i = 0; i < n_all; i++)
-		if ((*version)[i] > current && rejected_by(directory, (*version)[i], WORD_GATE))
+		if ((*version)[i] > current
+		    && publish_rejected_by(directory, (*version)[i]) == PUBLISH_BY_GATE)
 			(*version)[used++] = (*version)[i];
 	*n = used;
 	return RS_OK;
 }
 
 static enum rs_status
-write_reason(const char *path, const char *word, const char *why)
+write_reason(const char *path, enum publish_word by, const char *why)
 {
 	struct buffer line;
 	char *file;
 
 	buffer_init(&line, REJECTED_LIMIT);
-	enum rs_status status = buffer_printf(&line, "%s: %s\n", word, why);
+	enum rs_status status = buffer_printf(&line, "%s%s\n", word[by], why);
 	if (status == RS_OK)
 		status = file_join(path, REJECTED_NAME, &file);
 	if (status == RS_OK) {
@@ -176,14 +202,14 @@ write_reason(const char *path, const char *word, const char *why)
 
 /* The reason first: a rejected version always tells it. */
 static enum rs_status
-set_aside(const char *directory, uint64_t version, const char *word, const char *why)
+set_aside(const char *directory, uint64_t version, enum publish_word by, const char *why)
 {
 	char *from, *to;
 
 	RS_TRY(checkpoint_version_path(directory, version, &from));
 	enum rs_status status = checkpoint_rejected_path(directory, version, &to);
 	if (status == RS_OK) {
-		status = write_reason(from, word, why);
+		status = write_reason(from, by, why);
 		if (status == RS_OK)
 			status = checkpoint_remove_tree(directory, to);
 		if (status == RS_OK && rename(from, to) != 0)
@@ -195,7 +221,13 @@ set_aside(const char *directory, uint64_t version, const char *word, const char 
 	return status;
 }
 
-/* All but the ledger and the reason. */
+int
+publish_stays_stripped(const char *name)
+{
+	return strcmp(name, LEDGER_FILE) == 0 || strcmp(name, REJECTED_NAME) == 0;
+}
+
+/* MANIFEST first: without it, it is no version. */
 static enum rs_status
 strip(const char *path)
 {
@@ -204,10 +236,12 @@ strip(const char *path)
 
 	if (dir == NULL)
 		return rs_fail(RS_EIO, "cannot read '%s': %s", path, strerror(errno));
+	if (unlinkat(dirfd(dir), MANIFEST_NAME, 0) != 0 && errno != ENOENT)
+		status = rs_fail(RS_EIO, "cannot remove '%s/" MANIFEST_NAME "': %s", path,
+			strerror(errno));
 	for (const struct dirent *e; status == RS_OK && (e = readdir(dir)) != NULL; )
 		if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0
-		    && strcmp(e->d_name, LEDGER_FILE) != 0
-		    && strcmp(e->d_name, REJECTED_NAME) != 0
+		    && !publish_stays_stripped(e->d_name)
 		    && unlinkat(dirfd(dir), e->d_name, 0) != 0)
 			status = rs_fail(RS_EIO, "cannot remove '%s/%s': %s", path, e->d_name,
 				strerror(errno));
@@ -215,14 +249,14 @@ strip(const char *path)
 	return status;
 }
 
-static enum rs_status
-shrink(const char *directory, uint64_t version, int remembered)
+enum rs_status
+publish_shrink(const char *directory, uint64_t version)
 {
+	const int stays = version > checkpoint_current(directory);
 	char *path;
 
 	RS_TRY(checkpoint_rejected_path(directory, version, &path));
-	const enum rs_status status = remembered ? strip(path)
-		: checkpoint_remove_tree(directory, path);
+	const enum rs_status status = stays ? strip(path) : checkpoint_remove_tree(directory, path);
 	free(path);
 	return status;
 }
@@ -231,14 +265,14 @@ shrink(const char *directory, uint64_t version, int remembered)
 static enum rs_status
 shrink_rejected(const char *directory)
 {
-	const uint64_t current = checkpoint_current(directory);
 	uint64_t *list;
 	size_t n, seen = 0;
 	enum rs_status status = checkpoint_rejected(directory, &list, &n);
 
 	for (size_t i = n; status == RS_OK && i-- > 0; )
-		if (rejected_by(directory, list[i], WORD_GATE) && seen++ >= PUBLISH_REJECTED_KEEP)
-			status = shrink(directory, list[i], list[i] > current);
+		if (publish_rejected_by(directory, list[i]) == PUBLISH_BY_GATE
+		    && seen++ >= PUBLISH_REJECTED_KEEP)
+			status = publish_shrink(directory, list[i]);
 	free(list);
 	return status;
 }
@@ -246,7 +280,7 @@ shrink_rejected(const char *directory)
 enum rs_status
 publish_reject(const char *directory, uint64_t version, const char *why)
 {
-	RS_TRY(set_aside(directory, version, WORD_GATE, why));
+	RS_TRY(set_aside(directory, version, PUBLISH_BY_GATE, why));
 	RS_TRY(file_sync_directory(directory));
 	return shrink_rejected(directory);
 }
@@ -328,7 +362,7 @@ set_newer_aside(const char *directory, uint64_t target)
 
 	snprintf(why, sizeof why, "back to v%06" PRIu64, target);
 	for (size_t i = n; status == RS_OK && i-- > 0 && list[i] > target; )
-		status = set_aside(directory, list[i], WORD_ROLLBACK, why);
+		status = set_aside(directory, list[i], PUBLISH_BY_ROLLBACK, why);
 	free(list);
 	RS_TRY(status);
 	return file_sync_directory(directory);

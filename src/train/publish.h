@@ -44,6 +44,19 @@ enum rs_status publish_remembered(const char *directory, uint64_t **version, siz
 /* "DIR/v000143.rejected"; caller frees. */
 enum rs_status publish_rejected_path(const char *directory, uint64_t version, char **out);
 
+/* How its file REJECTED begins. */
+enum publish_word { PUBLISH_BY_GATE, PUBLISH_BY_ROLLBACK, PUBLISH_BY_NOBODY };
+enum publish_word publish_rejected_by(const char *directory, uint64_t version);
+/* Removes a rejected version; of one newer than CURRENT, whose number must not come again,
+ * ledger and reason stay. */
+enum rs_status publish_shrink(const char *directory, uint64_t version);
+/* Is it the name of such a file? */
+int publish_stays_stripped(const char *name);
+/* Names in incremental.publish that publish_repair() removes: old copies and what killed
+ * processes left; the caller frees items and array. */
+enum rs_status publish_excess(const char *directory, const struct incremental_settings *s,
+	struct text_list *name);
+
 /* The version that a rollback to `version` goes to: itself, 0: the newest sound one before
  * CURRENT.  RS_ENOINPUT: it is not there; RS_EDATA: it is damaged; RS_EUSAGE: its run has
  * not ended. */

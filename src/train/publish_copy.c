@@ -172,29 +172,6 @@ remove_copy(const char *to, const char *name)
 	return status;
 }
 
-static enum rs_status
-remove_hidden(const char *to)
-{
-	DIR *const dir = opendir(to);
-	enum rs_status status = RS_OK;
-
-	if (dir == NULL)
-		return rs_fail(RS_EIO, "cannot read '%s': %s", to, strerror(errno));
-	for (const struct dirent *e; status == RS_OK && (e = readdir(dir)) != NULL; ) {
-		char *path;
-
-		if (strncmp(e->d_name, HIDDEN, strlen(HIDDEN)) != 0)
-			continue;
-		status = file_join(to, e->d_name, &path);
-		if (status == RS_OK) {
-			status = file_remove_tree(path);
-			free(path);
-		}
-	}
-	closedir(dir);
-	return status;
-}
-
 static int
 descending(const void *a, const void *b)
 {
@@ -219,61 +196,152 @@ is_version(const char *to, uint64_t version)
 	return is;
 }
 
-/* Published versions, newest first; caller frees. */
+static int
+is_hidden(const char *name)
+{
+	return strncmp(name, HIDDEN, strlen(HIDDEN)) == 0;
+}
+
 static enum rs_status
-list_copies(const char *to, uint64_t **out, size_t *n)
+add_name(struct text_list *list, const char *name)
+{
+	char **const grown = realloc(list->item, (list->n + 1) * sizeof *grown);
+
+	if (grown == NULL)
+		return rs_fail(RS_ERESOURCE, "no memory for a list of %zu names", list->n + 1);
+	list->item = grown;
+	RS_TRY(memory_strdup(name, &list->item[list->n]));
+	list->n++;
+	return RS_OK;
+}
+
+/* Published versions, newest first, and names that only a killed process leaves. */
+struct found {
+	uint64_t *version;             /* [n]                                         */
+	size_t n, capacity;
+	struct text_list hidden;
+};
+
+static void
+free_found(struct found *f)
+{
+	publish_copy_free_names(&f->hidden);
+	free(f->version);
+}
+
+static enum rs_status
+note_name(const char *to, const char *name, struct found *f)
+{
+	const uint64_t version = number_of_name(name);
+
+	if (is_hidden(name))
+		return add_name(&f->hidden, name);
+	if (version == 0 || !is_version(to, version))
+		return RS_OK;
+	if (f->n == f->capacity) {
+		const size_t capacity = f->capacity > 0 ? 2 * f->capacity : 16;
+		uint64_t *const grown = realloc(f->version, capacity * sizeof *grown);
+
+		if (grown == NULL)
+			return rs_fail(RS_ERESOURCE, "no memory for a list of %zu versions",
+				capacity);
+		f->version = grown;
+		f->capacity = capacity;
+	}
+	f->version[f->n++] = version;
+	return RS_OK;
+}
+
+static enum rs_status
+look(const char *to, struct found *f)
 {
 	DIR *const dir = opendir(to);
-	size_t capacity = 0;
+	enum rs_status status = RS_OK;
 
-	*out = NULL;
-	*n = 0;
+	*f = (struct found){ .n = 0 };
 	if (dir == NULL)
 		return rs_fail(RS_EIO, "cannot read '%s': %s", to, strerror(errno));
-	for (const struct dirent *e; (e = readdir(dir)) != NULL; ) {
-		const uint64_t version = number_of_name(e->d_name);
-
-		if (version == 0 || !is_version(to, version))
-			continue;
-		if (*n == capacity) {
-			capacity = capacity > 0 ? 2 * capacity : 16;
-			uint64_t *const grown = realloc(*out, capacity * sizeof *grown);
-			if (grown == NULL) {
-				closedir(dir);
-				return rs_fail(RS_ERESOURCE, "no memory for a list of %zu versions",
-					capacity);
-			}
-			*out = grown;
-		}
-		(*out)[(*n)++] = version;
-	}
+	for (const struct dirent *e; status == RS_OK && (e = readdir(dir)) != NULL; )
+		status = note_name(to, e->d_name, f);
 	closedir(dir);
-	if (*n > 0)
-		qsort(*out, *n, sizeof **out, descending);
-	return RS_OK;
+	if (f->n > 0)
+		qsort(f->version, f->n, sizeof *f->version, descending);
+	if (status != RS_OK)
+		free_found(f);
+	return status;
 }
 
 /* A server that takes the highest number finds the current one. */
 static enum rs_status
-prune(const struct publish_copy *c)
+add_old_copies(const struct publish_copy *c, const struct found *f, struct text_list *out)
 {
-	uint64_t *list;
-	size_t n, kept = 0;
-	enum rs_status status = list_copies(c->to, &list, &n);
+	size_t kept = 0;
 
-	for (size_t i = 0; status == RS_OK && i < n; i++) {
+	for (size_t i = 0; i < f->n; i++) {
 		char name[NAME_SIZE];
 
-		if (list[i] <= c->version && (c->keep == 0 || kept < (size_t)c->keep)) {
+		if (f->version[i] == c->version || (f->version[i] < c->version
+		    && (c->keep == 0 || kept < (size_t)c->keep))) {
 			kept++;
 			continue;
 		}
-		if (list[i] == c->version)
-			continue;
-		number_name(name, list[i]);
-		status = remove_copy(c->to, name);
+		number_name(name, f->version[i]);
+		RS_TRY(add_name(out, name));
 	}
-	free(list);
+	return RS_OK;
+}
+
+void
+publish_copy_free_names(struct text_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		free(list->item[i]);
+	free(list->item);
+	*list = (struct text_list){ .n = 0 };
+}
+
+enum rs_status
+publish_copy_excess(const struct publish_copy *c, struct text_list *out)
+{
+	struct found found;
+
+	*out = (struct text_list){ .n = 0 };
+	RS_TRY(look(c->to, &found));
+	enum rs_status status = RS_OK;
+	for (size_t i = 0; status == RS_OK && i < found.hidden.n; i++)
+		status = add_name(out, found.hidden.item[i]);
+	if (status == RS_OK)
+		status = add_old_copies(c, &found, out);
+	free_found(&found);
+	if (status != RS_OK)
+		publish_copy_free_names(out);
+	return status;
+}
+
+static enum rs_status
+remove_name(const char *to, const char *name)
+{
+	char *path;
+
+	if (!is_hidden(name))
+		return remove_copy(to, name);
+	RS_TRY(file_join(to, name, &path));
+	const enum rs_status status = file_remove_tree(path);
+	free(path);
+	return status;
+}
+
+/* only_hidden: what could be in the way. */
+static enum rs_status
+tidy(const struct publish_copy *c, int only_hidden)
+{
+	struct text_list list;
+	enum rs_status status = publish_copy_excess(c, &list);
+
+	for (size_t i = 0; status == RS_OK && i < list.n; i++)
+		if (!only_hidden || is_hidden(list.item[i]))
+			status = remove_name(c->to, list.item[i]);
+	publish_copy_free_names(&list);
 	return status;
 }
 
@@ -425,10 +493,10 @@ enum rs_status
 publish_copy_make(const struct publish_copy *c)
 {
 	RS_TRY(file_make_directories(c->to));
-	RS_TRY(remove_hidden(c->to));
+	RS_TRY(tidy(c, 1));
 	if (!is_copied(c))
 		RS_TRY(copy(c));
 	if (linked(c->to) != c->version)
 		RS_TRY(relink(c));
-	return prune(c);
+	return tidy(c, 0);
 }

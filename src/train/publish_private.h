@@ -18,6 +18,9 @@ int publish_copy_is_done(const struct publish_copy *c);
 /* Makes what is missing; copies above the version go, and of those below all but the
  * newest.  After a failure the link names what it did, and that is whole. */
 enum rs_status publish_copy_make(const struct publish_copy *c);
+/* Names in PUBLISH that publish_copy_make() removes. */
+enum rs_status publish_copy_excess(const struct publish_copy *c, struct text_list *out);
+void publish_copy_free_names(struct text_list *list);
 
 /* --- publish_command.c --- */
 
