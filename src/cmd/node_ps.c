@@ -30,6 +30,27 @@ on_counts(void *context, const struct shard_counts *c)
 	member_report(n->member, text);
 }
 
+/* The shard that keeps a copy of this one's journal; it is the next one. */
+static size_t
+peer_of(const struct node *n, size_t index)
+{
+	return n->settings->cluster.replicas > 1 ? (index + 1) % n->job.n_ps : index;
+}
+
+static enum rs_status
+serve_round(struct node *n, struct shard *s, const struct member_view *view)
+{
+	const size_t self = n->job.node[n->job.self].index, peer = peer_of(n, self);
+	const size_t number = job_number(&n->job, KEY_PS, peer);
+	struct shard_round round = { .epoch = view->epoch, .peer = peer };
+
+	if (peer != self) {
+		round.endpoint = view->endpoint[number];
+		round.key = view->public_key[number];
+	}
+	return shard_serve(s, &round);
+}
+
 static enum rs_status
 serve_rounds(struct node *n, struct shard *s)
 {
@@ -40,9 +61,10 @@ serve_rounds(struct node *n, struct shard *s)
 		RS_TRY(node_wait(n, &view, &over));
 		if (over)
 			return RS_OK;
-		const uint32_t epoch = view.epoch;
+		const enum rs_status status = serve_round(n, s, &view);
+
 		member_view_free(&view);
-		RS_TRY(shard_serve(s, epoch));
+		RS_TRY(status);
 	}
 }
 
@@ -65,7 +87,7 @@ static int
 wants_journal(const struct node *n, const char **why)
 {
 	const struct settings *const s = n->settings;
-	const int is_asked = s->cluster.journal == JOURNAL_USE_YES;
+	const int is_asked = s->cluster.journal == JOURNAL_USE_YES || s->cluster.replicas > 1;
 
 	*why = NULL;
 	if (s->cluster.journal == JOURNAL_USE_NO
@@ -97,13 +119,23 @@ find_journal(const struct node *n, char out[JOURNAL_PATH], struct journal_option
 		log_warn("no journal: %s", why);
 }
 
-/* Who ends in order is not coming back. */
 static void
-remove_journal(const char *directory)
+remove_directory(const char *directory)
 {
-	if (directory[0] != '\0' && access(directory, F_OK) == 0
-	    && file_remove_tree(directory) != RS_OK)
+	if (access(directory, F_OK) == 0 && file_remove_tree(directory) != RS_OK)
 		log_debug("%s", rs_failure()->text);
+}
+
+/* Who ends in order is not coming back; nor are the others. */
+static void
+remove_journal(const struct node *n, const struct journal_options *journal)
+{
+	char copy[JOURNAL_PATH + 32];
+
+	remove_directory(journal->directory);
+	snprintf(copy, sizeof copy, "%s.copy%zu", journal->directory,
+		(journal->shard + n->job.n_ps - 1) % n->job.n_ps);
+	remove_directory(copy);
 }
 
 /* --- the whole ------------------------------------------------------------------------ */
@@ -124,7 +156,7 @@ join_and_serve(struct node *n, struct shard_options *options)
 	if (status != RS_OK)
 		rs_failure_take(&failure);
 	if (options->journal != NULL)
-		remove_journal(options->journal->directory);
+		remove_journal(n, options->journal);
 	return node_leave(n, status != RS_OK ? rs_failure_put(&failure) : RS_OK);
 }
 
@@ -136,7 +168,7 @@ node_ps(struct node *n)
 	struct shard_options options = {
 		.index = n->job.node[n->job.self].index,
 		.n_threads = (size_t)n->settings->cluster.ps_threads, .job = n->job.id,
-		.report = on_counts, .context = n,
+		.report = on_counts, .context = n, .context_of_peers = n->context,
 	};
 
 	find_journal(n, directory, &journal);

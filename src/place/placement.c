@@ -120,6 +120,23 @@ choose_auto(struct placement *p)
 	return RS_OK;
 }
 
+/* A copy of a journal is with another shard. */
+static enum rs_status
+check_replicas(const struct placement *p, const struct settings *s)
+{
+	if (s->cluster.replicas < 2)
+		return RS_OK;
+	if (p->n_ps < 2) {
+		(void)rs_fail(RS_ESPEC, "cluster.replicas = 2 with %zu parameter server%s",
+			p->n_ps, p->n_ps == 1 ? "" : "s");
+		return rs_hint("a copy is kept by another shard; set cluster.ps to 2 or more");
+	}
+	if (s->cluster.journal != JOURNAL_USE_NO)
+		return RS_OK;
+	(void)rs_fail(RS_ESPEC, "cluster.replicas = 2 with cluster.journal = no");
+	return rs_hint("the copy is one of the journal");
+}
+
 static enum rs_status
 choose_mode(struct placement *p, const struct settings *s, const struct placement_host *host)
 {
@@ -145,7 +162,7 @@ choose_mode(struct placement *p, const struct settings *s, const struct placemen
 		(void)rs_fail(RS_EUSAGE, "this build has no ZeroMQ, so it trains in one process");
 		return rs_hint("build it with libzmq, or set placement.mode = local");
 	}
-	return RS_OK;
+	return check_replicas(p, s);
 }
 
 /* --- the dense plane -------------------------------------------------------- */

@@ -50,6 +50,23 @@ struct body_rows {
 	uint32_t dim, n_slot;
 };
 
+/* COPY, COPY_GET and COPY_R, between shards; frame.slot is the shard whose journal it is.
+ * COPY is answered by COPY_R with how far the copy `id` goes, segment 0 if there is none;
+ * LIST by struct body_copy_file[n], READ by n bytes.  A copy takes what continues it and
+ * refuses the rest. */
+enum body_copy_what {
+	BODY_COPY_ASK,              /* COPY: nothing changes                          */
+	BODY_COPY_BEGIN,            /* a new copy, of nothing; older ones go          */
+	BODY_COPY_WRITE,            /* n bytes follow, for the segment at offset      */
+	BODY_COPY_CUT,              /* the rest from there on is void                 */
+	BODY_COPY_DROP,             /* segments before it are void                    */
+	BODY_COPY_LIST,             /* COPY_GET: which files are there                */
+	BODY_COPY_READ              /* n bytes of the segment from offset             */
+};
+
+struct body_copy { uint64_t id, segment, offset; uint32_t what, n; };
+struct body_copy_file { uint64_t segment, bytes; };
+
 /* INIT_TABLE: body_init, body_table[n_tables], body_part[n_parts]: all tables and all
  * parts of the model, so that every shard checks the same thing. */
 struct body_init {

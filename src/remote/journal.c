@@ -34,7 +34,7 @@ struct journal {
 	struct journal_options o;
 	int      is_on, fd;         /* fd: of the segment; -1: there is none                */
 	int      has_files;
-	uint64_t segment;           /* the newest that there was                            */
+	uint64_t first, segment;    /* the oldest that there is; the newest that there was  */
 	uint64_t bytes, end_bytes;  /* of the segment, and up to its END                    */
 	uint64_t looked_at;         /* bytes when space was looked for                      */
 	struct complete newest, older;      /* step NONE: there is none                     */
@@ -138,6 +138,7 @@ forget_all(struct journal *j)
 	if (j->has_files)
 		journal_file_remove(j->o.directory, 0, NONE);
 	j->has_files = 0;
+	j->first = j->segment + 1;
 	j->newest.step = j->older.step = NONE;
 	j->bytes = j->end_bytes = 0;
 }
@@ -299,6 +300,7 @@ journal_forget(struct journal *j, uint64_t step)
 	if (j->older.step == NONE || j->newest.step > step)
 		return;
 	journal_file_remove(j->o.directory, 0, j->newest.segment);
+	j->first = j->newest.segment;
 	j->older.step = NONE;
 }
 
@@ -353,8 +355,30 @@ find_last(struct journal *j)
 	if (n > 0)
 		j->segment = list[n - 1];
 	j->has_files = n > 0;
+	j->first = n > 0 ? list[0] : j->segment + 1;
 	free(list);
 	return RS_OK;
+}
+
+void
+journal_look_again(struct journal *j)
+{
+	if (find_last(j) != RS_OK)
+		turn_off(j, rs_failure()->text);
+}
+
+uint64_t
+journal_first(const struct journal *j)
+{
+	return j->first;
+}
+
+struct journal_place
+journal_at(const struct journal *j)
+{
+	if (!journal_has_segment(j))
+		return (struct journal_place){ 0, 0 };
+	return (struct journal_place){ j->segment, j->bytes };
 }
 
 void

@@ -42,6 +42,9 @@ struct journal_head {
 	uint32_t is_pristine;       /* 1: rows that no ROWS has are as a table begins       */
 };
 
+/* A place in the files: in a segment. */
+struct journal_place { uint64_t segment, offset; };
+
 /* --- writing --------------------------------------------------------------------------- */
 
 struct journal_options {
@@ -78,6 +81,11 @@ void journal_sync(struct journal *j);
 uint64_t journal_lowest(const struct journal *j);
 /* Of the segment, since its END if it has one. */
 uint64_t journal_growth(const struct journal *j);
+/* The first segment there is, and where the next record will be; segment 0: nowhere. */
+uint64_t journal_first(const struct journal *j);
+struct journal_place journal_at(const struct journal *j);
+/* Files were put there by somebody else. */
+void journal_look_again(struct journal *j);
 
 /* --- reading ----------------------------------------------------------------------------- */
 
@@ -95,9 +103,6 @@ struct journal_range {
 enum rs_status journal_read_range(const struct journal_options *options,
 	struct journal_range *out);
 
-/* Where in the files the state of a step is complete. */
-struct journal_place { uint64_t segment, offset; };
-
 struct journal_visitor {
 	/* In order: HEAD once, ROWS, PUSH of steps that are not applied yet, COMMIT of the next
 	 * step, CUT; body: of r->bytes, aligned to 8, borrowed until journal_read_replay()
@@ -107,7 +112,8 @@ struct journal_visitor {
 	void *context;
 };
 
-/* All that leads to the state after this step, which is in the range. */
+/* All that leads to the state after this step, which is in the range; *end: where it is
+ * complete. */
 enum rs_status journal_read_replay(const struct journal_options *options,
 	const struct journal_range *range, uint64_t step, const struct journal_visitor *visitor,
 	struct journal_place *end);

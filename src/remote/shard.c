@@ -40,6 +40,16 @@ shard_answer(struct shard *s, const struct wire_message *to, uint16_t type,
 }
 
 void
+shard_answer_wait(struct shard *s, const struct wire_message *to)
+{
+	struct frame f = to->frame;
+
+	f.type = FRAME_ACK;
+	f.flags = FRAME_MORE;
+	(void)wire_send(s->o->wire, &to->from, &f, NULL, 0);
+}
+
+void
 shard_answer_failure(struct shard *s, const struct wire_message *to)
 {
 	const struct rs_failure failure = *rs_failure();
@@ -135,6 +145,8 @@ static const struct {
 	{ FRAME_INIT_TABLE, KEY_WORKER,    shard_init_take },
 	{ FRAME_SNAP_GET,   KEY_WORKER,    shard_rows_get },
 	{ FRAME_SNAP_PUT,   KEY_WORKER,    shard_rows_put },
+	{ FRAME_COPY,       KEY_PS,        shard_keeper_take },
+	{ FRAME_COPY_GET,   KEY_PS,        shard_keeper_give },
 	{ FRAME_STATS,      KEY_ALL_ROLES, answer_stats },
 	{ FRAME_BYE,        KEY_ALL_ROLES, answer_bye },
 };
@@ -213,13 +225,15 @@ serve(struct shard *s)
 	double reported = clock_seconds();
 
 	while (atomic_load(s->o->stop) == 0) {
-		struct wire_poll poll = { .wire = s->o->wire };
+		struct wire_poll poll[] = { { .wire = s->o->wire },
+			{ .wire = s->copy.link } };
 		const double begin = clock_seconds();
 		size_t n;
 
 		RS_TRY(take_turn(s, &n));
 		const int has_more = shard_journal_turn(s);
 
+		shard_copy_turn(s);
 		shard_journal_answer(s);
 
 		const double end = clock_seconds();
@@ -229,7 +243,7 @@ serve(struct shard *s)
 			atomic_fetch_add(s->o->progress, 1);
 		report(s, end, &reported);
 		if (n == 0 && !has_more)
-			RS_TRY(wire_wait(&poll, 1, WAIT_SECONDS));
+			RS_TRY(wire_wait(poll, s->copy.link != NULL ? 2 : 1, WAIT_SECONDS));
 	}
 	return RS_OK;
 }
@@ -278,15 +292,17 @@ end_round(struct shard *s)
 	s->has_init = 0;
 	s->broken.status = RS_OK;
 	s->acks.n = 0;
+	shard_copy_end(s);
 }
 
 enum rs_status
-shard_serve(struct shard *s, uint32_t epoch)
+shard_serve(struct shard *s, const struct shard_round *round)
 {
 	enum rs_status status;
 
-	s->epoch = epoch;
+	s->epoch = round->epoch;
 	s->counts = (struct shard_counts){ .bytes = s->counts.bytes, .step = s->applied };
+	shard_copy_begin(s, round);
 	status = collect_open(s->o->kernel, &s->collect);
 	if (status == RS_OK)
 		status = serve(s);
@@ -299,6 +315,7 @@ shard_close(struct shard *s)
 {
 	if (s == NULL)
 		return;
+	shard_keeper_free(s);
 	shard_journal_close(s);
 	shard_init_free(s);
 	shard_pool_close(s->pool);

@@ -11,7 +11,9 @@
  * acknowledged and dropped.  Requests of another job or epoch are refused (RS_EPROTOCOL),
  * and those of a worker that has not sent its INIT_TABLE, or under another key than that.
  * What a shard holds when a round ends it offers to the next one (OFFER), whose INIT_TABLE
- * says whether to keep it.  Formats: remote/body.h.
+ * says whether to keep it.  A shard that has a journal may send a copy of it to a peer,
+ * which keeps it beside its own (DIRECTORY.copyK); one that is started without files has
+ * them from there.  Formats: remote/body.h.
  */
 #ifndef REMOTE_SHARD_H
 #define REMOTE_SHARD_H
@@ -37,6 +39,7 @@ struct shard_counts {
 
 struct shard_options {
 	struct wire *wire;          /* bound, borrowed                                */
+	struct wire_context *context_of_peers;  /* to connect; NULL: there are none     */
 	const struct kernel_set *kernel;
 	size_t   index;             /* which shard, for messages                      */
 	size_t   n_threads;         /* that apply and gather; 0: auto                 */
@@ -50,11 +53,18 @@ struct shard_options {
 	void  *context;
 };
 
+/* Where the others are in a round. */
+struct shard_round {
+	uint32_t epoch;
+	size_t   peer;              /* the shard that keeps a copy of the journal     */
+	const char *endpoint, *key; /* of it; endpoint NULL: there is none            */
+};
+
 struct shard;
 /* options: borrowed. */
 enum rs_status shard_open(const struct shard_options *options, struct shard **out);
-/* Serves one round (epoch). */
-enum rs_status shard_serve(struct shard *s, uint32_t epoch);
+/* Serves one round. */
+enum rs_status shard_serve(struct shard *s, const struct shard_round *round);
 /* The journal's files stay. */
 void shard_close(struct shard *s);
 

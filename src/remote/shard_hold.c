@@ -34,9 +34,12 @@ offer_of(const struct shard *s)
 enum rs_status
 shard_hold_offer(struct shard *s, struct wire_message *m)
 {
-	const struct body_offer offer = offer_of(s);
+	struct body_offer offer;
 	const struct wire_part part = { .data = &offer, .n = sizeof(offer) };
 
+	if (shard_fetch_park(s, m))
+		return RS_OK;
+	offer = offer_of(s);
 	shard_answer(s, m, FRAME_OFFER_R, &part, 1);
 	return RS_OK;
 }

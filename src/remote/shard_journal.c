@@ -151,8 +151,11 @@ shard_journal_reset(struct shard *s)
 {
 	s->is_capturing = 0;
 	s->found.n_starts = 0;
-	if (shard_journal_is_on(s))
-		journal_reset(s->journal);
+	shard_fetch_end(s);
+	if (!shard_journal_is_on(s))
+		return;
+	journal_reset(s->journal);
+	shard_copy_reset(s);
 }
 
 void
@@ -236,43 +239,48 @@ shard_journal_turn(struct shard *s)
 
 /* --- acknowledgements ------------------------------------------------------------------------ */
 
-/* It is answered when the journal is on the disk. */
-struct shard_ack { struct wire_peer to; struct frame frame; };
+/* It is answered when the journal is on the disk and with the peer, up to there. */
+struct shard_ack { struct wire_peer to; struct frame frame; struct journal_place place; };
 
 enum rs_status
 shard_journal_defer(struct shard *s, const struct wire_message *m)
 {
-	const struct shard_ack ack = { m->from, m->frame };
+	const struct shard_ack ack = { m->from, m->frame, journal_at(s->journal) };
 
 	if (s->acks.limit == 0)
 		buffer_init(&s->acks, (size_t)1 << 30);
+	s->acks_synced = 0;
 	return buffer_append(&s->acks, &ack, sizeof(ack));
 }
 
 int
 shard_journal_defers(const struct shard *s)
 {
-	return shard_journal_is_on(s) && s->o->journal->durable;
+	return shard_journal_is_on(s) && (s->o->journal->durable || shard_copy_is_live(s));
 }
 
 void
 shard_journal_answer(struct shard *s)
 {
-	const struct shard_ack *const ack = (const struct shard_ack *)(void *)s->acks.data;
+	struct shard_ack *const ack = (struct shard_ack *)(void *)s->acks.data;
 	const size_t n = s->acks.n / sizeof(*ack);
+	size_t done = 0;
 
 	if (n == 0)
 		return;
-	if (s->journal != NULL)
+	if (s->o->journal->durable && !s->acks_synced)
 		journal_sync(s->journal);
-	for (size_t i = 0; i < n; i++) {
+	s->acks_synced = 1;
+	for (; done < n && shard_copy_has(s, &ack[done].place); done++) {
 		struct wire_message m = { .n_parts = 0 };
 
-		m.from = ack[i].to;
-		m.frame = ack[i].frame;
+		m.from = ack[done].to;
+		m.frame = ack[done].frame;
 		shard_push_answer(s, &m);
 	}
-	s->acks.n = 0;
+	if (done > 0)
+		memmove(ack, ack + done, (n - done) * sizeof(*ack));
+	s->acks.n = (n - done) * sizeof(*ack);
 }
 
 /* --- as long as the process lives ------------------------------------------------------- */

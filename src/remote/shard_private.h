@@ -133,6 +133,44 @@ struct shard_parked {
 	struct shard_parked *next;
 };
 
+/* The copy of the journal that a peer keeps. */
+struct shard_copy {
+	struct wire *link;              /* NULL: no peer in this round                    */
+	size_t   peer;
+	enum { SHARD_COPY_OFF, SHARD_COPY_WAITS, SHARD_COPY_ASKED, SHARD_COPY_BEGINS,
+		SHARD_COPY_GOES } state;
+	int      is_live;               /* pushes wait for it                             */
+	int      is_full;               /* the link takes nothing now                     */
+	uint64_t id, request, first;    /* id: 0: none was begun; first: segment there    */
+	struct journal_place sent, acked;
+	size_t   n_under_way;
+	double   heard;
+	int      fd;                    /* of the file at hand; -1: none                  */
+	uint64_t fd_segment;
+};
+
+/* The copy that this shard keeps for another one. */
+struct shard_keeper {
+	uint64_t id;                    /* 0: none                                        */
+	size_t   shard;
+	struct journal_place at;        /* where it ends                                  */
+	int      is_open, fd;
+};
+
+#define SHARD_FETCH_REQUEST UINT64_MAX  /* frame.request                              */
+
+/* A journal on its way from the peer. */
+struct shard_fetch {
+	enum { SHARD_FETCH_OFF, SHARD_FETCH_LIST, SHARD_FETCH_FILES } state;
+	struct body_copy_file *file;    /* [n_files]                                      */
+	size_t   n_files, asked, have;  /* files that were asked for, that are here       */
+	uint64_t asked_bytes, have_bytes;
+	size_t   n_under_way;
+	double   heard;
+	int      fd;
+	struct shard_parked *offers;    /* who waits for it                               */
+};
+
 struct shard {
 	const struct shard_options *o;
 	uint32_t epoch;
@@ -169,6 +207,10 @@ struct shard {
 	uint64_t capture_row, growth_seen, rows_got;
 	int wants_segment;
 	struct buffer acks;             /* struct shard_ack                               */
+	int acks_synced;                /* those are on the disk                          */
+	struct shard_copy copy;
+	struct shard_keeper keeper;
+	struct shard_fetch fetch;
 };
 
 /* --- shard_hold.c: what stays from round to round --- */
@@ -208,6 +250,37 @@ int shard_journal_turn(struct shard *s);
 int shard_journal_defers(const struct shard *s);
 enum rs_status shard_journal_defer(struct shard *s, const struct wire_message *m);
 void shard_journal_answer(struct shard *s);
+
+/* --- shard_copy.c: to the peer --- */
+
+void shard_copy_begin(struct shard *s, const struct shard_round *round);
+void shard_copy_end(struct shard *s);
+void shard_copy_turn(struct shard *s);
+/* The journal begins anew, or ends at this place from now on. */
+void shard_copy_reset(struct shard *s);
+void shard_copy_cut(struct shard *s, const struct journal_place *end);
+int shard_copy_is_live(const struct shard *s);
+/* Records why the peer refuses. */
+enum rs_status shard_copy_failure(const struct wire_message *m);
+/* Nobody has to wait for the copy to get there. */
+int shard_copy_has(const struct shard *s, const struct journal_place *place);
+
+/* --- shard_keeper.c: of another shard --- */
+
+enum rs_status shard_keeper_take(struct shard *s, struct wire_message *m);
+enum rs_status shard_keeper_give(struct shard *s, struct wire_message *m);
+void shard_keeper_free(struct shard *s);
+
+/* --- shard_fetch.c: from the peer --- */
+
+void shard_fetch_begin(struct shard *s);
+void shard_fetch_end(struct shard *s);
+void shard_fetch_turn(struct shard *s);
+int shard_fetch_is_busy(const struct shard *s);
+/* An answer of the peer; 0: it is none to this. */
+int shard_fetch_take(struct shard *s, const struct wire_message *m);
+/* Keeps an OFFER until the copy is here; 0: there is none on its way. */
+int shard_fetch_park(struct shard *s, struct wire_message *m);
 
 /* --- shard_section.c --- */
 
@@ -272,6 +345,8 @@ void shard_keep(struct shard *s, struct wire_message *m, struct wire_message *to
 /* An answer; a peer that does not take it asks again. */
 void shard_answer(struct shard *s, const struct wire_message *to, uint16_t type,
 	const struct wire_part *part, size_t n_parts);
+/* "I have it, wait." */
+void shard_answer_wait(struct shard *s, const struct wire_message *to);
 /* The failure last recorded, as an answer. */
 void shard_answer_failure(struct shard *s, const struct wire_message *to);
 /* There are tables, the sender is the rank that it says, and nothing is broken. */

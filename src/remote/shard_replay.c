@@ -81,5 +81,6 @@ shard_replay(struct shard *s, uint64_t step)
 		return rs_fail(RS_EDATA, "the journal leads to step %" PRIu64 ", not %" PRIu64,
 			s->applied, step);
 	journal_resume(s->journal, &range, step, &end);
+	shard_copy_cut(s, &end);
 	return RS_OK;
 }

@@ -472,6 +472,10 @@ const struct option_row option_table[] = {
 	  .text = "where a shard has its journal, which takes up to four times the bytes of its "
 	  "rows; without it, in the private directory of the job, if the host has one",
 	  .example = "/var/tmp" },
+	{ "cluster", "replicas", OPTION_INT, "1", IN(cluster.replicas), RANGE(1, 2),
+	  .text = "2: the next shard keeps a copy of a shard's journal, and acknowledges a push "
+	  "with it, so that a shard whose host is gone goes on from the last step, too; journal "
+	  "= auto is then yes" },
 	{ "cluster", "durable", OPTION_BOOL, "no", IN(cluster.durable),
 	  .text = "yes: the journal is on the disk before a push is acknowledged; no: every "
 	  "0.2 s" },

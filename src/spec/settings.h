@@ -244,6 +244,7 @@ struct cluster_settings {
 	double  command_timeout;            /* seconds                              */
 	enum journal_use journal;           /* of shards                            */
 	char   *journal_dir;                /* "" = the private directory of the job */
+	int64_t replicas;                   /* of a shard, itself counted           */
 	int     durable;                    /* on the disk before it is acknowledged */
 	char   *metrics;                    /* file for Prometheus; "" = none       */
 	char   *trusted_interface;          /* for mpi and nccl between hosts       */

@@ -30,7 +30,8 @@ is_training() { "$T" node status --json 2>/dev/null | grep -q '"step":"[1-9]'; }
 # more TEXT N: the log has it more than N times.
 more() { [ "$(count "$1")" -gt "$2" ]; }
 
-# one MODE: shards die in turn, and each death costs a step or two.
+# one MODE [GONE]: shards die in turn, with their files when GONE is not empty; each death costs
+# a step or two.
 one() {
 	rm -rf m
 	# shellcheck disable=SC2086
@@ -44,9 +45,11 @@ one() {
 		victim=$(nodes "ps --index $((dead % 2))")
 		[ -n "$victim" ] || break
 		before=$(count 'round [0-9]* goes on')
+		[ -z "${2-}" ] || rm -rf "$TMP"/run/recsys-train/*/*.ps$((dead % 2))*
 		kill -9 $victim 2>/dev/null || break
 		dead=$((dead + 1))
 		wait_for more 'round [0-9]* goes on' "$before" || break
+		[ -z "${2-}" ] || wait_for more 'has a copy of the journal' "$((2 * dead + 1))"
 		sleep 0.3
 	done
 	code=0; wait $pid || code=$?
@@ -68,3 +71,17 @@ one() {
 for mode in $MODES; do
 	one "$mode"
 done
+
+# Hosts that are gone with all that was on them; the other shard has a copy.
+OPTIONS="$OPTIONS -o cluster.replicas=2"
+for mode in $MODES; do
+	[ "$mode" = sync ] || one "$mode" gone
+done
+
+# What cannot be is said before anything begins.
+expect 78 "$T" train count.ini -f none --workers 1 --ps 1 -o cluster.replicas=2
+says 'cluster.replicas = 2 with 1 parameter server'
+says 'hint: a copy is kept by another shard'
+expect 78 "$T" train count.ini -f none --workers 1 --ps 2 -o cluster.replicas=2 \
+	-o cluster.journal=no
+says 'cluster.replicas = 2 with cluster.journal = no'

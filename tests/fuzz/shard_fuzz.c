@@ -157,7 +157,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	feed.wants_init = data[0] <= CONSISTENCY_ASYNC ? N_RANKS : 0;
 	feed.consistency = data[0];
 	FUZZ_CHECK(shard_open(&options, &shard) == RS_OK);
-	FUZZ_CHECK(shard_serve(shard, 0) == RS_OK);
+	FUZZ_CHECK(shard_serve(shard, &(struct shard_round){ .epoch = 0 }) == RS_OK);
 	shard_close(shard);
 	/* One answer each at most; parked requests and sums may have none. */
 	FUZZ_CHECK(feed.n_sent <= 2 * feed.n_received);

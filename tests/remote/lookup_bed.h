@@ -102,7 +102,7 @@ bed_serve(void *argument)
 	s->status = shard_open(&s->options, &shard);
 	if (s->status != RS_OK)
 		return NULL;
-	s->status = shard_serve(shard, BED_EPOCH);
+	s->status = shard_serve(shard, &(struct shard_round){ .epoch = BED_EPOCH });
 	shard_close(shard);
 	return NULL;
 }

@@ -35,8 +35,9 @@ struct bed_shard {
 	struct shard *shard;            /* stays from round to round                      */
 	struct journal_options journal;
 	char directory[4200];           /* of it                                          */
+	char endpoint[4200];
 	atomic_int stop;
-	uint32_t epoch;
+	struct shard_round round;
 	pthread_t thread;
 	enum rs_status status;
 	pthread_mutex_t lock;
@@ -50,7 +51,7 @@ struct bed {
 	enum consistency consistency;
 	uint64_t staleness, first_step;
 	uint32_t keep;
-	int with_journals;
+	int with_journals, with_copies;
 	size_t n_tables;
 	struct lookup_table table[BED_TABLES];
 	struct parts parts;
@@ -76,7 +77,7 @@ bed_serve(void *argument)
 {
 	struct bed_shard *s = argument;
 
-	s->status = shard_serve(s->shard, s->epoch);
+	s->status = shard_serve(s->shard, &s->round);
 	return NULL;
 }
 
@@ -117,7 +118,11 @@ bed_start_round(struct bed *b)
 	b->epoch++;
 	for (size_t i = 0; i < b->n_shards; i++) {
 		atomic_store(&b->shard[i].stop, 0);
-		b->shard[i].epoch = b->epoch;
+		const size_t peer = (i + 1) % b->n_shards;
+
+		b->shard[i].round = (struct shard_round){ .epoch = b->epoch, .peer = peer };
+		if (b->with_copies)
+			b->shard[i].round.endpoint = b->shard[peer].endpoint;
 		if (b->shard[i].shard == NULL)
 			assert_int_equal(shard_open(&b->shard[i].options, &b->shard[i].shard),
 				RS_OK);
@@ -164,14 +169,14 @@ bed_open(struct bed *b, const char *directory, size_t n_shards, size_t n_ranks, 
 	assert_int_equal(wire_context_open(&options, &b->context), RS_OK);
 	for (size_t i = 0; i < n_shards; i++) {
 		struct bed_shard *s = &b->shard[i];
-		char endpoint[4200];
+		char *const endpoint = s->endpoint;
 
-		snprintf(endpoint, sizeof(endpoint), "ipc://%s/%zu", directory, i);
+		snprintf(endpoint, sizeof(s->endpoint), "ipc://%s/%zu", directory, i);
 		assert_int_equal(wire_bind(b->context, endpoint, &s->wire), RS_OK);
 		pthread_mutex_init(&s->lock, NULL);
 		s->options = (struct shard_options){ .wire = s->wire, .kernel = &kernel_ref,
 			.index = i, .n_threads = 1 + i, .job = BED_JOB, .stop = &s->stop,
-			.report = bed_report, .context = s };
+			.context_of_peers = b->context, .report = bed_report, .context = s };
 		snprintf(s->directory, sizeof(s->directory), "%s/journal%zu", directory, i);
 		s->journal.directory = s->directory;
 		s->journal.job = BED_JOB;

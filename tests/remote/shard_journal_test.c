@@ -104,7 +104,8 @@ open_bed(const char *directory, enum row_optimizer_kind kind, enum consistency c
 	bed_tables(&b, kind);
 	b.consistency = consistency;
 	b.staleness = consistency == CONSISTENCY_SSP ? 2 : 0;
-	b.with_journals = with_journals;
+	b.with_journals = with_journals > 0;
+	b.with_copies = with_journals > 1;
 	snprintf(own, sizeof(own), "%s/%zu", directory, run++);
 	assert_int_equal(file_make_directories(own), RS_OK);
 	bed_open(&b, own, 2, RANKS, RANKS);
@@ -157,14 +158,20 @@ offer_of(size_t shard)
 	return offer;
 }
 
-/* Waits for the rows to be in the journal. */
+/* Until all rows are in every journal. */
 static void
 settle(void)
 {
-	for (size_t i = 0; i < b.n_shards; i++)
-		for (double end = clock_seconds() + BED_SECONDS;
-		    offer_of(i).lowest == offer_of(i).applied && clock_seconds() < end;)
-			(void)poll(NULL, 0, 5);
+	for (size_t i = 0; i < b.n_shards; i++) {
+		const double end = clock_seconds() + BED_SECONDS;
+		struct journal_range range = { .n_starts = 0 };
+
+		while (range.n_starts == 0 && clock_seconds() < end) {
+			(void)poll(NULL, 0, 1);
+			assert_int_equal(journal_read_range(&b.shard[i].journal, &range), RS_OK);
+		}
+		assert_true(range.n_starts > 0);
+	}
 }
 
 static void
@@ -237,12 +244,87 @@ every_optimizer_comes_back(void **state)
 	}
 }
 
+/* --- hosts that are gone ------------------------------------------------------------------ */
+
+/* Its process ends, and so do its files. */
+static void
+lose(size_t shard)
+{
+	char copy[4300];
+
+	bed_forget(&b, shard);
+	assert_int_equal(file_remove_tree(b.shard[shard].directory), RS_OK);
+	snprintf(copy, sizeof(copy), "%s.copy%zu", b.shard[shard].directory,
+		(shard + b.n_shards - 1) % b.n_shards);
+	assert_int_equal(file_remove_tree(copy), RS_OK);
+}
+
+/* Until the files of every shard are with its peer. */
+static void
+wait_for_copies(void)
+{
+	settle();
+	for (size_t i = 0; i < b.n_shards; i++) {
+		const double end = clock_seconds() + BED_SECONDS;
+		const size_t peer = (i + 1) % b.n_shards;
+		uint64_t own = 0, there = 1;
+		char copy[4300];
+
+		snprintf(copy, sizeof(copy), "%s.copy%zu", b.shard[peer].directory, i);
+		while (own != there && clock_seconds() < end) {
+			(void)poll(NULL, 0, 5);
+			assert_int_equal(file_directory_bytes(b.shard[i].directory, &own), RS_OK);
+			if (file_directory_bytes(copy, &there) != RS_OK)
+				there = UINT64_MAX;
+		}
+		assert_true(own == there);
+	}
+}
+
+static void
+lose_in_round(uint64_t step, size_t shard)
+{
+	bed_stop_round(&b);
+	lose(shard);
+	bed_start_round(&b);
+	b.keep = 1;
+	b.first_step = step + 1;
+}
+
+static void
+a_shard_whose_host_is_gone_comes_back_from_its_peer(void **state)
+{
+	for (size_t i = 0; i < N_ROWS(mode); i++) {
+		run_undisturbed(*state, ROW_ADAM, mode[i]);
+		open_bed(*state, ROW_ADAM, mode[i], 2);
+		set_some();
+		push_steps(1, 5);
+		wait_for_copies();
+		/* Each in turn, so that copies are made anew. */
+		for (size_t round = 0; round < 5; round++) {
+			const uint64_t step = 5 + round;
+
+			lose_in_round(step, round % b.n_shards);
+			for (size_t k = 0; k < b.n_shards; k++)
+				assert_true(offer_of(k).applied == step);
+			bed_init(&b);
+			check_image(step);
+			push_steps(step + 1, step + 1);
+			wait_for_copies();
+		}
+		push_steps(11, STEPS);
+		check_image(STEPS);
+		bed_close(&b);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_come_back_with_the_very_bits),
 		cmocka_unit_test(every_optimizer_comes_back),
+		cmocka_unit_test(a_shard_whose_host_is_gone_comes_back_from_its_peer),
 	};
 
 	return cmocka_run_group_tests(tests, tmpdir_make, tmpdir_remove);
