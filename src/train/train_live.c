@@ -7,6 +7,8 @@
 #include "train/ranks.h"
 #include "train/train_private.h"
 
+#define DENSE_ALONE ((size_t)1 << 15)  /* floats: fewer are not worth waking threads for */
+
 /* --- into a state ------------------------------------------------------------ */
 
 static struct parser_tally
@@ -59,18 +61,47 @@ fill_head(struct training *t, struct live_head *h)
 	report_pause(&t->report, &h->report);
 }
 
-static void
-fill_rest(const struct training *t, struct live_state *s)
-{
-	const size_t P = t->m->P;
+/* The share of one of the threads that train. */
+struct dense_copy {
+	const struct model *m;
+	float *to;                     /* [3,P]                                       */
+	size_t n_workers;
+};
 
-	memcpy(s->dense, t->m->param, P * sizeof *s->dense);
-	memcpy(s->dense + P, t->m->slot_m, P * sizeof *s->dense);
-	memcpy(s->dense + 2 * P, t->m->slot_v, P * sizeof *s->dense);
+static enum rs_status
+copy_share(void *context, size_t worker)
+{
+	const struct dense_copy *const c = context;
+	const size_t P = c->m->P, n = c->n_workers;
+	const size_t from = P / n * worker + P % n * worker / n;
+	const size_t bytes = (P / n * (worker + 1) + P % n * (worker + 1) / n - from)
+		* sizeof *c->to;
+
+	memcpy(c->to + from, c->m->param + from, bytes);
+	memcpy(c->to + P + from, c->m->slot_m + from, bytes);
+	memcpy(c->to + 2 * P + from, c->m->slot_v + from, bytes);
+	return RS_OK;
+}
+
+static enum rs_status
+copy_dense(struct training *t, float *to)
+{
+	struct dense_copy c = { .m = t->m, .to = to, .n_workers = workers_count(t->workers) };
+
+	if (t->m->P >= DENSE_ALONE)
+		return workers_run(t->workers, copy_share, &c);
+	c.n_workers = 1;
+	return copy_share(&c, 0);
+}
+
+static enum rs_status
+fill_rest(struct training *t, struct live_state *s)
+{
 	for (size_t i = 0; i < s->head.n_marks; i++)
 		s->mark[i] = dealer_mark(t->dealer, i);
 	for (size_t i = 0; i < s->head.n_files; i++)
 		s->tally[i] = dealer_file(t->dealer, i)->tally;
+	return copy_dense(t, s->dense);
 }
 
 static enum rs_status
@@ -84,8 +115,7 @@ take(struct training *t, enum live_phase phase, uint64_t epoch)
 	head.epoch = epoch;
 	RS_TRY(live_put(t->options->live, &head, &s));
 	t->options->live->newest = t->m->step;
-	fill_rest(t, s);
-	return RS_OK;
+	return fill_rest(t, s);
 }
 
 /* Nothing may fail between the step and its state: the tables are then those of the step. */
