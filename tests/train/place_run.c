@@ -24,6 +24,8 @@ place_run_rows(const char *name, size_t n, uint64_t key)
 	assert_non_null(f);
 	fprintf(f, "y,u,i,c,x,p,q\n");
 	for (size_t b = 0; b < n; b++) {
+		if (b % 7 == 3 && strcmp(name, "bad.csv") == 0)
+			fprintf(f, "not a label,u1,i1,c1,0,,\n");
 		const uint64_t item = rng_below(key, 16 * b, 30);
 		const uint64_t user = rng_below(key, 16 * b + 1, 25);
 		const size_t length = rng_below(key, 16 * b + 2, 5);
@@ -82,6 +84,9 @@ static const struct { const char *name, *text; } model[] = {
 	{ "shuffled", "[model]\ntype = deepfm\n[data]\nformat = csv\nlabel = y\nshuffle = no\n"
 		"command = head -n 1 %s/train.csv; tail -n +2 %s/train.csv | shuf\n"
 		FIELDS "[dnn]\nhidden = 5\n" COMMON },
+	{ "bad", "[model]\ntype = deepfm\n[data]\ntrain = %s/bad.csv\nvalid = %s/valid.csv\n"
+		"format = csv\nlabel = y\non_bad_row = skip\n" FIELDS "[dnn]\nhidden = 5\n" TRAIN
+		"epochs = 2\n" },
 	{ "files", "[model]\ntype = deepfm\n[data]\ntrain = %s/part-*.csv\nvalid = %s/valid.csv\n"
 		"format = csv\nlabel = y\n" FIELDS "[dnn]\nhidden = 5\n" TRAIN "epochs = 2\n" },
 	{ "catalogue", TWO("softmax") "early_stop = 1\nmonitor = recall@5\n"
@@ -111,6 +116,15 @@ started(void *context, const struct model *m, uint64_t total_rows)
 		m->param[0] += 1;
 }
 
+static void
+note_epoch(void *context, const struct train_epoch *e)
+{
+	struct job *job = context;
+
+	if (e->epoch < N_ROWS(job->epoch))
+		job->epoch[e->epoch] = *e;
+}
+
 static void *
 run_rank(void *argument)
 {
@@ -119,7 +133,7 @@ run_rank(void *argument)
 		.directory = job->rank == 0 ? job->directory : "/proc/none/of/yours",
 		.resume = job->resume, .continues = job->resume && job->live != NULL,
 		.live = job->live, .from = job->rank == 0 ? job->from : NULL,
-		.callbacks = { .started = started, .context = job },
+		.callbacks = { .started = started, .epoch = note_epoch, .context = job },
 		.stop_signal = &job->signal, .kernel = "ref",
 		.place = job->hub != NULL ? place_hub_rank(job->hub, job->rank) : NULL,
 	};
@@ -246,6 +260,7 @@ place_run_set_up(void **state)
 	place_run_top = *state;
 	place_run_rows("train.csv", N_TRAIN, 7);
 	place_run_rows("valid.csv", N_VALID, 8);
+	place_run_rows("bad.csv", N_TRAIN, 9);
 	for (size_t i = 0; i < 5; i++) {
 		char name[32];
 

@@ -27,6 +27,7 @@ struct job {
 	enum rs_status status;
 	struct rs_failure failure;
 	struct train_summary summary;
+	struct train_epoch epoch[16];  /* as told, by number                          */
 };
 
 extern char *place_run_top;            /* directory of the group                      */
