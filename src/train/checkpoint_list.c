@@ -220,6 +220,7 @@ checkpoint_set_current(const char *directory, uint64_t version)
 	failpoint("checkpoint.before_current");
 	const enum rs_status status = file_replace(path, name, n + 1);
 	free(path);
+	failpoint("checkpoint.after_current");
 	return status;
 }
 
