@@ -134,7 +134,8 @@ publish_rejected(const char *directory, uint64_t **version, size_t *n)
 }
 
 static const char *const word[] = {
-	[PUBLISH_BY_GATE] = "gate: ", [PUBLISH_BY_ROLLBACK] = "rollback: ",
+	[PUBLISH_BY_GATE] = "gate: ", [PUBLISH_BY_REQUIRE] = "require: ",
+	[PUBLISH_BY_ROLLBACK] = "rollback: ",
 };
 enum { N_WORDS = sizeof word / sizeof *word };
 
@@ -269,20 +270,35 @@ shrink_rejected(const char *directory)
 	size_t n, seen = 0;
 	enum rs_status status = checkpoint_rejected(directory, &list, &n);
 
-	for (size_t i = n; status == RS_OK && i-- > 0; )
-		if (publish_rejected_by(directory, list[i]) == PUBLISH_BY_GATE
+	for (size_t i = n; status == RS_OK && i-- > 0; ) {
+		const enum publish_word by = publish_rejected_by(directory, list[i]);
+
+		if ((by == PUBLISH_BY_GATE || by == PUBLISH_BY_REQUIRE)
 		    && seen++ >= PUBLISH_REJECTED_KEEP)
 			status = publish_shrink(directory, list[i]);
+	}
 	free(list);
 	return status;
+}
+
+static enum rs_status
+reject(const char *directory, uint64_t version, enum publish_word by, const char *why)
+{
+	RS_TRY(set_aside(directory, version, by, why));
+	RS_TRY(file_sync_directory(directory));
+	return shrink_rejected(directory);
 }
 
 enum rs_status
 publish_reject(const char *directory, uint64_t version, const char *why)
 {
-	RS_TRY(set_aside(directory, version, PUBLISH_BY_GATE, why));
-	RS_TRY(file_sync_directory(directory));
-	return shrink_rejected(directory);
+	return reject(directory, version, PUBLISH_BY_GATE, why);
+}
+
+enum rs_status
+publish_refuse(const char *directory, uint64_t version, const char *why)
+{
+	return reject(directory, version, PUBLISH_BY_REQUIRE, why);
 }
 
 /* --- going back --------------------------------------------------------------------- */

@@ -31,6 +31,9 @@ enum rs_status publish_accept(const char *directory, uint64_t version,
  * that only while it is newer than CURRENT. */
 enum rs_status publish_reject(const char *directory, uint64_t version, const char *why);
 #define PUBLISH_REJECTED_KEEP 3
+/* The same of a run of no period, whose rows may still be trained by others: REJECTED begins
+ * with "require: ". */
+enum rs_status publish_refuse(const char *directory, uint64_t version, const char *why);
 /* What an earlier process did not get done: copy, link, command, rollback.  Cheap when all
  * is. */
 enum rs_status publish_repair(const char *directory, const struct incremental_settings *s,
@@ -45,7 +48,9 @@ enum rs_status publish_remembered(const char *directory, uint64_t **version, siz
 enum rs_status publish_rejected_path(const char *directory, uint64_t version, char **out);
 
 /* How its file REJECTED begins. */
-enum publish_word { PUBLISH_BY_GATE, PUBLISH_BY_ROLLBACK, PUBLISH_BY_NOBODY };
+enum publish_word {
+	PUBLISH_BY_GATE, PUBLISH_BY_REQUIRE, PUBLISH_BY_ROLLBACK, PUBLISH_BY_NOBODY
+};
 enum publish_word publish_rejected_by(const char *directory, uint64_t version);
 /* Removes a rejected version; of one newer than CURRENT, whose number must not come again,
  * ledger and reason stay. */

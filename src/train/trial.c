@@ -31,7 +31,7 @@ add_name(struct figure_list *list, const char *name)
 
 /* What is required, what evaluations of the spec give, and what a row tells anyway. */
 static enum rs_status
-choose_figures(const struct settings *s, struct figure_list *out)
+choose_figures(const struct trial_options *o, const struct settings *s, struct figure_list *out)
 {
 	static const char *const of_rows[] = {
 		"auc", "logloss", "mse", "calibration", "mean_label", "mean_prediction",
@@ -41,6 +41,8 @@ choose_figures(const struct settings *s, struct figure_list *out)
 	struct figure_list usual;
 	int scores_rows = 0;
 
+	for (size_t i = 0; i < o->n_conditions; i++)
+		add_name(out, o->condition[i].metric);
 	for (size_t i = 0; i < s->incremental.require.n; i++) {
 		RS_TRY(gate_parse(s->incremental.require.item[i], &c));
 		add_name(out, c.metric);
@@ -80,7 +82,7 @@ prepare(struct trial *t, const struct settings *s)
 
 	RS_TRY(trial_history_check(history));
 	RS_TRY(memory_strdup(history, &t->history));
-	RS_TRY(choose_figures(s, &t->figures));
+	RS_TRY(choose_figures(&t->options, s, &t->figures));
 	t->options.gate = choose_rows(&t->options, s);
 	if (t->options.gate == GATE_VALID && s->data.valid.n == 0) {
 		rs_fail(RS_ESPEC, "incremental.gate = valid, but there is no data.valid");
@@ -116,15 +118,16 @@ trial_free(struct trial *t)
 
 /* --- scores -------------------------------------------------------------------------- */
 
-/* Items of training rows are masked for data.valid as the spec says.  Rows of a period are
- * rows of data.train themselves, so for them nothing is. */
+/* files NULL: data.valid of the model's spec.  Items of training rows are masked as the spec
+ * says, but for rows of a period, which are of data.train themselves. */
 static enum rs_status
 score(const struct trial *t, const struct text_list *files, struct workers *w,
 	const struct model *m, struct trial_run *out)
 {
 	const struct evaluate_options options = {
 		.files = files, .figures = &t->figures, .keep = 1, .may_be_empty = 1,
-		.mask_nothing = files != NULL,
+		.mask_nothing = files != NULL
+			&& (files == t->options.rows || files == t->options.held),
 	};
 
 	RS_TRY(evaluate_open(&options, &out->evaluation));
@@ -197,6 +200,14 @@ trial_before(struct trial *t, struct workers *w, const struct model *m, int has_
 		return RS_OK;
 	RS_TRY(score_period(t, w, m));
 	return t->options.gate == GATE_PROGRESSIVE ? RS_OK : score_old(t, w, m);
+}
+
+enum rs_status
+trial_before_other(struct trial *t, struct workers *w, const struct model *m,
+	const struct text_list *valid)
+{
+	t->has_old = 1;
+	return m != NULL && t->options.gate == GATE_VALID ? score(t, valid, w, m, &t->old) : RS_OK;
 }
 
 static int

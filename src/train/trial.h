@@ -35,12 +35,15 @@ struct trial_options {
 	enum gate_rows gate;               /* GATE_AUTO resolved by trial_open()      */
 	const char *history;               /* text of figures.txt of the version gone on from;
 	                                    * NULL: none                              */
+	/* What will be required, besides incremental.require: figures that are to be known. */
+	const struct gate_condition *condition;    /* [n_conditions]                  */
+	size_t n_conditions;
 };
 
 struct trial;
 
-/* settings are looked at here only.  Evaluated are the figures of incremental.require, those
- * of the spec, and whatever rows tell. */
+/* settings and conditions are looked at here only.  Evaluated are the figures of the
+ * conditions, of incremental.require and of the spec, and whatever rows tell. */
 enum rs_status trial_open(const struct trial_options *options, const struct settings *settings,
 	struct trial **out);
 void trial_free(struct trial *t);
@@ -48,6 +51,11 @@ void trial_free(struct trial *t);
  * what wants last or best passes. */
 enum rs_status trial_before(struct trial *t, struct workers *w, const struct model *m,
 	int has_old);
+/* The former model is not the one that is trained on but another, so of the gate's rows there
+ * are only those of data.valid, given here.  m NULL: it cannot be scored, and what is
+ * required of last is refused unless the history knows it. */
+enum rs_status trial_before_other(struct trial *t, struct workers *w, const struct model *m,
+	const struct text_list *valid);
 enum rs_status trial_after(struct trial *t, struct workers *w, const struct model *m);
 
 /* The progressive figures; rows 0: not scored. */

@@ -141,11 +141,14 @@ find_best(const struct trial *t, struct comparison *c)
 }
 
 /* There is nothing to compare with.  The first model may be without a figure when no rows
- * were there to score; any other that has none is refused. */
+ * were there to score; any other that has none is refused.  So is one when the former model
+ * could not be scored on the gate's rows. */
 static int
 holds_alone(const struct trial *t, const struct comparison *c)
 {
-	return !isnan(c->candidate.value) || (!t->has_old && c->result->rows == 0);
+	if (isnan(c->candidate.value))
+		return !t->has_old && c->result->rows == 0;
+	return !t->has_old || c->result != &t->new.result || t->old.evaluation != NULL;
 }
 
 static enum rs_status
@@ -247,6 +250,8 @@ tell(const struct comparison *c, struct buffer *out)
 	if (isnan(c->candidate.value))
 		return tell_undefined(c, out);
 	RS_TRY(buffer_printf(out, "%s is %.6f", c->figure.name, c->candidate.value));
+	if (c->condition.against != GATE_CONSTANT && !c->has_bound && !c->holds)
+		RS_TRY(buffer_printf(out, ", and that of the current model is not known"));
 	if (c->condition.against != GATE_CONSTANT && c->has_bound) {
 		RS_TRY(tell_bound(c, out));
 		RS_TRY(buffer_printf(out, ", change %+.6f", change));

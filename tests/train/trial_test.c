@@ -277,6 +277,63 @@ condition_on_what_was_not_evaluated_is_refused(void **state)
 	assert_judged(*state, &c, "mean_prediction<=0.9", RS_OK, "holds");
 }
 
+/* The former model is another one, or one that cannot be scored. */
+static void
+other_model_is_compared_where_it_can_be_scored(void **state)
+{
+	struct bed *const b = *state;
+	const struct text_list *const valid = &spec_settings(b->spec)->data.valid;
+	static const char history[] = "period=-\tvalid.rows=2000\tvalid.auc=0.9\n";
+	static const struct { const char *history; int scored; enum rs_status want;
+		const char *words; } row[] = {
+		{ NULL, 1, RS_OK, "of the current model" },
+		{ NULL, 0, RS_EUNMET, "that of the current model is not known" },
+		{ history, 0, RS_EUNMET, "against 0.900000 of the current model" },
+	};
+
+	assert_int_equal(spec_set(b->spec, "incremental", "require", ""), RS_OK);
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		const struct trial_options options = { .period = INT64_MIN, .gate = GATE_VALID,
+			.history = row[i].history };
+		struct gate_condition g;
+		struct trial *t;
+		char *verdict;
+
+		assert_int_equal(trial_open(&options, spec_settings(b->spec), &t), RS_OK);
+		set_slope(b, 1);
+		assert_int_equal(trial_before_other(t, b->w, row[i].scored ? b->m : NULL, valid),
+			RS_OK);
+		assert_int_equal(trial_after(t, b->w, b->m), RS_OK);
+		assert_int_equal(gate_parse("auc>=last", &g), RS_OK);
+		assert_int_equal(trial_judge(t, &g, 1, &verdict), row[i].want);
+		const char *const text = row[i].want == RS_OK ? verdict : rs_failure()->text;
+		if (strstr(text, row[i].words) == NULL)
+			fail_msg("'%s', wanted '%s'", text, row[i].words);
+		free(verdict);
+		trial_free(t);
+	}
+}
+
+static void
+figures_of_conditions_are_evaluated(void **state)
+{
+	struct bed *const b = *state;
+	struct gate_condition g;
+	struct trial *t;
+	char *verdict;
+
+	assert_int_equal(spec_set(b->spec, "incremental", "require", ""), RS_OK);
+	assert_int_equal(gate_parse("ndcg@7>=0", &g), RS_OK);
+	const struct trial_options options = { .gate = GATE_VALID, .condition = &g,
+		.n_conditions = 1 };
+	assert_int_equal(trial_open(&options, spec_settings(b->spec), &t), RS_OK);
+	assert_int_equal(trial_before(t, b->w, b->m, 0), RS_OK);
+	assert_int_equal(trial_after(t, b->w, b->m), RS_OK);
+	assert_int_equal(trial_judge(t, &g, 1, &verdict), RS_OK);
+	free(verdict);
+	trial_free(t);
+}
+
 static void
 first_failure_is_told_and_the_verdict_has_all(void **state)
 {
@@ -403,6 +460,8 @@ main(void)
 		cmocka_unit_test(first_model_passes_what_needs_another),
 		cmocka_unit_test(figure_without_ground_refuses_and_says_why),
 		cmocka_unit_test(condition_on_what_was_not_evaluated_is_refused),
+		cmocka_unit_test(other_model_is_compared_where_it_can_be_scored),
+		cmocka_unit_test(figures_of_conditions_are_evaluated),
 		cmocka_unit_test(first_failure_is_told_and_the_verdict_has_all),
 		cmocka_unit_test(line_of_the_period_follows_those_before_it),
 		cmocka_unit_test(history_has_an_end),
