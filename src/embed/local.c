@@ -143,6 +143,8 @@ local_commit(struct lookup *base, const struct lookup_commit *commit)
 		status = commit_items(l, commit);
 	if (atomic_fetch_add_explicit(&l->n_left, 1, memory_order_acq_rel) + 1 ==
 		commit->n_workers) {
+		for (size_t t = 0; commit->finite && commit->decay > 0 && t < l->n_tables; t++)
+			table_decay(&l->table[t], commit->decay);
 		atomic_store_explicit(&l->next_item, 0, memory_order_relaxed);
 		atomic_store_explicit(&l->n_left, 0, memory_order_relaxed);
 		pushes_clear(&l->pushes);

@@ -74,6 +74,9 @@ struct lookup_commit {
 	uint64_t step;              /* from 1                                         */
 	int      finite;
 	double   rate_factor;       /* schedule: rate / base rate of this step        */
+	double   decay;             /* behind the step sums of squares of adagrad and
+	                             * rowwise_adagrad are multiplied by it, but not below
+	                             * where they start; 0: in this step they are not */
 	size_t   worker, n_workers;
 };
 

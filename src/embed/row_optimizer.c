@@ -8,9 +8,9 @@
 static const struct row_optimizer optimizer_table[] = {
 	[ROW_SGD] =             { .name = "sgd", .kernel = KERNEL(row_sgd) },
 	[ROW_ADAGRAD] =         { .name = "adagrad", .per_column = 1, .n_accumulators = 1,
-	                          .kernel = KERNEL(row_adagrad) },
+	                          .decays = 1, .kernel = KERNEL(row_adagrad) },
 	[ROW_ROWWISE_ADAGRAD] = { .name = "rowwise_adagrad", .per_row = 1, .n_accumulators = 1,
-	                          .kernel = KERNEL(row_rowwise_adagrad) },
+	                          .decays = 1, .kernel = KERNEL(row_rowwise_adagrad) },
 	[ROW_ADAM] =            { .name = "adam", .per_column = 2, .per_row = 1,
 	                          .kernel = KERNEL(row_adam) },
 	[ROW_FTRL] =            { .name = "ftrl", .per_column = 2, .n_accumulators = 1,
@@ -49,6 +49,20 @@ row_optimizer_init(const struct row_optimizer *o, const struct row_optimizer_set
 
 	for (size_t i = 0; i < n; i++)
 		slot[i] = i < o->n_accumulators * block ? (float)s->initial_accumulator : 0.0f;
+}
+
+void
+row_optimizer_decay(const struct row_optimizer *o, const struct row_optimizer_settings *s, size_t D,
+	double decay, float *slot)
+{
+	const size_t n = o->n_accumulators * (o->per_column > 0 ? D : o->per_row);
+	const float factor = (float)decay, least = (float)s->initial_accumulator;
+
+	for (size_t i = 0; i < n; i++) {
+		const float x = slot[i] * factor;
+
+		slot[i] = x > least ? x : least;
+	}
 }
 
 row_kernel *

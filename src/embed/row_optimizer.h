@@ -24,6 +24,7 @@ struct row_optimizer {
 	size_t per_column;          /* slot floats = per_column * D + per_row         */
 	size_t per_row;
 	size_t n_accumulators;      /* leading blocks that start at initial_accumulator */
+	int    decays;              /* these are what lookup_commit.decay is for      */
 	size_t kernel;              /* offset of the kernel in struct kernel_set      */
 };
 
@@ -34,6 +35,9 @@ const struct row_optimizer *row_optimizer_find(const char *name);
 size_t row_optimizer_slots(const struct row_optimizer *o, size_t D);
 void row_optimizer_init(const struct row_optimizer *o, const struct row_optimizer_settings *s,
 	size_t D, float *slot);
+/* What lookup_commit.decay does to a row. */
+void row_optimizer_decay(const struct row_optimizer *o, const struct row_optimizer_settings *s,
+	size_t D, double decay, float *slot);
 row_kernel *row_optimizer_kernel(const struct row_optimizer *o, const struct kernel_set *kernel);
 /* rate_factor: what the schedule makes of the base rate in this step. */
 struct row_args row_optimizer_args(

@@ -56,6 +56,19 @@ table_init_rows(struct table *t, uint64_t begin, uint64_t end)
 	}
 }
 
+void
+table_decay(struct table *t, double decay)
+{
+	if (!t->optimizer->decays || t->n_slot == 0)
+		return;
+	for (uint64_t i = 0; i < t->n_rows; i++)
+		if (t->touched[i / TABLE_TOUCHED_BITS] == 0)
+			i |= TABLE_TOUCHED_BITS - 1;
+		else if (table_is_touched(t, i))
+			row_optimizer_decay(t->optimizer, &t->settings.optimizer, t->D, decay,
+				table_row(t, i) + t->D);
+}
+
 uint64_t
 table_bytes(const struct table *t)
 {

@@ -39,6 +39,8 @@ enum rs_status table_open(struct table *t, const struct lookup_table *settings,
 void table_close(struct table *t);
 /* Initial values of rows [begin,end) of those here; no row counts as touched. */
 void table_init_rows(struct table *t, uint64_t begin, uint64_t end);
+/* What lookup_commit.decay does to the rows that training has touched. */
+void table_decay(struct table *t, double decay);
 uint64_t table_bytes(const struct table *t);
 
 static inline float *

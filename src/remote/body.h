@@ -40,6 +40,7 @@ struct body_push {
 	double   rate_factor;
 	uint32_t finite;            /* 0: the step is dropped, no sections follow     */
 	uint32_t n_sections;
+	double   decay;             /* of struct lookup_commit                        */
 };
 
 struct body_clock { uint64_t step; };   /* last step that the shard applied          */

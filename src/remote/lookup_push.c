@@ -239,6 +239,7 @@ send_message(struct outgoing *o, int more)
 	memcpy(&head, m->head.data, sizeof(head));
 	head.finite = o->commit->finite != 0;
 	head.n_sections = (uint32_t)m->n_sections;
+	head.decay = o->commit->decay;
 	memcpy(m->head.data, &head, sizeof(head));
 	memset(&m->call, 0, sizeof(m->call));
 	m->call.server = o->shard;

@@ -115,7 +115,7 @@ struct shard_push {
 	size_t   capacity, n_had;
 	size_t   n_chunks;              /* 0: the last one is not there yet               */
 	uint64_t n_keys;
-	double   rate_factor;
+	double   rate_factor, decay;
 	uint32_t finite;
 };
 

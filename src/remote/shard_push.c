@@ -86,6 +86,9 @@ check_agreement(const struct shard *s, uint64_t step)
 			return rs_fail(RS_EPROTOCOL, "step %" PRIu64 ": the learning rate factor "
 				"of worker %zu is %.17g, that of worker 0 %.17g", step, r,
 				p->rate_factor, first->rate_factor);
+		if (memcmp(&p->decay, &first->decay, sizeof(p->decay)) != 0)
+			return rs_fail(RS_EPROTOCOL, "step %" PRIu64 ": the decay of worker %zu is "
+				"%.17g, that of worker 0 %.17g", step, r, p->decay, first->decay);
 	}
 	return RS_OK;
 }
@@ -97,6 +100,7 @@ apply_step(struct shard *s, uint64_t step)
 	const struct shard_push *first = push_of(s, 0, step);
 	const struct lookup_commit commit = {
 		.step = step, .finite = first->finite != 0, .rate_factor = first->rate_factor,
+		.decay = first->decay,
 	};
 	struct shard_chunk **list;
 	enum rs_status status;
@@ -264,7 +268,8 @@ check_head(const struct shard_push *p, const struct wire_message *m,
 	const struct body_push *head, size_t n_keys)
 {
 	if (p->n_had > 0 && (p->finite != head->finite
-	    || memcmp(&p->rate_factor, &head->rate_factor, sizeof(head->rate_factor)) != 0))
+	    || memcmp(&p->rate_factor, &head->rate_factor, sizeof(head->rate_factor)) != 0
+	    || memcmp(&p->decay, &head->decay, sizeof(head->decay)) != 0))
 		return rs_fail(RS_EPROTOCOL, "worker %u, step %" PRIu64
 			": messages of a push do not agree", m->frame.slot, m->frame.step);
 	if (p->n_keys + n_keys > FRAME_KEYS_MAX)
@@ -296,6 +301,7 @@ stage(struct shard *s, struct shard_push *p, struct wire_message *m)
 	p->n_had++;
 	p->n_keys += c->n_keys;
 	p->rate_factor = head.rate_factor;
+	p->decay = head.decay;
 	p->finite = head.finite;
 	p->state = SHARD_PUSH_STAGED;
 	if (!(frame.flags & FRAME_MORE))

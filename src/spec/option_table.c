@@ -242,6 +242,14 @@ const struct option_row option_table[] = {
 	{ "embedding", "init_stddev", OPTION_NUMBER, "1e-4", IN(embedding.init_stddev), RANGE(0,
 	  100),
 	  .text = "rows start as normal numbers with this standard deviation" },
+	{ "embedding", "decay_every", OPTION_INT, "0", IN(embedding.decay_every),
+	  RANGE(0, 1000000000000), .unit = "steps", .example = "100000",
+	  .text = "adagrad, rowwise_adagrad, of [linear] too: after so many steps of the model's "
+	  "life, and again, sums of squares are multiplied by embedding.decay, so that training "
+	  "that goes on for ever goes on learning; 0: never" },
+	{ "embedding", "decay", OPTION_NUMBER, "0.9", IN(embedding.decay), ABOVE(0, 1),
+	  .text = "what is then left of a sum of squares, which does not fall below "
+	  "initial_accumulator" },
 
 	ROW_OPTIMIZER(linear, EMBEDDINGS)
 	{ "linear", "init_stddev", OPTION_NUMBER, NULL, IN(linear.init_stddev),

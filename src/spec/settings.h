@@ -129,6 +129,8 @@ struct embedding_settings {
 	int64_t buckets;                    /* default of fields that give none     */
 	struct row_optimizer_settings optimizer;
 	double init_stddev;
+	int64_t decay_every;                /* steps, 0 = never; linear tables, too */
+	double decay;                       /* what is left of a sum of squares     */
 };
 
 /* First-order weights; an optimizer of their own, by default the embedding's. */

@@ -305,6 +305,15 @@ slots_give(struct step_worker *w)
 	    memory_order_release);
 }
 
+/* Of the step: by its number in the life of the model, so wherever it is done. */
+static double
+decay_of(const struct model *m, uint64_t step)
+{
+	const struct embedding_settings *e = &spec_settings(m->spec)->embedding;
+
+	return e->decay_every > 0 && step % (uint64_t)e->decay_every == 0 ? e->decay : 0;
+}
+
 /* The optimizers: dense by ranges, rows through the lookup; nothing when the
  * step is bad. */
 static enum rs_status
@@ -316,6 +325,7 @@ apply(struct stepper *s, size_t worker, const struct slot_sum *total, double rat
 		.step = s->worker[worker].view.feed.step,
 		.finite = !total->bad,
 		.rate_factor = rate_factor,
+		.decay = decay_of(m, s->worker[worker].view.feed.step),
 		.worker = worker,
 		.n_workers = s->n_workers,
 	};

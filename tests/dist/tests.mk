@@ -22,4 +22,4 @@ dist_check_SCRIPTS += tests/dist/job.sh tests/dist/kill.sh tests/dist/mpirun.sh 
 dist_check_SCRIPTS += tests/dist/launch.sh tests/dist/launchers.sh tests/dist/slurm.sh
 dist_check_SCRIPTS += tests/dist/policy.sh
 dist_check_SCRIPTS += tests/dist/live.sh
-dist_check_SCRIPTS += tests/dist/new_fields.sh
+dist_check_SCRIPTS += tests/dist/new_fields.sh tests/dist/decay.sh

@@ -3,3 +3,4 @@ check_PROGRAMS += tests/embed/local_test
 check_PROGRAMS += tests/embed/table_file_test
 check_PROGRAMS += tests/embed/merge_test
 check_PROGRAMS += tests/embed/id_sort_test
+check_PROGRAMS += tests/embed/decay_test

@@ -58,11 +58,17 @@ push_of(const struct step *s, size_t slot, size_t input)
 		.ids = s->id[slot][input], .n = s->n[slot], .grad = s->grad[slot][input] };
 }
 
+static double
+decay_of(uint64_t step)
+{
+	return step % 2 == 0 ? 0.75 : 0;
+}
+
 static void
 step_whole(struct lookup *l, const struct step *s, uint64_t step, double rate_factor)
 {
 	const struct lookup_commit commit = { .step = step, .finite = 1,
-		.rate_factor = rate_factor, .n_workers = 1 };
+		.rate_factor = rate_factor, .decay = decay_of(step), .n_workers = 1 };
 
 	for (size_t slot = 0; slot < SLOTS; slot++)
 		for (size_t i = 0; i < INPUTS; i++) {
@@ -96,7 +102,7 @@ send_chunk(struct bed *b, size_t shard, const struct frame *f, struct bed_sectio
 	double rate_factor)
 {
 	const struct body_push head = { .rate_factor = rate_factor, .finite = 1,
-		.n_sections = (uint32_t)s->n };
+		.n_sections = (uint32_t)s->n, .decay = decay_of(f->step) };
 	struct buffer body;
 
 	bed_join(s, &head, &body);

@@ -1,0 +1,40 @@
+#!/bin/sh
+# Sums of squares decay at the same steps wherever the rows are, also when those die that
+# have them.
+set -u
+. "$SRCDIR/tests/dist/job_data.sh"
+make_rows 4000 1 >train.tsv
+make_spec s.ini
+JOB="$JOB --epochs 8 -o embedding.decay_every=7 -o embedding.decay=0.5"
+
+# run MODEL ARGUMENT...
+run() {
+	m=$1
+	shift
+	# shellcheck disable=SC2086
+	exec timeout 60 "$T" train s.ini -f "$m" $JOB -P none "$@"
+}
+(run alone) >out 2>err || { cat out err >&2; exit 1; }
+dump alone >want
+(run never -o embedding.decay_every=0) >out 2>err || { cat out err >&2; exit 1; }
+dump never >have
+cmp -s want have && { echo 'nothing decays' >&2; exit 1; }
+for how in '--workers 2 --ps 2' '--workers 3 --ps 0 -o placement.mode=allreduce'; do
+	rm -rf many
+	# shellcheck disable=SC2086
+	(run many $how) >out 2>err || { echo "$how" >&2; cat out err >&2; exit 1; }
+	dump many >have
+	same want have "$how: another model"
+done
+for who in 'ps --index 0' 'worker --index 1'; do
+	rm -rf killed
+	(run killed --workers 2 --ps 2 -o train.checkpoint_every=0.2) >out 2>err & pid=$!
+	begun killed
+	sleep "$(between 0.2 0.5)"
+	nodes "$who" | xargs -r kill -KILL
+	code=0; wait $pid || code=$?
+	[ $code = 0 ] || { echo "$who: exit $code" >&2; cat err >&2; exit 1; }
+	dump killed >have
+	same want have "killed $who: another model"
+done
+nothing_left 'after the kills'
