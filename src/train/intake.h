@@ -10,7 +10,7 @@
  * bytes that were trained, else it is replaced.
  *
  * Order of parts in a period: by path.  What intake says depends on files, ledger, settings
- * and `now` alone.
+ * and `now` alone.  Without a due period there is nothing to tell, so there are no notices.
  */
 #ifndef TRAIN_INTAKE_H
 #define TRAIN_INTAKE_H
@@ -35,7 +35,7 @@ struct intake_period {
 /* Something to tell the operator about, ready to print: "log/b.tsv: the same bytes as
  * log/a.tsv, not trained again". */
 struct intake_notice {
-	enum ledger_use use;
+	enum ledger_use use;       /* LEDGER_N_USES: of what is not in the ledger     */
 	char *path, *text;
 };
 
@@ -45,7 +45,8 @@ struct intake {
 	struct intake_notice *notice;      /* [n_notices]                             */
 	size_t n_notices;
 	int64_t *empty;                    /* [n_empty] begins of complete periods without a
-	                                    * row between mark and the last that is due */
+	                                    * row between mark and the last that is due, the
+	                                    * newest 65536 at most                    */
 	size_t n_empty;
 	int64_t waiting;                   /* begin of the first period with rows that is not
 	                                    * complete yet; LEDGER_NO_PERIOD: none    */
@@ -63,7 +64,12 @@ struct intake_options {
 enum rs_status intake_scan(const struct intake_options *options, struct intake **out);
 void intake_free(struct intake *intake);
 
-/* n periods as one: its parts are theirs, in their order; its begin that of the last. */
+/* RS_EBUSY when a file of the period was renamed, replaced or cut since the scan: what is
+ * read under its name may be other rows.  To be asked before a candidate is accepted. */
+enum rs_status intake_check(const struct intake_period *period);
+
+/* n periods as one: its parts are theirs, in their order, but ranges of one file are one
+ * part; its begin and end are those of the last. */
 enum rs_status intake_join(const struct intake_period *period, size_t n,
 	struct intake_period *out);
 void intake_join_free(struct intake_period *joined);
