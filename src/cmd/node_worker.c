@@ -511,7 +511,8 @@ open_session(struct worker *w)
 		: begin_run(w);
 }
 
-/* Ranks of MPI die together, so nothing lives on. */
+/* Ranks of MPI die together, so nothing lives on.  In sync with compressed gradients neither:
+ * what rounding left out is in versions, not in states. */
 static enum rs_status
 open_live(struct worker *w)
 {
@@ -520,7 +521,10 @@ open_live(struct worker *w)
 		: p->consistency == CONSISTENCY_ASYNC ? LIVE_ASYNC : (size_t)p->staleness + 2;
 
 	RS_TRY(memory_alloc(w->node->job.n_ps + 1, 1, &w->tables.has_rows));
-	return w->node->mpi != NULL ? RS_OK : live_open(depth, &w->live);
+	if (w->node->mpi != NULL || (p->consistency == CONSISTENCY_SYNC
+	    && p->compress != COMPRESS_NONE && w->node->job.n_ps > 0))
+		return RS_OK;
+	return live_open(depth, &w->live);
 }
 
 enum rs_status

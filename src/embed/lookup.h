@@ -94,6 +94,11 @@ struct lookup_ops {
 	enum rs_status (*save)(struct lookup *l, size_t table, struct file_writer *w);
 	enum rs_status (*load)(
 		struct lookup *l, size_t table, const char *const *path, size_t n_paths);
+	/* What this process holds back of its pushes until the next one of the row, to a file
+	 * and back; files of several processes behind each other are one, of which each takes
+	 * its own.  NULL: nothing is held back. */
+	enum rs_status (*save_rest)(struct lookup *l, struct file_writer *w);
+	enum rs_status (*load_rest)(struct lookup *l, const char *path);
 	/* The optimizer slots of every row go back to their start; weights stay. */
 	void (*reset_state)(struct lookup *l, size_t table);
 	/* 1 when the row was touched by training (eval's unseen count). */

@@ -95,6 +95,15 @@ static const struct lookup_ops remote_ops = {
 	.touched = lookup_pull_touched, .bytes = remote_bytes, .close = remote_close,
 };
 
+/* Of one that compresses, and so rounds. */
+static const struct lookup_ops rounding_ops = {
+	.name = "remote", .fetch = lookup_pull_fetch, .pull = lookup_pull_rows,
+	.push = lookup_push_put, .commit = lookup_push_commit, .save = lookup_files_save,
+	.load = lookup_files_load, .reset_state = lookup_files_reset_state,
+	.touched = lookup_pull_touched, .bytes = remote_bytes, .close = remote_close,
+	.save_rest = lookup_rest_save, .load_rest = lookup_rest_load,
+};
+
 /* Parts by shard; in a shard by table, but every table behind its first twin. */
 static enum rs_status
 order_parts(struct remote_lookup *l)
@@ -212,7 +221,6 @@ remote_lookup_open(const struct remote_lookup_options *options, struct lookup **
 
 	assert(options->rank < R && R <= n);
 	RS_TRY(memory_alloc(1, sizeof(*l), &l));
-	l->base.ops = &remote_ops;
 	l->o = *options;
 	l->n_tables = options->base.n_tables;
 	l->n_threads = options->base.n_threads > 0 ? options->base.n_threads : 1;
@@ -221,6 +229,7 @@ remote_lookup_open(const struct remote_lookup_options *options, struct lookup **
 		tree_rank_begin(n, R, options->rank + 1), l->node);
 	l->flags = options->compress == COMPRESS_INT8 ? FRAME_INT8 :
 		options->compress == COMPRESS_FP16    ? FRAME_FP16 : 0;
+	l->base.ops = l->flags != 0 ? &rounding_ops : &remote_ops;
 	l->message_bytes = options->message_bytes > 0 ? options->message_bytes
 						      : LOOKUP_MESSAGE_BYTES;
 	l->clock = options->first_step > 0 ? options->first_step : 1;

@@ -222,6 +222,10 @@ enum rs_status lookup_push_put(struct lookup *base, const struct lookup_push *p)
 enum rs_status lookup_push_commit(struct lookup *base, const struct lookup_commit *c);
 void lookup_push_free(struct remote_lookup *l);
 
+/* lookup_rest.c: between steps; of lookups that compress */
+enum rs_status lookup_rest_save(struct lookup *base, struct file_writer *w);
+enum rs_status lookup_rest_load(struct lookup *base, const char *path);
+
 /* lookup_files.c */
 enum rs_status lookup_files_save(struct lookup *base, size_t table, struct file_writer *w);
 enum rs_status lookup_files_load(

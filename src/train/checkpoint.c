@@ -118,6 +118,18 @@ write_positions(struct saving *s, size_t table, struct file_writer *w)
 }
 
 static enum rs_status
+write_rest(struct saving *s, size_t table, struct file_writer *w)
+{
+	struct file_map map;
+
+	(void)table;
+	RS_TRY(file_map_open(&map, s->manifest.progress.rest));
+	const enum rs_status status = file_writer_write(w, map.data, map.size);
+	file_map_close(&map);
+	return status;
+}
+
+static enum rs_status
 save_file(struct saving *s, const char *name, size_t table,
 	enum rs_status (*write)(struct saving *, size_t, struct file_writer *))
 {
@@ -151,6 +163,8 @@ save_files(struct saving *s)
 		RS_TRY(save_file(s, CHECKPOINT_INPUTS, 0, write_inputs));
 	if (dealer != NULL && dealer_n_marks(dealer) > 0)
 		RS_TRY(save_file(s, CHECKPOINT_POSITIONS, 0, write_positions));
+	if (s->manifest.progress.rest != NULL)
+		RS_TRY(save_file(s, CHECKPOINT_REST, 0, write_rest));
 	for (size_t t = 0; t < s->model->n_tables; t++) {
 		char name[NAME_SIZE];
 
@@ -494,6 +508,23 @@ checkpoint_peek(const char *directory, uint64_t version,
 		*found = manifest.version;
 	manifest_free(&manifest);
 	free(path);
+	return RS_OK;
+}
+
+enum rs_status
+checkpoint_find(const char *directory, uint64_t version, const char *name, char **out)
+{
+	char *path;
+
+	*out = NULL;
+	RS_TRY(checkpoint_version_path(directory, version, &path));
+	const enum rs_status status = file_join(path, name, out);
+	free(path);
+	RS_TRY(status);
+	if (access(*out, F_OK) == 0)
+		return RS_OK;
+	free(*out);
+	*out = NULL;
 	return RS_OK;
 }
 

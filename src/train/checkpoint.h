@@ -43,6 +43,7 @@ struct checkpoint_progress {
 	const struct dealer *dealer;       /* its counts of files and marks           */
 	const struct ledger *ledger;
 	const struct trial *trial;
+	const char *rest;              /* path of a file that becomes CHECKPOINT_REST */
 };
 
 #define CHECKPOINT_ITSELF UINT64_MAX
@@ -53,6 +54,9 @@ struct checkpoint_progress {
 
 /* The catalogue of a version that has one. */
 #define CHECKPOINT_ITEMS "items.bin"
+
+/* What compressed pushes held back (train/rest.h). */
+#define CHECKPOINT_REST "rest.bin"
 
 /* What was counted in each input file in the first epoch: lines "read skipped zero_weight
  * blank" in the order of files. */
@@ -93,6 +97,10 @@ enum rs_status checkpoint_fill(const char *directory, uint64_t version, unsigned
 /* Verifies a version and reads its MANIFEST; version 0 as in checkpoint_load(). */
 enum rs_status checkpoint_peek(const char *directory, uint64_t version,
 	struct checkpoint_progress *progress, uint64_t *found);
+/* The path of a file of a version that was checked, which the caller frees; NULL: it has none
+ * of that name. */
+enum rs_status checkpoint_find(
+	const char *directory, uint64_t version, const char *name, char **path);
 /* The spec a version was trained with; version as checkpoint_peek() gave it. */
 enum rs_status checkpoint_spec(const char *directory, uint64_t version, struct spec **out);
 /* Counts and positions of a version that was checked, as far as it has them; also after a

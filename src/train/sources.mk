@@ -27,6 +27,7 @@ librs_a_SOURCES += src/train/ranks.c src/train/ranks.h
 librs_a_SOURCES += src/train/replicated.c src/train/replicated.h
 librs_a_SOURCES += src/train/replicated_share.c src/train/replicated_private.h
 librs_a_SOURCES += src/train/report.c src/train/report.h
+librs_a_SOURCES += src/train/rest.c src/train/rest.h
 librs_a_SOURCES += src/train/retrieval.c src/train/retrieval.h
 librs_a_SOURCES += src/train/schedule.c src/train/schedule.h
 librs_a_SOURCES += src/train/seen.c src/train/seen.h

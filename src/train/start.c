@@ -13,6 +13,7 @@
 #include "data/fit.h"
 #include "spec/option.h"
 #include "train/ranks.h"
+#include "train/rest.h"
 #include "train/spread.h"
 #include "train/start_private.h"
 
@@ -312,7 +313,8 @@ start_model(struct spec *spec, const struct train_options *options,
 		if (status != RS_OK || out->live != NULL)
 			return status;
 	}
-	return ranks_several(model_options->place)
+	RS_TRY(ranks_several(model_options->place)
 		? start_together(spec, options, model_options, out)
-		: start_alone(spec, options, model_options, out);
+		: start_alone(spec, options, model_options, out));
+	return out->resumed ? rest_restore(out->model, options->directory, out->version) : RS_OK;
 }

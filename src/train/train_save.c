@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "train/ranks.h"
+#include "train/rest.h"
 #include "train/spread.h"
 #include "train/train_private.h"
 
@@ -83,12 +84,17 @@ train_save(struct training *t, enum checkpoint_state state, uint64_t *version)
 	const struct train_place *const place = t->options->place;
 	struct written written = { 0 };
 	struct ranks_pulse pulse;
+	struct file_writer rest;
 
+	RS_TRY(file_writer_open_memory(&rest));
 	t->progress.state = state;
 	ranks_pulse_begin(&pulse, place);
 	enum rs_status status = train_meet(t);
 	if (status == RS_OK && t->dealer != NULL)
 		status = dealer_share_files(t->dealer);
+	if (status == RS_OK && state == CHECKPOINT_TRAINING)
+		status = rest_gather(t->m, &rest);
+	t->progress.rest = rest.size > 0 ? rest.path : NULL;
 	if (status == RS_OK && ranks_lead(place))
 		status = ranks_outcome(place, write_version(t, state, &written));
 	else if (status == RS_OK)
@@ -96,6 +102,8 @@ train_save(struct training *t, enum checkpoint_state state, uint64_t *version)
 	if (status == RS_OK)
 		status = ranks_broadcast(place, &written, sizeof written);
 	ranks_pulse_end(&pulse);
+	t->progress.rest = NULL;
+	file_writer_close(&rest);
 	RS_TRY(status);
 	if (t->progress.best_version == CHECKPOINT_ITSELF)
 		t->progress.best_version = written.version;

@@ -1,7 +1,7 @@
 # tests of runs of many processes
 EXTRA_DIST += tests/dist/push.pml tests/dist/job_data.sh tests/dist/count_data.sh
 dist_check_SCRIPTS += tests/dist/cable.sh
-dist_check_SCRIPTS += tests/dist/consistency.sh
+dist_check_SCRIPTS += tests/dist/consistency.sh tests/dist/rounding.sh
 dist_check_SCRIPTS += tests/dist/hosts.sh
 dist_check_SCRIPTS += tests/dist/job.sh
 dist_check_SCRIPTS += tests/dist/journal.sh

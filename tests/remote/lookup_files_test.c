@@ -247,6 +247,105 @@ a_save_has_what_other_ranks_push_later_for_the_steps_before_it(void **state)
 	}
 }
 
+/* What all ranks hold back, into one file. */
+static void
+save_rests(size_t n_ranks, const char *directory, char path[300])
+{
+	struct file_writer w;
+
+	snprintf(path, 300, "%s/rest", directory);
+	assert_int_equal(file_writer_open(&w, path), RS_OK);
+	for (size_t r = 0; r < n_ranks; r++)
+		assert_int_equal(
+			worker[r].r.lookup->ops->save_rest(worker[r].r.lookup, &w), RS_OK);
+	assert_int_equal(file_writer_commit(&w), RS_OK);
+	file_writer_close(&w);
+}
+
+/* Ranks that go on from the tables and the rest are those that never stopped; without the
+ * rest they are not.  Another number of shards and of ranks takes it, too. */
+static void
+what_rounding_left_out_goes_on_with_the_run(void **state)
+{
+	(void)state;
+	for (int with_rest = 0; with_rest < 2; with_rest++)
+		for (size_t shards = 2; shards <= 3; shards++) {
+			const struct bed_run run = { .n_ranks = 2, .n_threads = 1,
+				.kind = ROW_ADAGRAD, .compress = COMPRESS_INT8 };
+			struct file_writer whole, again;
+			struct bed first, second;
+			char path[300];
+
+			workers_clear();
+			bed_open(&first, 2);
+			bed_train(&first, &run, worker, 1, 5);
+			save_all(worker[0].r.lookup, first.directory, "half");
+			save_rests(2, first.directory, path);
+			bed_train(&first, &run, worker, 6, LAST);
+			bed_save_memory(worker[0].r.lookup, 2, &whole);
+			bed_workers_close(worker, 2);
+
+			workers_clear();
+			bed_open(&second, shards);
+			bed_train(&second, &run, worker, 1, 0);
+			load_all(worker[0].r.lookup, first.directory, "half");
+			for (size_t r = 0; r < 2 && with_rest; r++)
+				assert_int_equal(worker[r].r.lookup->ops->load_rest(
+					worker[r].r.lookup, path), RS_OK);
+			bed_train(&second, &run, worker, 6, LAST);
+			bed_save_memory(worker[0].r.lookup, 2, &again);
+			if (with_rest)
+				bed_assert_same_file(whole.path, again.path);
+			else
+				assert_int_not_equal(whole.crc[0], again.crc[0]);
+			file_writer_close(&whole);
+			file_writer_close(&again);
+			bed_workers_close(worker, 2);
+			bed_close(&second);
+			bed_close(&first);
+		}
+}
+
+/* Three ranks hold back together what two did, each row once. */
+static void
+other_ranks_hold_back_the_same_in_sum(void **state)
+{
+	const struct bed_run two = { .n_ranks = 2, .n_threads = 1, .kind = ROW_SGD,
+		.compress = COMPRESS_FP16 };
+	const struct bed_run three = { .n_ranks = 3, .n_threads = 1, .kind = ROW_SGD,
+		.compress = COMPRESS_FP16 };
+	char before[300], after[300];
+	struct bed first, second;
+	struct file_map a, b;
+
+	(void)state;
+	workers_clear();
+	bed_open(&first, 2);
+	bed_train(&first, &two, worker, 1, 3);
+	save_rests(2, first.directory, before);
+	bed_workers_close(worker, 2);
+
+	workers_clear();
+	bed_open(&second, 2);
+	bed_train(&second, &three, worker, 1, 0);
+	for (size_t r = 0; r < 3; r++)
+		assert_int_equal(worker[r].r.lookup->ops->load_rest(worker[r].r.lookup, before),
+			RS_OK);
+	save_rests(3, second.directory, after);
+	assert_int_equal(file_map_open(&a, before), RS_OK);
+	assert_int_equal(file_map_open(&b, after), RS_OK);
+	assert_true(a.size > 1000 && b.size == a.size);
+	file_map_close(&a);
+	file_map_close(&b);
+	write_damaged(before, after, 1000, SIZE_MAX);
+	assert_int_equal(worker[0].r.lookup->ops->load_rest(worker[0].r.lookup, after), RS_EDATA);
+	write_damaged(before, after, SIZE_MAX, 8);
+	assert_int_equal(worker[0].r.lookup->ops->load_rest(worker[0].r.lookup, after), RS_EDATA);
+	bed_workers_close(worker, 3);
+	bed_close(&second);
+	bed_close(&first);
+}
+
 int
 main(void)
 {
@@ -256,6 +355,8 @@ main(void)
 		cmocka_unit_test(L010_what_was_pulled_before_a_save_is_pulled_after_a_load),
 		cmocka_unit_test(L058_a_damaged_file_is_named_and_changes_nothing),
 		cmocka_unit_test(state_of_another_optimizer_starts_anew_and_so_after_a_reset),
+		cmocka_unit_test(what_rounding_left_out_goes_on_with_the_run),
+		cmocka_unit_test(other_ranks_hold_back_the_same_in_sum),
 		cmocka_unit_test(a_save_has_what_other_ranks_push_later_for_the_steps_before_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
