@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/failpoint.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -80,6 +81,7 @@ run_command(const char *directory, uint64_t version, const struct incremental_se
 
 	if (s->command[0] != '\0')
 		RS_TRY(publish_command_run(&c));
+	failpoint("publish.told");
 	return publish_pending_write(directory, version, 0);
 }
 
@@ -115,6 +117,7 @@ publish_accept(const char *directory, uint64_t version, const struct incremental
 	if (s->command[0] != '\0')
 		RS_TRY(publish_pending_write(directory, version, PUBLISH_COMMAND));
 	RS_TRY(checkpoint_set_current(directory, version));
+	failpoint("publish.accepted");
 	follow(directory, version, s, incomplete);
 	return RS_OK;
 }
@@ -211,6 +214,7 @@ set_aside(const char *directory, uint64_t version, enum publish_word by, const c
 	enum rs_status status = checkpoint_rejected_path(directory, version, &to);
 	if (status == RS_OK) {
 		status = write_reason(from, by, why);
+		failpoint("publish.before_reject");
 		if (status == RS_OK)
 			status = checkpoint_remove_tree(directory, to);
 		if (status == RS_OK && rename(from, to) != 0)

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/failpoint.h"
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/number.h"
@@ -496,6 +497,7 @@ publish_copy_make(const struct publish_copy *c)
 	RS_TRY(tidy(c, 1));
 	if (!is_copied(c))
 		RS_TRY(copy(c));
+	failpoint("publish.copied");
 	if (linked(c->to) != c->version)
 		RS_TRY(relink(c));
 	return tidy(c, 0);

@@ -19,6 +19,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "train/manifest.h"
+#include "train/publish.h"
 
 /* --- kills -------------------------------------------------------------------------- */
 
@@ -203,4 +204,84 @@ publish_case_linked(const struct publish_case *c)
 		return 0;
 	target[n] = '\0';
 	return strtoull(target, NULL, 10);
+}
+
+/* --- publishing --------------------------------------------------------------------- */
+
+void
+publish_case_final(struct publish_case *c, uint64_t n)
+{
+	char text[32];
+
+	snprintf(text, sizeof text, "weights of %" PRIu64, n);
+	publish_case_version(c, n, CHECKPOINT_FINAL, text);
+}
+
+void
+publish_case_accept(struct publish_case *c, uint64_t n, int complete)
+{
+	int incomplete = -1;
+
+	assert_int_equal(publish_accept(c->model, n, &c->s, &incomplete), RS_OK);
+	assert_int_equal(incomplete, !complete);
+	assert_int_equal(checkpoint_current(c->model), n);
+}
+
+void
+publish_case_repair(struct publish_case *c, int complete)
+{
+	int incomplete = -1;
+
+	assert_int_equal(publish_repair(c->model, &c->s, &incomplete), RS_OK);
+	assert_int_equal(incomplete, !complete);
+}
+
+/* Copy, link and command are those of CURRENT, and nothing is left behind. */
+void
+publish_case_in_line(struct publish_case *c)
+{
+	const uint64_t now = checkpoint_current(c->model);
+	char path[160], text[32];
+	struct manifest m;
+	int out = 0;
+	FILE *list;
+
+	assert_int_equal(publish_case_linked(c), now);
+	snprintf(path, sizeof path, "%s/current", c->serve);
+	assert_int_equal(manifest_read(&m, path), RS_OK);
+	assert_int_equal(manifest_verify(&m, path), RS_OK);
+	assert_int_equal(m.version, now);
+	manifest_free(&m);
+	snprintf(text, sizeof text, "weights of %" PRIu64, now);
+	assert_string_equal(publish_case_text(c, "serve/current/table-a.0-of-1.bin"), text);
+	assert_false(publish_case_exists(c, "model/PENDING"));
+	snprintf(path, sizeof path, "find %s -name '.tmp*' | wc -l", c->serve);
+	list = popen(path, "r");
+	assert_non_null(list);
+	assert_int_equal(fscanf(list, "%d", &out), 1);
+	pclose(list);
+	assert_int_equal(out, 0);
+}
+
+size_t
+publish_case_count(enum rs_status (*list)(const char *, uint64_t **, size_t *),
+	const struct publish_case *c)
+{
+	uint64_t *version_list;
+	size_t n;
+
+	assert_int_equal(list(c->model, &version_list, &n), RS_OK);
+	free(version_list);
+	return n;
+}
+
+enum rs_status
+publish_case_roll_back(struct publish_case *c, uint64_t n, uint64_t *now)
+{
+	int incomplete = -1;
+
+	RS_TRY(publish_rollback_target(c->model, n, now));
+	RS_TRY(publish_rollback(c->model, *now, &c->s, &incomplete));
+	assert_int_equal(incomplete, 0);
+	return RS_OK;
 }

@@ -33,6 +33,17 @@ const char *publish_case_text(const struct publish_case *c, const char *path);
 /* Where PUBLISH/current leads to, 0 for nowhere. */
 uint64_t publish_case_linked(const struct publish_case *c);
 
+/* A finished version whose file says "weights of N". */
+void publish_case_final(struct publish_case *c, uint64_t n);
+/* It becomes current; what follows is complete or not. */
+void publish_case_accept(struct publish_case *c, uint64_t n, int complete);
+void publish_case_repair(struct publish_case *c, int complete);
+enum rs_status publish_case_roll_back(struct publish_case *c, uint64_t n, uint64_t *now);
+/* Copy, link and command are those of CURRENT, and nothing is left behind. */
+void publish_case_in_line(struct publish_case *c);
+size_t publish_case_count(enum rs_status (*list)(const char *, uint64_t **, size_t *),
+	const struct publish_case *c);
+
 /* Runs act(context) in a child that is killed before its n-th change, counted from 1; 0: it
  * came to its end first. */
 int publish_case_killed(void (*act)(void *), void *context, unsigned n);

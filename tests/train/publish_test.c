@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,70 +23,15 @@
 #include "train/manifest.h"
 
 static void
-version(struct publish_case *c, uint64_t n)
-{
-	char text[32];
-
-	snprintf(text, sizeof text, "weights of %" PRIu64, n);
-	publish_case_version(c, n, CHECKPOINT_FINAL, text);
-}
-
-static void
-accept(struct publish_case *c, uint64_t n, int complete)
-{
-	int incomplete = -1;
-
-	assert_int_equal(publish_accept(c->model, n, &c->s, &incomplete), RS_OK);
-	assert_int_equal(incomplete, !complete);
-	assert_int_equal(checkpoint_current(c->model), n);
-}
-
-static void
-repair(struct publish_case *c, int complete)
-{
-	int incomplete = -1;
-
-	assert_int_equal(publish_repair(c->model, &c->s, &incomplete), RS_OK);
-	assert_int_equal(incomplete, !complete);
-}
-
-/* Copy, link and command are those of CURRENT, and nothing is left behind. */
-static void
-assert_in_line(struct publish_case *c)
-{
-	const uint64_t now = checkpoint_current(c->model);
-	char path[160], text[32];
-	struct manifest m;
-	int out = 0;
-	FILE *list;
-
-	assert_int_equal(publish_case_linked(c), now);
-	snprintf(path, sizeof path, "%s/current", c->serve);
-	assert_int_equal(manifest_read(&m, path), RS_OK);
-	assert_int_equal(manifest_verify(&m, path), RS_OK);
-	assert_int_equal(m.version, now);
-	manifest_free(&m);
-	snprintf(text, sizeof text, "weights of %" PRIu64, now);
-	assert_string_equal(publish_case_text(c, "serve/current/table-a.0-of-1.bin"), text);
-	assert_false(publish_case_exists(c, "model/PENDING"));
-	snprintf(path, sizeof path, "find %s -name '.tmp*' | wc -l", c->serve);
-	list = popen(path, "r");
-	assert_non_null(list);
-	assert_int_equal(fscanf(list, "%d", &out), 1);
-	pclose(list);
-	assert_int_equal(out, 0);
-}
-
-static void
 a_version_is_accepted_published_and_told(void **state)
 {
 	struct publish_case *const c = *state;
 	struct stat a, b;
 	char path[200], line[400];
 
-	version(c, 7);
-	accept(c, 7, 1);
-	assert_in_line(c);
+	publish_case_final(c, 7);
+	publish_case_accept(c, 7, 1);
+	publish_case_in_line(c);
 	snprintf(line, sizeof line, "7 %s %s/7\n", c->model, c->serve);
 	assert_string_equal(publish_case_text(c, "log"), line);
 	snprintf(path, sizeof path, "%s/v000007/table-a.0-of-1.bin", c->model);
@@ -94,7 +40,7 @@ a_version_is_accepted_published_and_told(void **state)
 	assert_int_equal(stat(path, &b), 0);
 	assert_true(a.st_ino == b.st_ino);
 	assert_int_equal(c->warnings, 0);
-	repair(c, 1);
+	publish_case_repair(c, 1);
 	assert_string_equal(publish_case_text(c, "log"), line);
 }
 
@@ -105,9 +51,9 @@ without_settings_only_current_moves(void **state)
 	char nothing[] = "";
 
 	c->s.publish = c->s.command = nothing;
-	version(c, 1);
-	accept(c, 1, 1);
-	repair(c, 1);
+	publish_case_final(c, 1);
+	publish_case_accept(c, 1, 1);
+	publish_case_repair(c, 1);
 	assert_false(publish_case_exists(c, "model/PENDING"));
 	assert_false(publish_case_exists(c, "serve"));
 	assert_int_equal(c->warnings, 0);
@@ -120,21 +66,21 @@ old_copies_go_but_not_the_current_one(void **state)
 
 	c->s.publish_keep = 2;
 	for (uint64_t n = 1; n <= 4; n++) {
-		version(c, n);
-		accept(c, n, 1);
+		publish_case_final(c, n);
+		publish_case_accept(c, n, 1);
 	}
 	assert_false(publish_case_exists(c, "serve/1"));
 	assert_false(publish_case_exists(c, "serve/2"));
 	assert_true(publish_case_exists(c, "serve/3"));
-	assert_in_line(c);
+	publish_case_in_line(c);
 	c->s.publish_keep = 0;
 	for (uint64_t n = 5; n <= 9; n++) {
-		version(c, n);
-		accept(c, n, 1);
+		publish_case_final(c, n);
+		publish_case_accept(c, n, 1);
 	}
 	assert_true(publish_case_exists(c, "serve/3"));
 	assert_true(publish_case_exists(c, "serve/5"));
-	assert_in_line(c);
+	publish_case_in_line(c);
 }
 
 /* A directory that is no copy of a version is not ours. */
@@ -146,10 +92,10 @@ what_others_keep_in_the_directory_stays(void **state)
 
 	snprintf(path, sizeof path, "%s/99/notes", c->serve);
 	assert_int_equal(file_make_directories(path), RS_OK);
-	version(c, 1);
-	accept(c, 1, 1);
+	publish_case_final(c, 1);
+	publish_case_accept(c, 1, 1);
 	assert_true(publish_case_exists(c, "serve/99/notes"));
-	assert_in_line(c);
+	publish_case_in_line(c);
 }
 
 static void
@@ -158,13 +104,13 @@ a_copy_of_another_model_with_the_number_is_replaced(void **state)
 	struct publish_case *const c = *state;
 
 	publish_case_version(c, 1, CHECKPOINT_FINAL, "former model");
-	accept(c, 1, 1);
-	version(c, 2);
-	accept(c, 2, 1);
+	publish_case_accept(c, 1, 1);
+	publish_case_final(c, 2);
+	publish_case_accept(c, 2, 1);
 	assert_int_equal(file_remove_tree(c->model), RS_OK);
-	version(c, 1);
-	accept(c, 1, 1);
-	assert_in_line(c);
+	publish_case_final(c, 1);
+	publish_case_accept(c, 1, 1);
+	publish_case_in_line(c);
 	assert_false(publish_case_exists(c, "serve/2"));
 }
 
@@ -174,12 +120,12 @@ a_damaged_copy_is_made_again(void **state)
 	struct publish_case *const c = *state;
 	char path[200];
 
-	version(c, 1);
-	accept(c, 1, 1);
+	publish_case_final(c, 1);
+	publish_case_accept(c, 1, 1);
 	snprintf(path, sizeof path, "%s/1/table-a.0-of-1.bin", c->serve);
 	assert_int_equal(unlink(path), 0);
-	repair(c, 1);
-	assert_in_line(c);
+	publish_case_repair(c, 1);
+	publish_case_in_line(c);
 }
 
 /* --- failures ----------------------------------------------------------------------- */
@@ -191,21 +137,36 @@ a_failing_command_is_told_and_run_again(void **state)
 	char fails[] = "exit 3", killed[] = "kill -9 $$";
 	char *const good = c->s.command;
 
-	version(c, 1);
+	publish_case_final(c, 1);
 	c->s.command = fails;
-	accept(c, 1, 0);
+	publish_case_accept(c, 1, 0);
 	assert_int_equal(publish_case_linked(c), 1);
 	assert_non_null(strstr(c->warning, "ended with status 3"));
 	c->s.command = killed;
-	repair(c, 0);
+	publish_case_repair(c, 0);
 	assert_non_null(strstr(c->warning, "ended by signal 9"));
 	assert_int_equal(c->warnings, 2);
 	c->s.command = good;
-	repair(c, 1);
-	assert_in_line(c);
+	publish_case_repair(c, 1);
+	publish_case_in_line(c);
 	assert_int_equal(strncmp(publish_case_text(c, "log"), "1 ", 2), 0);
-	repair(c, 1);
+	publish_case_repair(c, 1);
 	assert_ptr_equal(strchr(strchr(publish_case_text(c, "log"), '\n') + 1, '\n'), NULL);
+}
+
+/* A zombie that whoever adopted it has not looked at does not. */
+static int
+is_running(int pid)
+{
+	char path[64], status[64] = "";
+
+	snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	FILE *const f = fopen(path, "r");
+	if (f == NULL)
+		return 0;
+	const int got = fscanf(f, "%*d %*s %63s", status);
+	fclose(f);
+	return got == 1 && strcmp(status, "Z") != 0;
 }
 
 static void
@@ -219,21 +180,15 @@ a_command_that_takes_too_long_is_ended_with_all_it_started(void **state)
 		c->log);
 	c->s.command = slow;
 	c->s.command_timeout = 0.5;
-	version(c, 1);
+	publish_case_final(c, 1);
 	const double before = clock_seconds();
-	accept(c, 1, 0);
+	publish_case_accept(c, 1, 0);
 	assert_true(clock_seconds() - before < 60);
 	assert_non_null(strstr(c->warning, "longer than 0.5 s"));
 	assert_int_equal(sscanf(publish_case_text(c, "log"), "%d", &pid), 1);
-	/* Gone, or a zombie that whoever adopted it has not looked at. */
-	char path[64], status[64] = "";
-	snprintf(path, sizeof path, "/proc/%d/stat", pid);
-	FILE *const f = fopen(path, "r");
-	if (f != NULL) {
-		assert_int_equal(fscanf(f, "%*d %*s %63s", status), 1);
-		fclose(f);
-		assert_string_equal(status, "Z");
-	}
+	for (int i = 0; is_running(pid) && i < 6000; i++)
+		usleep(10000);
+	assert_false(is_running(pid));
 }
 
 static void
@@ -242,24 +197,24 @@ a_directory_that_cannot_be_written_is_a_warning(void **state)
 	struct publish_case *const c = *state;
 	char aside[160];
 
-	version(c, 1);
-	accept(c, 1, 1);
+	publish_case_final(c, 1);
+	publish_case_accept(c, 1, 1);
 	snprintf(aside, sizeof aside, "%s.aside", c->serve);
 	assert_int_equal(rename(c->serve, aside), 0);
 	assert_int_equal(file_replace(c->serve, "x", 1), RS_OK);
-	version(c, 2);
-	accept(c, 2, 0);
+	publish_case_final(c, 2);
+	publish_case_accept(c, 2, 0);
 	assert_int_equal(c->warnings, 1);
 	assert_non_null(strstr(c->warning, c->serve));
 	assert_true(publish_case_exists(c, "model/PENDING"));
-	repair(c, 0);
+	publish_case_repair(c, 0);
 	assert_int_equal(c->warnings, 2);
 	assert_null(strstr(publish_case_text(c, "log"), "2 "));
 	assert_int_equal(unlink(c->serve), 0);
 	assert_int_equal(rename(aside, c->serve), 0);
 	assert_int_equal(publish_case_linked(c), 1);
-	repair(c, 1);
-	assert_in_line(c);
+	publish_case_repair(c, 1);
+	publish_case_in_line(c);
 	assert_non_null(strstr(publish_case_text(c, "log"), "2 "));
 }
 
@@ -271,10 +226,33 @@ a_link_that_cannot_be_replaced_keeps_the_old_copy(void **state)
 
 	snprintf(path, sizeof path, "%s/current/mine", c->serve);
 	assert_int_equal(file_make_directories(path), RS_OK);
-	version(c, 1);
-	accept(c, 1, 0);
+	publish_case_final(c, 1);
+	publish_case_accept(c, 1, 0);
 	assert_non_null(strstr(c->warning, "current"));
 	assert_true(publish_case_exists(c, "serve/current/mine"));
+}
+
+/* As on a full disk, nothing of some size can be written for a while. */
+static void
+cut_files(struct publish_case *c, const char *far)
+{
+	const struct rlimit small = { .rlim_cur = 64, .rlim_max = RLIM_INFINITY };
+	struct rlimit all;
+	char path[200];
+
+	publish_case_final(c, 3);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &all), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	publish_case_accept(c, 3, 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &all), 0);
+	signal(SIGXFSZ, SIG_DFL);
+	assert_non_null(strstr(c->warning, "cannot write"));
+	snprintf(path, sizeof path, "test \"$(ls -A %s | tr '\\n' ' ')\" = '1 current '", far);
+	assert_int_equal(system(path), 0);
+	publish_case_repair(c, 1);
+	snprintf(path, sizeof path, "test $(readlink %s/current) = 3", far);
+	assert_int_equal(system(path), 0);
 }
 
 /* Another file system: no hard links. */
@@ -292,17 +270,18 @@ without_hard_links_files_are_copied_and_compared(void **state)
 		skip();
 	}
 	c->s.publish = far;
-	version(c, 1);
-	accept(c, 1, 1);
+	publish_case_final(c, 1);
+	publish_case_accept(c, 1, 1);
 	snprintf(path, sizeof path, "%s/current", far);
 	struct manifest m;
 	assert_int_equal(manifest_read(&m, path), RS_OK);
 	assert_int_equal(manifest_verify(&m, path), RS_OK);
 	manifest_free(&m);
+	cut_files(c, far);
 	publish_case_version(c, 2, CHECKPOINT_FINAL, "good");
 	snprintf(path, sizeof path, "%s/v000002/table-a.0-of-1.bin", c->model);
 	assert_int_equal(file_replace(path, "evil", 4), RS_OK);
-	accept(c, 2, 0);
+	publish_case_accept(c, 2, 0);
 	assert_non_null(strstr(c->warning, "not what MANIFEST says"));
 	snprintf(path, sizeof path, "%s/2", far);
 	assert_int_equal(access(path, F_OK), -1);
@@ -311,39 +290,28 @@ without_hard_links_files_are_copied_and_compared(void **state)
 
 /* --- rejected ----------------------------------------------------------------------- */
 
-static size_t
-count(enum rs_status (*list)(const char *, uint64_t **, size_t *), const struct publish_case *c)
-{
-	uint64_t *version_list;
-	size_t n;
-
-	assert_int_equal(list(c->model, &version_list, &n), RS_OK);
-	free(version_list);
-	return n;
-}
-
 static void
 a_rejected_candidate_is_kept_and_its_number_is_not_given_again(void **state)
 {
 	struct publish_case *const c = *state;
 	uint64_t next;
 
-	version(c, 1);
-	accept(c, 1, 1);
-	version(c, 2);
+	publish_case_final(c, 1);
+	publish_case_accept(c, 1, 1);
+	publish_case_final(c, 2);
 	assert_int_equal(publish_reject(c->model, 2, "auc 0.6 < 0.7"), RS_OK);
 	assert_string_equal(publish_case_text(c, "model/v000002.rejected/REJECTED"),
 		"gate: auc 0.6 < 0.7\n");
 	assert_true(publish_case_exists(c, "model/v000002.rejected/table-a.0-of-1.bin"));
-	assert_int_equal(count(publish_rejected, c), 1);
-	assert_int_equal(count(publish_remembered, c), 1);
-	assert_int_equal(count(checkpoint_list, c), 1);
+	assert_int_equal(publish_case_count(publish_rejected, c), 1);
+	assert_int_equal(publish_case_count(publish_remembered, c), 1);
+	assert_int_equal(publish_case_count(checkpoint_list, c), 1);
 	assert_int_equal(checkpoint_next_version(c->model, &next), RS_OK);
 	assert_int_equal(next, 3);
-	version(c, 3);
-	accept(c, 3, 1);
-	assert_int_equal(count(publish_remembered, c), 0);
-	assert_int_equal(count(publish_rejected, c), 1);
+	publish_case_final(c, 3);
+	publish_case_accept(c, 3, 1);
+	assert_int_equal(publish_case_count(publish_remembered, c), 0);
+	assert_int_equal(publish_case_count(publish_rejected, c), 1);
 }
 
 static void
@@ -352,38 +320,27 @@ a_gate_that_always_refuses_does_not_fill_the_disk(void **state)
 	struct publish_case *const c = *state;
 	char path[160];
 
-	version(c, 1);
-	accept(c, 1, 1);
+	publish_case_final(c, 1);
+	publish_case_accept(c, 1, 1);
 	for (uint64_t n = 2; n <= 6; n++) {
-		version(c, n);
+		publish_case_final(c, n);
 		snprintf(path, sizeof path, "%s/v%06" PRIu64 "/ledger.txt", c->model, n);
 		assert_int_equal(file_replace(path, "x", 1), RS_OK);
 		assert_int_equal(publish_reject(c->model, n, "why"), RS_OK);
 	}
-	assert_int_equal(count(publish_remembered, c), 5);
+	assert_int_equal(publish_case_count(publish_remembered, c), 5);
 	assert_false(publish_case_exists(c, "model/v000003.rejected/table-a.0-of-1.bin"));
 	assert_true(publish_case_exists(c, "model/v000003.rejected/ledger.txt"));
 	assert_true(publish_case_exists(c, "model/v000004.rejected/table-a.0-of-1.bin"));
-	version(c, 7);
-	accept(c, 7, 1);
-	version(c, 8);
+	publish_case_final(c, 7);
+	publish_case_accept(c, 7, 1);
+	publish_case_final(c, 8);
 	assert_int_equal(publish_reject(c->model, 8, "why"), RS_OK);
 	assert_false(publish_case_exists(c, "model/v000003.rejected"));
-	assert_int_equal(count(publish_rejected, c), 3);
+	assert_int_equal(publish_case_count(publish_rejected, c), 3);
 }
 
 /* --- rollback ----------------------------------------------------------------------- */
-
-static enum rs_status
-roll_back(struct publish_case *c, uint64_t n, uint64_t *now)
-{
-	int incomplete = -1;
-
-	RS_TRY(publish_rollback_target(c->model, n, now));
-	RS_TRY(publish_rollback(c->model, *now, &c->s, &incomplete));
-	assert_int_equal(incomplete, 0);
-	return RS_OK;
-}
 
 static void
 a_rollback_takes_the_published_copy_with_it(void **state)
@@ -392,23 +349,23 @@ a_rollback_takes_the_published_copy_with_it(void **state)
 	uint64_t now;
 
 	for (uint64_t n = 1; n <= 3; n++) {
-		version(c, n);
-		accept(c, n, 1);
+		publish_case_final(c, n);
+		publish_case_accept(c, n, 1);
 	}
-	assert_int_equal(roll_back(c, 0, &now), RS_OK);
+	assert_int_equal(publish_case_roll_back(c, 0, &now), RS_OK);
 	assert_int_equal(now, 2);
 	assert_int_equal(checkpoint_current(c->model), 2);
-	assert_in_line(c);
+	publish_case_in_line(c);
 	assert_false(publish_case_exists(c, "serve/3"));
 	assert_string_equal(publish_case_text(c, "model/v000003.rejected/REJECTED"),
 		"rollback: back to v000002\n");
-	assert_int_equal(count(publish_remembered, c), 0);
+	assert_int_equal(publish_case_count(publish_remembered, c), 0);
 	assert_non_null(strstr(publish_case_text(c, "log"), "\n3 "));
 	assert_non_null(strstr(strstr(publish_case_text(c, "log"), "\n3 "), "\n2 "));
 	uint64_t next;
 	assert_int_equal(checkpoint_next_version(c->model, &next), RS_OK);
 	assert_int_equal(next, 4);
-	assert_int_equal(roll_back(c, 2, &now), RS_OK);
+	assert_int_equal(publish_case_roll_back(c, 2, &now), RS_OK);
 	assert_int_equal(now, 2);
 }
 
@@ -419,147 +376,27 @@ a_rollback_refuses_what_is_absent_damaged_or_unfinished(void **state)
 	char path[200];
 	uint64_t now;
 
-	assert_int_equal(roll_back(c, 0, &now), RS_ENOINPUT);
-	version(c, 1);
+	assert_int_equal(publish_case_roll_back(c, 0, &now), RS_ENOINPUT);
+	publish_case_final(c, 1);
 	publish_case_version(c, 2, CHECKPOINT_TRAINING, "weights of 2");
-	version(c, 3);
-	version(c, 4);
-	accept(c, 4, 1);
-	assert_int_equal(roll_back(c, 9, &now), RS_ENOINPUT);
-	assert_int_equal(roll_back(c, 2, &now), RS_EUSAGE);
+	publish_case_final(c, 3);
+	publish_case_final(c, 4);
+	publish_case_accept(c, 4, 1);
+	assert_int_equal(publish_case_roll_back(c, 9, &now), RS_ENOINPUT);
+	assert_int_equal(publish_case_roll_back(c, 2, &now), RS_EUSAGE);
 	snprintf(path, sizeof path, "%s/v000003/table-a.0-of-1.bin", c->model);
 	assert_int_equal(file_replace(path, "weights of 0", 12), RS_OK);
-	assert_int_equal(roll_back(c, 3, &now), RS_EDATA);
+	assert_int_equal(publish_case_roll_back(c, 3, &now), RS_EDATA);
 	assert_int_equal(checkpoint_current(c->model), 4);
-	assert_in_line(c);
+	publish_case_in_line(c);
 	assert_int_equal(c->warnings, 0);
-	assert_int_equal(roll_back(c, 0, &now), RS_OK);
+	assert_int_equal(publish_case_roll_back(c, 0, &now), RS_OK);
 	assert_int_equal(now, 1);
 	assert_int_equal(c->warnings, 2);
-	assert_in_line(c);
-	assert_int_equal(roll_back(c, 0, &now), RS_ENOINPUT);
-	assert_int_equal(roll_back(c, 4, &now), RS_ENOINPUT);
+	publish_case_in_line(c);
+	assert_int_equal(publish_case_roll_back(c, 0, &now), RS_ENOINPUT);
+	assert_int_equal(publish_case_roll_back(c, 4, &now), RS_ENOINPUT);
 	assert_non_null(strstr(rs_failure()->hint, "v000004.rejected"));
-}
-
-/* --- kills -------------------------------------------------------------------------- */
-
-static void
-accept_in_child(void *context)
-{
-	struct publish_case *const c = context;
-	int incomplete;
-
-	if (publish_accept(c->model, 3, &c->s, &incomplete) != RS_OK || incomplete)
-		_exit(1);
-}
-
-static void
-roll_back_in_child(void *context)
-{
-	struct publish_case *const c = context;
-	uint64_t now;
-
-	if (roll_back(c, 1, &now) != RS_OK)
-		_exit(1);
-}
-
-static void
-repair_in_child(void *context)
-{
-	struct publish_case *const c = context;
-	int incomplete;
-
-	if (publish_repair(c->model, &c->s, &incomplete) != RS_OK || incomplete)
-		_exit(1);
-}
-
-static void
-begin_killed(struct publish_case *c)
-{
-	char *const command = c->s.command;
-	char none[] = "";
-
-	publish_case_clear(c);
-	c->s.command = none;
-	for (uint64_t n = 1; n <= 2; n++) {
-		version(c, n);
-		accept(c, n, 1);
-	}
-	version(c, 3);
-	c->s.command = command;
-}
-
-/* The command ran for the version if it became current by now. */
-static void
-assert_told(struct publish_case *c, uint64_t changed_to)
-{
-	char line[16];
-
-	if (checkpoint_current(c->model) != changed_to)
-		return;
-	snprintf(line, sizeof line, "%" PRIu64 " ", changed_to);
-	assert_non_null(strstr(publish_case_text(c, "log"), line));
-}
-
-static void
-a_kill_at_any_point_of_accepting_is_repaired(void **state)
-{
-	struct publish_case *const c = *state;
-	unsigned n = 0, before = 0;
-	int killed;
-
-	c->s.publish_keep = 1;
-	do {
-		begin_killed(c);
-		killed = publish_case_killed(accept_in_child, c, ++n);
-		before += checkpoint_current(c->model) == 2;
-		repair(c, 1);
-		assert_in_line(c);
-		assert_told(c, 3);
-		assert_int_equal(c->warnings, 0);
-	} while (killed);
-	assert_true(before > 2 && before < n);
-	assert_true(n > 15);
-}
-
-static void
-a_kill_of_the_repair_is_repaired_as_well(void **state)
-{
-	struct publish_case *const c = *state;
-	unsigned n = 0;
-	int killed;
-
-	do {
-		begin_killed(c);
-		assert_int_equal(file_remove_tree(c->serve), RS_OK);
-		killed = publish_case_killed(repair_in_child, c, ++n);
-		repair(c, 1);
-		assert_in_line(c);
-		assert_told(c, 2);
-	} while (killed);
-	assert_true(n > 10);
-}
-
-static void
-a_kill_at_any_point_of_a_rollback_is_repaired(void **state)
-{
-	struct publish_case *const c = *state;
-	unsigned n = 0, before = 0;
-	int killed;
-
-	do {
-		begin_killed(c);
-		killed = publish_case_killed(roll_back_in_child, c, ++n);
-		const int back = checkpoint_current(c->model) == 1;
-		before += !back;
-		repair(c, 1);
-		assert_in_line(c);
-		assert_told(c, 1);
-		assert_int_equal(count(checkpoint_list, c), back ? 1 : 3);
-		assert_int_equal(count(publish_rejected, c), back ? 2 : 0);
-	} while (killed);
-	assert_true(before > 2 && before < n);
 }
 
 int
@@ -583,9 +420,6 @@ main(void)
 		TEST(a_gate_that_always_refuses_does_not_fill_the_disk),
 		TEST(a_rollback_takes_the_published_copy_with_it),
 		TEST(a_rollback_refuses_what_is_absent_damaged_or_unfinished),
-		TEST(a_kill_at_any_point_of_accepting_is_repaired),
-		TEST(a_kill_of_the_repair_is_repaired_as_well),
-		TEST(a_kill_at_any_point_of_a_rollback_is_repaired),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,3 +44,5 @@ tests_train_intake_named_test_SOURCES = tests/train/intake_named_test.c $(intake
 check_PROGRAMS += tests/train/intake_rows_test
 tests_train_intake_rows_test_SOURCES = tests/train/intake_rows_test.c $(intake_case)
 check_PROGRAMS += tests/train/intake_time_test
+check_PROGRAMS += tests/train/publish_kill_test
+tests_train_publish_kill_test_SOURCES = tests/train/publish_kill_test.c tests/train/publish_case.c tests/train/publish_case.h
