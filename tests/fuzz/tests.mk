@@ -21,6 +21,9 @@ EXTRA_DIST += tests/fuzz/corpus/shard/async tests/fuzz/corpus/shard/init \
 	tests/fuzz/corpus/shard/step
 check_PROGRAMS += tests/fuzz/shard_fuzz
 tests_fuzz_shard_fuzz_SOURCES = tests/fuzz/shard_fuzz.c $(fuzz_main)
+EXTRA_DIST += tests/fuzz/corpus/journal/late tests/fuzz/corpus/journal/steps
+check_PROGRAMS += tests/fuzz/journal_fuzz
+tests_fuzz_journal_fuzz_SOURCES = tests/fuzz/journal_fuzz.c $(fuzz_main)
 check_PROGRAMS += tests/fuzz/keylist_fuzz
 tests_fuzz_keylist_fuzz_SOURCES = tests/fuzz/keylist_fuzz.c $(fuzz_main)
 check_PROGRAMS += tests/fuzz/ticket_fuzz
