@@ -2,11 +2,14 @@
 #include "train/trial_influence.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/memory.h"
 #include "train/ranking.h"
+
+#define RADIX_BITS 11
+#define RADIX_BINS (1u << RADIX_BITS)
 
 /* Sums of weights, and of their squares, tell how many equal ones they are worth: Kish's
  * (sum w)^2 / sum w^2, n when all are 1. */
@@ -53,16 +56,6 @@ sum_of_squares(const struct trial_influence *i)
 
 /* --- AUC --------------------------------------------------------------------------- */
 
-/* Rows of equal scores; below: of the lower ones.  A label between 0 and 1 is a share of a
- * positive and of a negative row, as in train/auc.h. */
-struct tie { uint32_t key; double positive, negative, positive_below, negative_below; };
-
-struct ties {
-	struct tie *item;                  /* [n] ascending                           */
-	size_t n;
-	struct worth positive, negative;
-};
-
 static double
 positive_part(const struct auc_row *row)
 {
@@ -75,78 +68,82 @@ negative_part(const struct auc_row *row)
 	return (double)row->weight * (1 - (double)row->label);
 }
 
-/* sorted [n] becomes ties. */
-static void
-gather_ties(const struct auc_row *sorted, size_t n, struct ties *out)
-{
-	for (size_t i = 0; i < n; out->n++) {
-		struct tie t = { .key = sorted[i].key, .positive_below = out->positive.sum,
-			.negative_below = out->negative.sum };
-
-		for (; i < n && sorted[i].key == t.key; i++) {
-			t.positive += positive_part(&sorted[i]);
-			t.negative += negative_part(&sorted[i]);
-			add_worth(&out->positive, positive_part(&sorted[i]));
-			add_worth(&out->negative, negative_part(&sorted[i]));
-		}
-		out->item[out->n] = t;
-	}
-}
+/* A score's key above a row's number, in the order of the scores. */
+struct order { uint64_t *item, *scratch; };
 
 static enum rs_status
-make_ties(const struct metric_rows *rows, struct ties *out)
+sort_rows(const struct metric_rows *rows, struct order *out)
 {
-	struct auc_row *copy, *scratch = NULL;
+	RS_TRY(memory_alloc(rows->n + 1, sizeof *out->item, &out->item));
+	RS_TRY(memory_alloc(rows->n + 1, sizeof *out->scratch, &out->scratch));
+	for (size_t i = 0; i < rows->n; i++)
+		out->item[i] = (uint64_t)rows->row[i].key << 32 | i;
+	for (unsigned shift = 32; shift < 64; shift += RADIX_BITS) {
+		size_t begin[RADIX_BINS + 1] = { 0 };
 
-	RS_TRY(memory_alloc(rows->n + 1, sizeof *copy, &copy));
-	enum rs_status status = memory_alloc(rows->n + 1, sizeof *scratch, &scratch);
-	if (status == RS_OK)
-		status = memory_alloc(rows->n + 1, sizeof *out->item, &out->item);
-	if (status == RS_OK) {
-		memcpy(copy, rows->row, rows->n * sizeof *copy);
-		gather_ties(auc_sort(copy, scratch, rows->n), rows->n, out);
+		for (size_t i = 0; i < rows->n; i++)
+			begin[(out->item[i] >> shift & (RADIX_BINS - 1)) + 1]++;
+		for (size_t b = 0; b < RADIX_BINS; b++)
+			begin[b + 1] += begin[b];
+		for (size_t i = 0; i < rows->n; i++)
+			out->scratch[begin[out->item[i] >> shift & (RADIX_BINS - 1)]++]
+				= out->item[i];
+		uint64_t *const swap = out->item;
+		out->item = out->scratch;
+		out->scratch = swap;
 	}
-	free(copy);
-	free(scratch);
-	return status;
+	return RS_OK;
 }
 
-static const struct tie *
-find_tie(const struct ties *ties, uint32_t key)
-{
-	size_t low = 0, high = ties->n - 1;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (ties->item[middle].key < key)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return &ties->item[low];
-}
+/* What all rows are worth, and what those with lower scores are. */
+struct classes { struct worth positive, negative; double positive_below, negative_below; };
 
 /* DeLong, DeLong, Clarke-Pearson 1988, with midranks as Sun and Xu 2014: a positive row's
  * V10 is the share of negative rows below it, a negative row's V01 that of positive rows
  * above it, ties count half; var(AUC) = S10/m + S01/n, S the sample variances of V.  With
- * weights the shares, means and variances are weighted ones. */
+ * weights the shares, means and variances are weighted ones; a label between 0 and 1 is a
+ * share of a positive and of a negative row, as in train/auc.h.  item [n] are the rows of one
+ * score. */
 static void
-fill_auc(const struct metric_rows *rows, const struct ties *ties, struct trial_influence *out)
+fill_tie(const struct metric_rows *rows, const uint64_t *item, size_t n, struct classes *c,
+	struct trial_influence *out)
 {
-	const double P = ties->positive.sum, N = ties->negative.sum;
-	const double p_factor = correction(&ties->positive) / P;
-	const double n_factor = correction(&ties->negative) / N;
+	const double P = c->positive.sum, N = c->negative.sum;
+	const double p_factor = correction(&c->positive) / P;
+	const double n_factor = correction(&c->negative) / N;
+	double positive = 0, negative = 0;
 
-	for (size_t i = 0; i < rows->n; i++) {
-		const struct auc_row *const row = &rows->row[i];
-		const struct tie *const t = find_tie(ties, row->key);
-		const double v10 = (t->negative_below + t->negative / 2) / N;
-		const double v01 = (P - t->positive_below - t->positive / 2) / P;
-
-		out->unit[i] = p_factor * positive_part(row) * (v10 - out->value)
-			+ n_factor * negative_part(row) * (v01 - out->value);
+	for (size_t i = 0; i < n; i++) {
+		positive += positive_part(&rows->row[(uint32_t)item[i]]);
+		negative += negative_part(&rows->row[(uint32_t)item[i]]);
 	}
+	const double v10 = (c->negative_below + negative / 2) / N - out->value;
+	const double v01 = (P - c->positive_below - positive / 2) / P - out->value;
+	for (size_t i = 0; i < n; i++) {
+		const struct auc_row *const row = &rows->row[(uint32_t)item[i]];
+
+		out->unit[(uint32_t)item[i]] = p_factor * positive_part(row) * v10
+			+ n_factor * negative_part(row) * v01;
+	}
+	c->positive_below += positive;
+	c->negative_below += negative;
+}
+
+static enum rs_status
+fill_auc(const struct metric_rows *rows, struct classes *c, struct trial_influence *out)
+{
+	struct order order = { 0 };
+	const enum rs_status status = sort_rows(rows, &order);
+
+	for (size_t i = 0, end; status == RS_OK && i < rows->n; i = end) {
+		for (end = i + 1; end < rows->n; end++)
+			if (order.item[end] >> 32 != order.item[i] >> 32)
+				break;
+		fill_tie(rows, order.item + i, end - i, c, out);
+	}
+	free(order.item);
+	free(order.scratch);
+	return status;
 }
 
 /* Of fewer than two rows of a class there is no sample variance.  Whatever the scores, AUC
@@ -154,17 +151,25 @@ fill_auc(const struct metric_rows *rows, const struct ties *ties, struct trial_i
 static enum rs_status
 auc_influence(const struct metric_rows *rows, struct trial_influence *out)
 {
-	struct ties ties = { 0 };
-	enum rs_status status = make_ties(rows, &ties);
-	const double m = count_of(&ties.positive), n = count_of(&ties.negative);
+	struct classes c = { .positive_below = 0 };
 
-	if (status == RS_OK && (m < 1.5 || n < 1.5)) {
-		out->variance = out->value * (1 - out->value) / fmin(m, n);
-	} else if (status == RS_OK && (status = make_units(rows->n, out)) == RS_OK) {
-		fill_auc(rows, &ties, out);
-		out->variance = sum_of_squares(out);
+	for (size_t i = 0; i < rows->n; i++) {
+		add_worth(&c.positive, positive_part(&rows->row[i]));
+		add_worth(&c.negative, negative_part(&rows->row[i]));
 	}
-	free(ties.item);
+	const double m = count_of(&c.positive), n = count_of(&c.negative);
+	if (rows->n > UINT32_MAX)
+		return RS_OK;
+	if (m < 1.5 || n < 1.5) {
+		out->variance = out->value * (1 - out->value) / fmin(m, n);
+		return RS_OK;
+	}
+	RS_TRY(make_units(rows->n, out));
+	const enum rs_status status = fill_auc(rows, &c, out);
+	if (status == RS_OK)
+		out->variance = sum_of_squares(out);
+	else
+		trial_influence_free(out);
 	return status;
 }
 
