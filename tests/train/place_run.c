@@ -47,6 +47,7 @@ place_run_rows(const char *name, size_t n, uint64_t key)
 #define DATA "[data]\ntrain = %s/train.csv\nvalid = %s/valid.csv\nformat = csv\nlabel = y\n"
 #define FIELDS "[field u]\ncolumn = u\nbuckets = 40\n[field i]\ncolumn = i\nbuckets = 50\n" \
 	"[field c]\ncolumn = c\nbuckets = 10\n"
+#define FEWER "[field u]\ncolumn = u\nbuckets = 40\n[field i]\ncolumn = i\nbuckets = 50\n"
 #define NUMBER "[field x]\ncolumn = x\ntype = numeric\ntransform = standardize\n"
 #define PAST "[field p]\ncolumn = p\ntype = sequence\nshare = i\nmulti_separator = |\n" \
 	"[field q]\ncolumn = q\ntype = sequence\nshare = c\nmulti_separator = |\n"
@@ -85,7 +86,7 @@ static const struct { const char *name, *text; } model[] = {
 		"command = head -n 1 %s/train.csv; tail -n +2 %s/train.csv | shuf\n"
 		FIELDS "[dnn]\nhidden = 5\n" COMMON },
 	{ "bad", "[model]\ntype = deepfm\n[data]\ntrain = %s/bad.csv\nvalid = %s/valid.csv\n"
-		"format = csv\nlabel = y\non_bad_row = skip\n" FIELDS "[dnn]\nhidden = 5\n" TRAIN
+		"format = csv\nlabel = y\non_bad_row = skip\n" FEWER "[dnn]\nhidden = 5\n" TRAIN
 		"epochs = 2\n" },
 	{ "files", "[model]\ntype = deepfm\n[data]\ntrain = %s/part-*.csv\nvalid = %s/valid.csv\n"
 		"format = csv\nlabel = y\n" FIELDS "[dnn]\nhidden = 5\n" TRAIN "epochs = 2\n" },
