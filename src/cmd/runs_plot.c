@@ -16,7 +16,7 @@
 #include "cmd/plot.h"
 #include "spec/spec.h"
 
-#define PERIOD_KEY "incremental.period"
+#define PERIOD_KEY "incremental.period_begin"
 
 enum { WIDTH = 80, HEIGHT = 16, HEIGHT_LOW = 6, KEY_SIZE = 128 };
 
@@ -264,8 +264,7 @@ add_course(struct runs_plot *p, const struct store_run *run)
 	return status;
 }
 
-/* "2026-11-29T14:00Z", with or without seconds, or seconds since 1970; a length of time
- * such as "1h" or 3600 is none. */
+/* "2026-11-29T14:00Z", with or without seconds, or seconds since 1970. */
 static int
 parse_period(const char *text, double *out)
 {
@@ -281,7 +280,7 @@ parse_period(const char *text, double *out)
 			return 1;
 		}
 	}
-	if (!number_i64(text, strlen(text), &seconds) || seconds <= 100000000)
+	if (!number_i64(text, strlen(text), &seconds))
 		return 0;
 	*out = (double)seconds;
 	return 1;

@@ -46,7 +46,7 @@ add_period(struct store *s, const char *model, const char *period, double auc)
 		.spec_text = "[incremental]\nperiod = 1h\n" };
 	assert_int_equal(store_run_begin(s, &start, &run), RS_OK);
 	if (period != NULL)
-		assert_int_equal(store_param(s, run, "incremental.period", period), RS_OK);
+		assert_int_equal(store_param(s, run, "incremental.period_begin", period), RS_OK);
 	assert_int_equal(store_metric(s, run, "progressive.auc", 0, 10, 100, auc), RS_OK);
 	assert_int_equal(store_run_end(s, run, "ok", 100, ""), RS_OK);
 }
