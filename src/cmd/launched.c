@@ -233,6 +233,10 @@ launched_run(const struct arguments *a, const struct environment *e)
 {
 	static struct launched l;       /* its name is the log's, to the end           */
 
+	if (argument_given(a, "--incremental")) {
+		rs_fail(RS_EUSAGE, "--incremental trains on one host, and not under %s", e->name);
+		return rs_hint("give --workers and --ps instead");
+	}
 	signal(SIGXFSZ, SIG_IGN);
 	command_catch_signals();
 	keep_wire();

@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "cmd/job_spec.h"
 #include "cmd/node.h"
+#include "cmd/node_period.h"
 #include "cmd/session.h"
 #include "comm/client.h"
 #include "comm/fields.h"
@@ -45,6 +46,7 @@ struct worker {
 		uint64_t step, name;
 		uint8_t *has_rows;          /* [n_ps] of those that were opened       */
 	} tables;
+	struct node_period *period;         /* of a run over one, or NULL             */
 	size_t rank;
 	double began;                       /* the first round that this process was in */
 	size_t lonely;                      /* rounds in a row that we gave up        */
@@ -323,6 +325,7 @@ train_round(struct worker *w, const struct member_view *view)
 	options.place = &place;
 	options.live = w->live;
 	begin_tables(w, 0, view->epoch, 0);
+	RS_TRY(node_period_begin(w->period, w->node->settings, &options));
 	RS_TRY(job_spec_copy(w->node->spec, &spec));
 	RS_TRY(train_run(spec, &options, &w->summary));
 	record_shards(w);
@@ -511,8 +514,8 @@ open_session(struct worker *w)
 		: begin_run(w);
 }
 
-/* Ranks of MPI die together, so nothing lives on.  In sync with compressed gradients neither:
- * what rounding left out is in versions, not in states. */
+/* Ranks of MPI die together, so nothing lives on; a period begins anew.  In sync with
+ * compressed gradients neither: what rounding left out is in versions, not in states. */
 static enum rs_status
 open_live(struct worker *w)
 {
@@ -521,7 +524,7 @@ open_live(struct worker *w)
 		: p->consistency == CONSISTENCY_ASYNC ? LIVE_ASYNC : (size_t)p->staleness + 2;
 
 	RS_TRY(memory_alloc(w->node->job.n_ps + 1, 1, &w->tables.has_rows));
-	if (w->node->mpi != NULL || (p->consistency == CONSISTENCY_SYNC
+	if (w->node->mpi != NULL || w->period != NULL || (p->consistency == CONSISTENCY_SYNC
 	    && p->compress != COMPRESS_NONE && w->node->job.n_ps > 0))
 		return RS_OK;
 	return live_open(depth, &w->live);
@@ -531,12 +534,17 @@ enum rs_status
 node_worker(struct node *n)
 {
 	struct session session;
+	struct node_period period = { .trial = NULL };
 	struct worker w = {
 		.node = n, .session = &session, .rank = n->job.node[n->job.self].index,
 	};
 
 	RS_TRY(session_init(&session, n->a));
 	enum rs_status status = open_session(&w);
+	if (status == RS_OK && argument_given(n->a, "--period")) {
+		w.period = &period;
+		status = node_period_read(&period, &session);
+	}
 	if (status == RS_OK)
 		status = open_live(&w);
 	if (status == RS_OK)
@@ -545,12 +553,17 @@ node_worker(struct node *n)
 		status = node_join(n, NULL);
 	if (status == RS_OK)
 		status = run_rounds(&w);
+	if (w.rank == 0 && w.period != NULL && w.summary.version != 0)
+		status = node_period_judge(&period, &session, &w.summary, status);
 	/* On record first: who has left may be killed. */
 	status = session_end(&session, status, &w.summary);
+	if (status == RS_EUNMET)
+		status = RS_OK;
 	if (n->member != NULL && !w.has_left)
 		status = node_leave(n, status);
 	session_free(&session);
 	live_close(w.live);
+	node_period_free(&period);
 	free(w.tables.has_rows);
 	return status;
 }

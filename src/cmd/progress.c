@@ -331,9 +331,9 @@ table_epoch(const struct train_epoch *e)
 }
 
 static void
-json_valid(struct json *j, const struct metric_result *m)
+json_figures(struct json *j, const char *name, const struct metric_result *m)
 {
-	json_open(j, "valid", '{');
+	json_open(j, name, '{');
 	json_int(j, "rows", (int64_t)m->rows);
 	json_double(j, "auc", m->auc);
 	json_double(j, "logloss", m->logloss);
@@ -370,7 +370,7 @@ progress_epoch(struct progress *p, const struct train_epoch *e)
 	json_double(&j, "learning_rate", e->learning_rate);
 	if (e->has_valid) {
 		json_bool(&j, "best", e->is_best);
-		json_valid(&j, &e->valid);
+		json_figures(&j, "valid", &e->valid);
 	}
 	emit_line(p, &j);
 }
@@ -383,6 +383,44 @@ progress_saved(struct progress *p, const char *directory, uint64_t version, uint
 	if (p->form == PROGRESS_TABLE)
 		fprintf(stderr, "saved       %s/v%06" PRIu64 "   %s\n", directory, version,
 			bytes_text(size, bytes));
+}
+
+void
+progress_scored(struct progress *p, const char *period, const struct metric_result *m)
+{
+	char rows[CELL], a[CELL], b[CELL], c[CELL];
+	struct json j;
+
+	if (p->form == PROGRESS_TABLE && m->rows > 0) {
+		fprintf(stderr, "period      %s   %s rows predicted   logloss %s   auc %s"
+			"   calibration %s\n", period, grouped(rows, m->rows),
+			fixed(a, 4, m->logloss), fixed(b, 4, m->auc), fixed(c, 3, m->calibration));
+	} else if (p->form == PROGRESS_TABLE) {
+		fprintf(stderr, "period      %s\n", period);
+	}
+	if (!wants_lines(p))
+		return;
+	begin_line(p, &j, "period");
+	json_string(&j, "period", period);
+	if (m->rows > 0)
+		json_figures(&j, "progressive", m);
+	emit_line(p, &j);
+}
+
+void
+progress_gate(struct progress *p, int is_accepted, const char *verdict)
+{
+	const char *const word = is_accepted ? "accepted" : "rejected";
+	struct json j;
+
+	if (p->form == PROGRESS_TABLE)
+		fprintf(stderr, "gate        %s: %s\n", word, verdict);
+	if (!wants_lines(p))
+		return;
+	begin_line(p, &j, "gate");
+	json_string(&j, "gate", word);
+	json_string(&j, "text", verdict);
+	emit_line(p, &j);
 }
 
 void
@@ -423,7 +461,7 @@ json_end(const struct progress *p, const struct progress_end *end)
 	json_int(&j, "rows", (int64_t)s->rows_trained);
 	json_double(&j, "seconds", s->seconds);
 	if (s->has_valid)
-		json_valid(&j, &s->valid);
+		json_figures(&j, "valid", &s->valid);
 	struct buffer model;
 	buffer_init(&model, LINE_LIMIT);
 	snprintf(version, sizeof version, "/v%06" PRIu64, s->version);

@@ -34,6 +34,9 @@ void progress_start(struct progress *p, const struct progress_start *start);
 void progress_row(struct progress *p, const struct train_progress *row);
 void progress_epoch(struct progress *p, const struct train_epoch *e);
 void progress_saved(struct progress *p, const char *directory, uint64_t version, uint64_t bytes);
+/* A period's rows before they are trained; and what the gate said of the model after. */
+void progress_scored(struct progress *p, const char *period, const struct metric_result *m);
+void progress_gate(struct progress *p, int is_accepted, const char *verdict);
 void progress_warning(struct progress *p, const char *text);
 
 struct progress_end {

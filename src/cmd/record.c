@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "train/intake.h"
 
 #define RECORD_BUSY_MS 10000
 
@@ -152,6 +153,26 @@ record_epoch(struct record *r, const struct train_epoch *e)
 		(int64_t)e->step, (int64_t)e->rows);
 	if (e->has_valid)
 		write_valid(r, &e->valid, (int64_t)e->epoch, (int64_t)e->step, (int64_t)e->rows);
+}
+
+void
+record_trial(struct record *r, int64_t begin, const struct trial *trial, const char *verdict)
+{
+	const struct metric_result *const m = trial_progressive(trial);
+	const struct figure_row figure[] = {
+		{ "progressive.auc", m->auc }, { "progressive.logloss", m->logloss },
+		{ "progressive.calibration", m->calibration },
+	};
+	char text[24];
+
+	if (!is_open(r))
+		return;
+	record_param(r, "incremental.period_begin", intake_time(begin, text));
+	if (verdict != NULL)
+		record_param(r, "incremental.verdict", verdict);
+	record_figure(r, "progressive.rows", (double)m->rows);
+	if (m->rows > 0)
+		write_figures(r, figure, sizeof figure / sizeof *figure, 0, 0, (int64_t)m->rows);
 }
 
 /* Rows of a file in all epochs of this run; what the loader counted in one. */

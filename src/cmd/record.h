@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "store/store.h"
 #include "train/train.h"
+#include "train/trial.h"
 
 struct record;
 
@@ -25,6 +26,9 @@ void record_placement(struct record *r, const struct record_placement *p);
 void record_param(struct record *r, const char *key, const char *value);
 /* A figure of the whole run. */
 void record_figure(struct record *r, const char *key, double value);
+/* Of a run over the period that begins then; verdict NULL: there is none. */
+void record_trial(struct record *r, int64_t begin, const struct trial *trial,
+	const char *verdict);
 void record_epoch(struct record *r, const struct train_epoch *e);
 void record_warning(struct record *r, const char *text);
 void record_end(struct record *r, const char *status, const char *directory,

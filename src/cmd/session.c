@@ -198,6 +198,16 @@ on_saved(void *context, const char *directory, uint64_t version, uint64_t bytes)
 }
 
 static void
+on_scored(void *context, const struct metric_result *m)
+{
+	struct session *const s = context;
+
+	pthread_mutex_lock(&s->lock);
+	progress_scored(&s->progress, s->period, m);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void
 on_warning(void *context, const char *text)
 {
 	struct session *const s = context;
@@ -223,7 +233,7 @@ session_options(struct session *s, struct train_options *o)
 		.resume = argument_given(s->a, "--resume"),
 		.progress_step = s->progress.step, .progress_multiplies = s->progress.multiplies,
 		.stop_signal = &command_stop_signal,
-		.callbacks = { on_started, on_progress, on_epoch, on_saved, s },
+		.callbacks = { on_started, on_progress, on_epoch, on_saved, on_scored, s },
 	};
 	if (o->from != NULL && o->resume)
 		return rs_fail(RS_EUSAGE, "%s: -i and --resume exclude each other",

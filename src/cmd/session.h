@@ -27,6 +27,7 @@ struct session {
 	int64_t     threads;
 	struct record_placement placement; /* recorded at the start; mode NULL: it is already */
 	struct progress progress;
+	char        period[24];            /* its begin, of a run over one            */
 	void (*on_row)(void *context, const struct train_progress *p);  /* or NULL     */
 	void  *context;
 	struct record  *record;            /* NULL: none                               */

@@ -24,7 +24,11 @@ librs_a_SOURCES += src/cmd/progress.c src/cmd/progress.h
 librs_a_SOURCES += src/cmd/record.c src/cmd/record.h
 librs_a_SOURCES += src/cmd/session.c src/cmd/session.h
 librs_a_SOURCES += src/cmd/train.c
+librs_a_SOURCES += src/cmd/train_incremental.c src/cmd/train_incremental.h \
+	src/cmd/incremental_past.c src/cmd/incremental_past.h
 librs_a_SOURCES += src/cmd/keygen.c
+librs_a_SOURCES += src/cmd/job_period.c src/cmd/job_period.h
+librs_a_SOURCES += src/cmd/node_period.c src/cmd/node_period.h
 librs_a_SOURCES += src/cmd/node.c src/cmd/node.h src/cmd/node_coordinator.c src/cmd/node_ps.c src/cmd/node_worker.c \
 	src/cmd/node_hosts.c src/cmd/job_spec.c src/cmd/job_spec.h
 librs_a_SOURCES += src/cmd/node_keys.c

@@ -8,6 +8,7 @@
 #include "cmd/cron.h"
 #include "cmd/launched.h"
 #include "cmd/session.h"
+#include "cmd/train_incremental.h"
 #include "cmd/train_job.h"
 #include "train/train.h"
 
@@ -50,6 +51,14 @@ train_here(struct session *s, struct spec *spec, const struct train_options *opt
 	return session_end(s, train_run(spec, options, &summary), &summary);
 }
 
+static enum rs_status
+train_periods(struct session *s, const struct spec *spec)
+{
+	RS_TRY(session_directory(s, spec_settings(spec)));
+	choose_threads(s, spec_settings(spec));
+	return train_incremental(s, spec);
+}
+
 /* Takes the spec. */
 static enum rs_status
 train_session(struct session *s, struct spec *spec)
@@ -65,7 +74,7 @@ train_session(struct session *s, struct spec *spec)
 		status = cron_check_lock(s->directory,
 			spec_settings(spec)->incremental.lock_warn);
 	if (status == RS_OK && train_job_wanted(spec_settings(spec))) {
-		status = train_job(s, spec);
+		status = train_job(s, spec, NULL, NULL);
 	} else if (status == RS_OK) {
 		choose_threads(s, spec_settings(spec));
 		if (!argument_given(s->a, "--dry-run"))
@@ -101,8 +110,12 @@ train_command(const struct arguments *a)
 		return RS_OK;
 	RS_TRY(session_init(&s, a));
 	enum rs_status status = session_spec(a, &spec);
-	if (status == RS_OK)
+	if (status == RS_OK && argument_given(a, "--incremental")) {
+		status = train_periods(&s, spec);
+		spec_free(spec);
+	} else if (status == RS_OK) {
 		status = train_session(&s, spec);
+	}
 	session_free(&s);
 	return status;
 }
@@ -118,12 +131,27 @@ static const struct command_option option[] = {
 		.text = "For cron and timers: no progress, a summary line to the system log, and "
 			"silence about a model that another run holds; see "
 			"recsys-train-cron(7)." },
+	{ .name = "--incremental",
+		.text = "Train the periods that are new since the current version, each on the "
+			"weights of the one before; see recsys-train-cron(7)." },
+	{ .name = "--since",
+		.argument = "TIME",
+		.text = "With --incremental, leave periods alone that begin before this time." },
+	{ .name = "--until",
+		.argument = "TIME",
+		.text = "With --incremental, leave periods alone that end after this time." },
+	{ .name = "--require",
+		.argument = "CONDITION",
+		.repeats = 1,
+		.text = "What a candidate must meet to become the current model, for instance "
+			"auc>=last-0.005; instead of incremental.require." },
 	{ .name = NULL },
 };
 
 const struct command command_train = {
 	.name = "train",
-	.synopsis = "SPEC [-d DATA]... [--valid DATA] [-i MODEL] [-f MODEL] [--resume|--fresh] "
+	.synopsis = "SPEC [-d DATA]... [--valid DATA] [-i MODEL] [-f MODEL] "
+		"[--resume|--fresh|--incremental] "
 		"[--workers N] [--ps N]",
 	.text = "Train a model and record the run.",
 	.option = option,

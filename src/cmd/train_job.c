@@ -16,6 +16,7 @@
 #include "train/checkpoint.h"
 
 #define TEXT_LIMIT   ((size_t)64 << 20)
+#define PERIOD_LIMIT ((size_t)2 << 30)
 /* Floats that move at once in the shared memory of the workers; more go in pieces. */
 #define SHARED_FLOATS ((size_t)4 << 20)
 
@@ -26,6 +27,8 @@ struct train_job {
 	struct job job;
 	char   **argument;          /* [n] of every node; owned                        */
 	size_t n;
+	const struct job_period *period;    /* or NULL                                 */
+	struct job_verdict *verdict;
 };
 
 int
@@ -60,7 +63,8 @@ is_ours(const char *name)
 {
 	static const char *const ours[] = {
 		"--set", "--layer", "--threads", "--directory", "--dry-run", "--tag", "--note",
-		"--fresh", "--final", "--cron",
+		"--fresh", "--final", "--cron", "--incremental",
+		"--since", "--until", "--require", "--lock-wait",
 	};
 
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
@@ -84,12 +88,12 @@ add_argument(struct train_job *t, const char *name, const char *value)
 }
 
 static enum rs_status
-make_arguments(struct train_job *t, const char *spec_path)
+make_arguments(struct train_job *t, const char *spec_path, const char *period_path)
 {
 	const struct arguments *const a = t->session->a;
 	char threads[32];
 
-	RS_TRY(memory_alloc(a->n_given + 3, sizeof *t->argument, &t->argument));
+	RS_TRY(memory_alloc(a->n_given + 4, sizeof *t->argument, &t->argument));
 	for (size_t i = 0; i < a->n_given; i++)
 		if (!is_ours(a->given[i].option->name))
 			RS_TRY(add_argument(t, a->given[i].option->name,
@@ -97,28 +101,50 @@ make_arguments(struct train_job *t, const char *spec_path)
 	snprintf(threads, sizeof threads, "%zu", t->placement.n_threads);
 	RS_TRY(add_argument(t, "--threads", threads));
 	RS_TRY(add_argument(t, "--final", t->session->directory));
+	if (t->period != NULL)
+		RS_TRY(add_argument(t, "--period", period_path));
 	return add_argument(t, spec_path, NULL);
+}
+
+/* Frees the text. */
+static enum rs_status
+write_text(enum rs_status status, const char *path, struct buffer *text)
+{
+	if (status == RS_OK)
+		status = file_replace(path, text->data, text->n);
+	buffer_free(text);
+	return status;
 }
 
 /* The spec that nodes read stays as it is, whatever happens to the user's. */
 static enum rs_status
-write_spec(struct train_job *t)
+write_files(struct train_job *t)
 {
 	struct buffer text;
-	char *path;
+	char *spec, *period = NULL;
 
+	RS_TRY(file_join(t->job.directory, "spec.ini", &spec));
 	buffer_init(&text, TEXT_LIMIT);
-	enum rs_status status = file_join(t->job.directory, "spec.ini", &path);
-	if (status == RS_OK) {
-		status = spec_print(t->spec, 0, &text);
-		if (status == RS_OK)
-			status = file_replace(path, text.data, text.n);
-		if (status == RS_OK)
-			status = make_arguments(t, path);
-		free(path);
+	enum rs_status status = write_text(spec_print(t->spec, 0, &text), spec, &text);
+	if (status == RS_OK)
+		status = file_join(t->job.directory, JOB_PERIOD_FILE, &period);
+	if (status == RS_OK && t->period != NULL) {
+		buffer_init(&text, PERIOD_LIMIT);
+		status = write_text(job_period_print(t->period, &text), period, &text);
 	}
-	buffer_free(&text);
+	if (status == RS_OK)
+		status = make_arguments(t, spec, period);
+	free(period);
+	free(spec);
 	return status;
+}
+
+/* Whether the run ended well is another question. */
+static void
+read_verdict(struct train_job *t)
+{
+	if (t->period != NULL && job_verdict_read(t->job.directory, t->verdict) != RS_OK)
+		memset(t->verdict, 0, sizeof *t->verdict);
 }
 
 static enum rs_status
@@ -154,9 +180,11 @@ supervise(struct train_job *t, int *exit_code)
 	struct supervisor *supervisor;
 
 	RS_TRY(supervisor_open(&options, &supervisor));
-	enum rs_status status = write_spec(t);
+	enum rs_status status = write_files(t);
 	if (status == RS_OK)
 		status = supervisor_run(supervisor, t->argument, t->n, exit_code);
+	if (status == RS_OK)
+		read_verdict(t);
 	supervisor_close(supervisor);
 	return status;
 }
@@ -213,9 +241,11 @@ dry_run(const struct train_job *t, const struct settings *settings)
 }
 
 enum rs_status
-train_job(struct session *s, const struct spec *spec)
+train_job(struct session *s, const struct spec *spec, const struct job_period *period,
+	struct job_verdict *verdict)
 {
-	struct train_job t = { .session = s, .job = { .shared_fd = -1, .leash_fd = -1 } };
+	struct train_job t = { .session = s, .period = period, .verdict = verdict,
+		.job = { .shared_fd = -1, .leash_fd = -1 } };
 	struct placement_host host;
 
 	placement_host_here(&host);

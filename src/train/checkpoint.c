@@ -17,8 +17,10 @@
 #include "train/dense_file.h"
 #include "train/frequency.h"
 #include "train/manifest.h"
+#include "train/trial.h"
 
-#define SPEC_LIMIT ((size_t)64 << 20)
+#define SPEC_LIMIT   ((size_t)64 << 20)
+#define LEDGER_LIMIT ((size_t)1 << 30)
 
 enum { NAME_SIZE = CHECKPOINT_NAME_SIZE };
 
@@ -130,6 +132,35 @@ write_rest(struct saving *s, size_t table, struct file_writer *w)
 }
 
 static enum rs_status
+write_printed(enum rs_status status, struct buffer *text, struct file_writer *w)
+{
+	if (status == RS_OK)
+		status = file_writer_write(w, text->data, text->n);
+	buffer_free(text);
+	return status;
+}
+
+static enum rs_status
+write_ledger(struct saving *s, size_t table, struct file_writer *w)
+{
+	struct buffer text;
+
+	(void)table;
+	buffer_init(&text, LEDGER_LIMIT);
+	return write_printed(ledger_print(s->manifest.progress.ledger, &text), &text, w);
+}
+
+static enum rs_status
+write_trial(struct saving *s, size_t table, struct file_writer *w)
+{
+	struct buffer text;
+
+	(void)table;
+	buffer_init(&text, LEDGER_LIMIT);
+	return write_printed(trial_print(s->manifest.progress.trial, &text), &text, w);
+}
+
+static enum rs_status
 save_file(struct saving *s, const char *name, size_t table,
 	enum rs_status (*write)(struct saving *, size_t, struct file_writer *))
 {
@@ -158,7 +189,12 @@ save_files(struct saving *s)
 		RS_TRY(save_file(s, CHECKPOINT_ITEMS, 0, write_items));
 	if (s->model->frequency != NULL)
 		RS_TRY(save_file(s, FREQUENCY_FILE, 0, write_frequency));
-	const struct dealer *const dealer = s->manifest.progress.dealer;
+	const struct checkpoint_progress *const p = &s->manifest.progress;
+	if (p->ledger != NULL && p->ledger->n > 0)
+		RS_TRY(save_file(s, LEDGER_FILE, 0, write_ledger));
+	if (p->trial != NULL)
+		RS_TRY(save_file(s, TRIAL_FILE, 0, write_trial));
+	const struct dealer *const dealer = p->dealer;
 	if (dealer != NULL)
 		RS_TRY(save_file(s, CHECKPOINT_INPUTS, 0, write_inputs));
 	if (dealer != NULL && dealer_n_marks(dealer) > 0)

@@ -25,7 +25,8 @@ intake_is_wanted(const struct intake_work *w, int64_t period)
 	const struct intake_options *const o = w->options;
 
 	return (o->since == LEDGER_NO_PERIOD || period >= o->since) &&
-		(o->until == LEDGER_NO_PERIOD || period < o->until);
+		(o->until == LEDGER_NO_PERIOD ||
+		 period + (int64_t)o->settings->incremental.period <= o->until);
 }
 
 static enum rs_status

@@ -9,7 +9,6 @@
 
 #include "base/log.h"
 #include "base/thread.h"
-#include "spec/option.h"
 #include "train/contrast.h"
 #include "train/labels.h"
 #include "train/ranks.h"
@@ -126,7 +125,7 @@ tell_epoch(struct training *t, struct train_epoch *e)
 	struct parser_tally tally;
 
 	dealer_tally(t->dealer, &tally);
-	e->epochs = (uint64_t)t->settings->train.epochs;
+	e->epochs = train_epochs(t);
 	e->rows = t->epoch_rows;
 	e->step = t->m->step;
 	e->skipped = tally.skipped - t->epoch_skipped_before + t->epoch_dropped;
@@ -216,7 +215,7 @@ end_epoch(struct training *t, uint64_t epoch, enum ending *ending)
 	report_begin_epoch(&t->report);
 	if (s->early_stop > 0 && e.has_valid && t->progress.stale_epochs >= (uint64_t)s->early_stop)
 		*ending = ENDING_EARLY;
-	else if (epoch >= (uint64_t)s->epochs)
+	else if (epoch >= train_epochs(t))
 		*ending = ENDING_ROWS;
 	if (e.is_best)
 		t->progress.best_version = CHECKPOINT_ITSELF;
@@ -252,6 +251,8 @@ wishes(const struct training *t)
 
 	if (t->options->stop_signal != NULL && *t->options->stop_signal != 0)
 		votes |= *t->options->stop_signal == SIGINT ? VOTE_INT : VOTE_TERM;
+	if (t->options->period != NULL)
+		return votes;               /* whole or not at all                    */
 	if (limit > 0 && now - t->started + t->options->elapsed >= limit)
 		votes |= VOTE_TIME;
 	if (every > 0 && ranks_lead(t->options->place) && now - t->saved_at >= every)
@@ -332,6 +333,11 @@ finish(struct training *t, enum ending ending)
 {
 	struct train_summary *const out = t->summary;
 
+	if (ending == ENDING_SIGNAL && t->options->period != NULL) {
+		rs_fail(RS_ESIGNAL, "stopped by signal %d after %" PRIu64 " rows", t->signal,
+			out->rows_trained);
+		return rs_hint("the next run begins this period anew");
+	}
 	if (ending == ENDING_SIGNAL) {
 		train_take_position(t);
 		RS_TRY(train_save(t, CHECKPOINT_TRAINING, &out->version));
@@ -351,6 +357,7 @@ finish(struct training *t, enum ending ending)
 	t->progress.best_version = t->progress.best_epoch > 0 ? CHECKPOINT_ITSELF : 0;
 	out->has_valid = t->best_is_known;
 	out->valid = t->best_valid;
+	RS_TRY(train_trial_after(t));
 	return train_save(t, CHECKPOINT_FINAL, &out->version);
 }
 
@@ -385,6 +392,7 @@ open_all(struct training *t, struct spec *spec)
 	monitor_init(&t->monitor, t->settings);
 	RS_TRY(labels_check(&t->m->schema, &t->monitor));
 	RS_TRY(evaluate_open(&(struct evaluate_options){ 0 }, &t->evaluation));
+	RS_TRY(train_read_ledger(t));
 	RS_TRY(train_open_dealer(t));
 	return workers_create(t->m, t->model_options.n_threads, &t->workers);
 }
@@ -399,7 +407,7 @@ set_up(struct training *t, struct spec *spec)
 	ranks_pulse_end(&pulse);
 	if (status != RS_OK || t->start.finished)
 		return status;
-	const uint64_t rows = dealer_rows(t->dealer), epochs = (uint64_t)t->settings->train.epochs;
+	const uint64_t rows = dealer_rows(t->dealer), epochs = train_epochs(t);
 	const uint64_t done = t->start.resumed ? t->progress.position.epoch * rows
 		+ t->progress.position.rows : 0;
 	t->total_steps = dealer_steps(t->dealer) * epochs;
@@ -432,6 +440,7 @@ tear_down(struct training *t)
 	dealer_close(t->dealer);
 	train_close_sampler(t);
 	model_free(t->m);
+	ledger_free(&t->ledger);
 }
 
 /* Takes the spec. */
@@ -453,6 +462,8 @@ run_locked(struct training *t, struct spec *spec)
 		t->m = t->start.model;
 	if (t->start.live != NULL)
 		ending = (enum ending)t->start.live->head.ending;
+	else if (status == RS_OK)
+		status = train_trial_before(t);
 	if (status == RS_OK && !t->start.evaluates)
 		status = run_batches(t, &ending);
 	if (status == RS_OK)
@@ -472,57 +483,13 @@ run_locked(struct training *t, struct spec *spec)
 	return RS_OK;
 }
 
-/* A version must not tell how many threads, processes and hosts made it. */
-static enum rs_status
-forget_places(struct spec *spec)
-{
-	for (const struct option_row *row = option_table; row->section != NULL; row++)
-		if (strcmp(row->section, "placement") == 0 || strcmp(row->section, "cluster") == 0)
-			RS_TRY(spec_set(spec, row->section, row->key,
-				row->dflt != NULL ? row->dflt : ""));
-	return spec_set(spec, "train", "threads", "0");
-}
-
-static enum rs_status
-check_place(const struct settings *s, const struct train_place *place)
-{
-	const size_t n_slots = model_slots(s);
-
-	if (!ranks_several(place))
-		return RS_OK;
-	if (place->n_ranks > n_slots) {
-		(void)rs_fail(RS_ESPEC, "%zu workers, but a batch has only %zu slots",
-			place->n_ranks, n_slots);
-		return rs_hint("set train.slots to %zu or more, or use fewer workers",
-			place->n_ranks);
-	}
-	for (size_t i = 0; i < s->data.train.n; i++)
-		if (strcmp(s->data.train.item[i], "-") == 0)
-			return rs_fail(RS_ESPEC, "data.train: standard input cannot be read by "
-				"%zu workers", place->n_ranks);
-	return dealer_check(s, place->n_ranks);
-}
-
-/* More threads than slots of this process would only wait. */
-static size_t
-count_threads(const struct settings *s, const struct train_place *place)
-{
-	const char *why;
-	const size_t n = s->train.threads > 0 ? (size_t)s->train.threads :
-		thread_auto_count(&why);
-	size_t begin, end;
-
-	ranks_share(place, model_slots(s), &begin, &end);
-	return n < end - begin ? n : end - begin;
-}
-
-/* The directory is that of rank 0. */
+/* The directory is that of rank 0; who trains periods has locked it. */
 static enum rs_status
 enter_directory(struct training *t)
 {
 	const struct train_options *const o = t->options;
 
-	if (!ranks_lead(o->place))
+	if (!ranks_lead(o->place) || o->period != NULL)
 		return RS_OK;
 	RS_TRY(checkpoint_lock(o->directory, o->lock_wait, &t->lock));
 	return checkpoint_prune(o->directory, SIZE_MAX, NULL, 0);
@@ -533,9 +500,10 @@ train_run(struct spec *spec, const struct train_options *options, struct train_s
 {
 	struct training t = { .options = options, .summary = out, .lock.fd = -1 };
 
+	ledger_init(&t.ledger);
 	memset(out, 0, sizeof *out);
 	out->loss = NAN;
-	enum rs_status status = check_place(spec_settings(spec), options->place);
+	enum rs_status status = train_check_place(spec_settings(spec), options->place);
 	if (status != RS_OK) {
 		spec_free(spec);
 		return status;
@@ -543,9 +511,9 @@ train_run(struct spec *spec, const struct train_options *options, struct train_s
 	t.by_file = spec_settings(spec)->cluster.policy == POLICY_FILE;
 	t.model_options = (struct model_options){
 		.kernel = options->kernel, .for_training = 1, .place = options->place,
-		.n_threads = count_threads(spec_settings(spec), options->place),
+		.n_threads = train_count_threads(spec_settings(spec), options->place),
 	};
-	status = forget_places(spec);
+	status = train_forget_places(spec);
 	if (status == RS_OK && (status = enter_directory(&t)) != RS_OK)
 		status = ranks_outcome(options->place, status);    /* else start_model() tells */
 	const double started = clock_seconds();

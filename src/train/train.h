@@ -42,6 +42,8 @@ struct train_callbacks {           /* any may be NULL; called by the main thread
 	void (*progress)(void *context, const struct train_progress *p);
 	void (*epoch)(void *context, const struct train_epoch *e);
 	void (*saved)(void *context, const char *directory, uint64_t version, uint64_t bytes);
+	/* The rows of the period, before they are trained. */
+	void (*scored)(void *context, const struct metric_result *m);
 	void *context;
 };
 

@@ -57,11 +57,11 @@ train_open_dealer(struct training *t)
 	RS_TRY(open_sampler(t));
 	const struct dealer_options options = {
 		.loader = {
-			.schema = &t->m->schema, .files = &s->data.train,
-			.command = s->data.command[0] ? s->data.command : NULL,
+			.schema = &t->m->schema, .files = train_files(t),
+			.command = train_command(t),
 			.purpose = PARSE_TRAIN, .batch_size = (size_t)s->train.batch_size,
 			.shuffle = s->data.shuffle, .seed = (uint64_t)s->train.seed,
-			.epochs = (uint64_t)s->train.epochs,
+			.epochs = train_epochs(t),
 			.n_threads = (size_t)s->data.threads, .sampler = t->sampler,
 		},
 		.place = t->options->place, .n_slots = model_slots(s), .by_file = t->by_file,

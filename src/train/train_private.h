@@ -45,7 +45,27 @@ struct training {
 	unsigned votes;                            /* of all ranks, of the last step  */
 	int      by_file;                          /* rows are dealt by file          */
 	int      signal;                           /* that ended the run              */
+	struct ledger ledger;                      /* of the weights it began with; rank 0 */
 };
+
+/* A version must not tell how many threads, processes and hosts made it. */
+enum rs_status train_forget_places(struct spec *spec);
+enum rs_status train_check_place(const struct settings *s, const struct train_place *place);
+/* More threads than slots of this process would only wait. */
+size_t train_count_threads(const struct settings *s, const struct train_place *place);
+
+/* The rows of the run: of the period if it is of one. */
+const struct text_list *train_files(const struct training *t);
+const char *train_command(const struct training *t);   /* NULL: there is none     */
+uint64_t train_epochs(const struct training *t);
+/* The trial of a period, if there is one. */
+enum rs_status train_trial_before(struct training *t);
+enum rs_status train_trial_after(struct training *t);
+/* What the weights that the run goes on from were trained on. */
+enum rs_status train_read_ledger(struct training *t);
+/* The ledger that a version is to have; *out is borrowed, NULL: none. */
+enum rs_status train_make_ledger(struct training *t, enum checkpoint_state state,
+	const struct ledger **out);
 
 /* Where the run is, into t->progress. */
 void train_take_position(struct training *t);

@@ -23,3 +23,5 @@ dist_check_SCRIPTS += tests/dist/launch.sh tests/dist/launchers.sh tests/dist/sl
 dist_check_SCRIPTS += tests/dist/policy.sh
 dist_check_SCRIPTS += tests/dist/live.sh
 dist_check_SCRIPTS += tests/dist/new_fields.sh tests/dist/decay.sh
+dist_check_SCRIPTS += tests/dist/new_fields.sh
+dist_check_SCRIPTS += tests/dist/incremental.sh

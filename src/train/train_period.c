@@ -1,0 +1,97 @@
+/* The rows of a run, what is known of them, and the trial of a period. */
+#include <string.h>
+
+#include "train/ranks.h"
+#include "train/train_private.h"
+#include "train/trial.h"
+
+const struct text_list *
+train_files(const struct training *t)
+{
+	return t->options->period != NULL ? t->options->period->files
+		: &t->settings->data.train;
+}
+
+const char *
+train_command(const struct training *t)
+{
+	const char *const command = t->settings->data.command;
+
+	return t->options->period == NULL && command[0] != '\0' ? command : NULL;
+}
+
+uint64_t
+train_epochs(const struct training *t)
+{
+	return t->options->period != NULL ? t->options->period->epochs
+		: (uint64_t)t->settings->train.epochs;
+}
+
+/* --- the trial ----------------------------------------------------------------------- */
+
+static struct trial *
+trial_of(const struct training *t)
+{
+	return t->options->period != NULL ? t->options->period->trial : NULL;
+}
+
+enum rs_status
+train_trial_before(struct training *t)
+{
+	const struct train_callbacks *const call = &t->options->callbacks;
+
+	if (trial_of(t) == NULL)
+		return RS_OK;
+	RS_TRY(trial_before(trial_of(t), t->workers, t->m, t->start.version != 0));
+	if (call->scored != NULL)
+		call->scored(call->context, trial_progressive(trial_of(t)));
+	return RS_OK;
+}
+
+enum rs_status
+train_trial_after(struct training *t)
+{
+	t->progress.trial = trial_of(t);
+	return trial_of(t) != NULL ? trial_after(trial_of(t), t->workers, t->m) : RS_OK;
+}
+
+/* --- the ledger ---------------------------------------------------------------------- */
+
+enum rs_status
+train_read_ledger(struct training *t)
+{
+	const struct train_options *const o = t->options;
+
+	if (t->start.version == 0 || !ranks_lead(o->place) || o->period != NULL)
+		return RS_OK;
+	return ledger_read(t->start.resumed ? o->directory : o->from, t->start.version,
+		&t->ledger);
+}
+
+static void
+take_counts(struct ledger_entry *e, const struct loader_file *file)
+{
+	e->content_hash = file->content_hash;
+	e->rows = file->tally.read;
+	e->skipped = file->tally.skipped + file->tally.zero_weight;
+}
+
+/* Of a version that is not the last, what was known before: it is gone on with. */
+enum rs_status
+train_make_ledger(struct training *t, enum checkpoint_state state, const struct ledger **out)
+{
+	const struct train_period *const period = t->options->period;
+
+	*out = period != NULL ? period->ledger : &t->ledger;
+	if (state != CHECKPOINT_FINAL || t->dealer == NULL)
+		return RS_OK;
+	for (size_t i = 0; i < dealer_n_files(t->dealer); i++) {
+		const struct loader_file *const file = dealer_file(t->dealer, i);
+
+		if (period == NULL)
+			RS_TRY(ledger_add_file(&t->ledger, file));
+		else
+			take_counts(&period->ledger->entry[period->first + i], file);
+	}
+	return RS_OK;
+}

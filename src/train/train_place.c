@@ -1,0 +1,49 @@
+/* What a run does about threads, processes and hosts. */
+#include <string.h>
+
+#include "base/thread.h"
+#include "spec/option.h"
+#include "train/ranks.h"
+#include "train/train_private.h"
+
+enum rs_status
+train_forget_places(struct spec *spec)
+{
+	for (const struct option_row *row = option_table; row->section != NULL; row++)
+		if (strcmp(row->section, "placement") == 0 || strcmp(row->section, "cluster") == 0)
+			RS_TRY(spec_set(spec, row->section, row->key,
+				row->dflt != NULL ? row->dflt : ""));
+	return spec_set(spec, "train", "threads", "0");
+}
+
+enum rs_status
+train_check_place(const struct settings *s, const struct train_place *place)
+{
+	const size_t n_slots = model_slots(s);
+
+	if (!ranks_several(place))
+		return RS_OK;
+	if (place->n_ranks > n_slots) {
+		(void)rs_fail(RS_ESPEC, "%zu workers, but a batch has only %zu slots",
+			place->n_ranks, n_slots);
+		return rs_hint("set train.slots to %zu or more, or use fewer workers",
+			place->n_ranks);
+	}
+	for (size_t i = 0; i < s->data.train.n; i++)
+		if (strcmp(s->data.train.item[i], "-") == 0)
+			return rs_fail(RS_ESPEC, "data.train: standard input cannot be read by "
+				"%zu workers", place->n_ranks);
+	return dealer_check(s, place->n_ranks);
+}
+
+size_t
+train_count_threads(const struct settings *s, const struct train_place *place)
+{
+	const char *why;
+	const size_t n = s->train.threads > 0 ? (size_t)s->train.threads :
+		thread_auto_count(&why);
+	size_t begin, end;
+
+	ranks_share(place, model_slots(s), &begin, &end);
+	return n < end - begin ? n : end - begin;
+}

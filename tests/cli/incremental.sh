@@ -1,0 +1,94 @@
+#!/bin/sh
+# train --incremental: hours come in as files, one by one or many at once.
+set -u
+. "$SRCDIR/tests/cli/train_data.sh"
+T=$RECSYS_TRAIN
+fail() { echo "incremental.sh: $1" >&2; exit 1; }
+
+# hour K [OPTION...]: the file of hour K of 2026-01-01.
+hour() {
+	k=$1
+	shift
+	"$T" -q synth --hour-rows 300 --start $((300 * k)) --rows 300 --users 50 --items 20 \
+		-O "$(printf 'h-20260101%02d.tsv' "$k")" --force "$@"
+}
+# run MODEL [OPTION...]
+run() {
+	model=$1
+	shift
+	"$T" train s.ini --incremental -f "$model" --db runs.db "$@"
+}
+
+hour 0 --spec-out first.ini
+sed 's/^train = .*/train = "h-*.tsv"/; s/^batch_size = .*/batch_size = 128/' first.ini >s.ini
+cat >>s.ini <<'END'
+[incremental]
+file_time = h-%Y%m%d%H.tsv
+wait = 0
+END
+
+# Three hours at once, and again nothing.
+hour 1
+hour 2
+expect 0 run many
+[ "$(cat many/CURRENT)" = v000003 ] || fail "three periods, but $(cat many/CURRENT)"
+[ -s err ] && fail 'a run that is not watched says something'
+expect 0 run many
+[ -s err ] || [ -s out ] && fail 'nothing to do, but something to say'
+[ "$(cat many/CURRENT)" = v000003 ] || fail 'nothing to do, but a new version'
+expect 0 run many -v
+says 'nothing new'
+
+# One by one: the same model.
+mkdir later
+mv h-2026010101.tsv h-2026010102.tsv later
+for k in 0 1 2; do
+	[ $k = 0 ] || mv later/h-202601010$k.tsv .
+	expect 0 run single
+	[ "$(cat single/CURRENT)" = "v00000$((k + 1))" ] || fail "hour $k: $(cat single/CURRENT)"
+done
+dump single >a
+dump many >b
+same a b 'one by one and all at once differ'
+
+# Each period is a run, scored before it was trained; the first has no model to score.
+expect 0 "$T" runs show 1 --db runs.db --metrics
+! grep -q progressive.auc out || fail 'the first period was scored'
+expect 0 "$T" runs show 3 --db runs.db --metrics
+prints progressive.auc
+prints progressive.calibration
+
+# A late file goes with the next hour; a copy, and one with other contents, are told.
+"$T" -q synth --hour-rows 300 --start 77 --rows 100 --users 50 --items 20 -O h-2026010103.tsv
+expect 0 run many
+cp h-2026010101.tsv h-2026010104.tsv
+hour 5
+hour 0 --seed 9
+expect 3 run many
+says 'h-2026010104.tsv'
+says 'h-2026010100.tsv'
+[ "$(cat many/CURRENT)" = v000005 ] || fail "late: $(cat many/CURRENT)"
+
+# The gate: labels that are flipped are refused, the old model stays, the next hour is taken.
+hour 6
+awk -F '\t' -v OFS='\t' 'NR > 1 { $1 = 1 - $1 } { print }' h-2026010106.tsv >x
+mv x h-2026010106.tsv
+dump many >before
+expect 1 run many --require 'auc>=last-0.005'
+says 'auc'
+dump many >after
+same before after 'a rejected period changed the model'
+[ -d many/v000006.rejected ] || fail 'the candidate is gone'
+expect 0 run many --require 'auc>=last-0.005'
+hour 7
+expect 0 run many --require 'auc>=last-0.05'
+[ "$(cat many/CURRENT)" = v000007 ] || fail "after the rejected: $(cat many/CURRENT)"
+expect 0 "$T" runs list --db runs.db --status rejected
+prints rejected
+
+# Usage.
+expect 64 run many --resume
+expect 64 run many --require 'auc>>1'
+expect 78 run many -o incremental.gate=holdout
+expect 78 "$T" train s.ini --incremental -f other -o incremental.file_time= -o data.time=
+exit 0
