@@ -337,6 +337,12 @@ journal_lowest(const struct journal *j)
 	return j->older.step != NONE ? j->older.step : j->newest.step;
 }
 
+int
+journal_has_two(const struct journal *j)
+{
+	return j->older.step != NONE;
+}
+
 uint64_t
 journal_growth(const struct journal *j)
 {

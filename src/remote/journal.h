@@ -79,6 +79,8 @@ void journal_reset(struct journal *j);
 void journal_sync(struct journal *j);
 /* The lowest step that the files are good for; UINT64_MAX: they are good for nothing. */
 uint64_t journal_lowest(const struct journal *j);
+/* There is a former segment with END, that journal_forget() has not removed yet. */
+int journal_has_two(const struct journal *j);
 /* Of the segment, since its END if it has one. */
 uint64_t journal_growth(const struct journal *j);
 /* The first segment there is, and where the next record will be; segment 0: nowhere. */

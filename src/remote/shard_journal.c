@@ -9,6 +9,7 @@
 #define SLICES_MAX    16                    /* of a turn                                    */
 #define SCAN_ROWS     65536                 /* looked at for rows to write, at a time       */
 #define GAP_ROWS      16                    /* so few are written rather than left out      */
+#define STEPS_BACK    16                    /* that others may want to go, at least         */
 #define GROWTH_MIN    ((uint64_t)64 << 20)
 
 int
@@ -190,8 +191,8 @@ shard_journal_commit(struct shard *s)
 	if (!shard_journal_is_on(s) || s->is_replaying)
 		return;
 	journal_append(s->journal, &r, NULL, 0);
-	if (s->applied > s->window)
-		journal_forget(s->journal, s->applied - s->window);
+	if (s->applied > STEPS_BACK)
+		journal_forget(s->journal, s->applied - STEPS_BACK);
 }
 
 /* A version that has all rows is a good time to begin anew. */
@@ -217,7 +218,8 @@ is_long(const struct shard *s)
 		: s->counts.bytes > GROWTH_MIN ? s->counts.bytes : GROWTH_MIN;
 	const uint64_t growth = journal_growth(s->journal);
 
-	return growth > limit || (s->wants_segment && growth > limit / 4);
+	return !journal_has_two(s->journal)
+		&& (growth > limit || (s->wants_segment && growth > limit / 4));
 }
 
 int

@@ -52,6 +52,7 @@ struct bed {
 	uint64_t staleness, first_step;
 	uint32_t keep;
 	int with_journals, with_copies;
+	uint64_t growth;
 	size_t n_tables;
 	struct lookup_table table[BED_TABLES];
 	struct parts parts;
@@ -181,6 +182,7 @@ bed_open(struct bed *b, const char *directory, size_t n_shards, size_t n_ranks, 
 		s->journal.directory = s->directory;
 		s->journal.job = BED_JOB;
 		s->journal.shard = i;
+		s->journal.growth = b->growth;
 		if (b->with_journals)
 			s->options.journal = &s->journal;
 		for (size_t r = 0; r < n_ranks; r++)

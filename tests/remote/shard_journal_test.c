@@ -2,11 +2,14 @@
 #include "tests/remote/shard_bed.h"
 
 #include <poll.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 enum { STEPS = 12, RANKS = 2, IMAGE = 1 << 16 };
 
 static struct bed b;
 static size_t run;              /* of the test, for a directory of its own              */
+static uint64_t growth;         /* of segments; 0: as usual                             */
 
 /* All rows of all shards, with their state. */
 struct image { uint8_t bytes[IMAGE]; size_t n; };
@@ -106,6 +109,7 @@ open_bed(const char *directory, enum row_optimizer_kind kind, enum consistency c
 	b.staleness = consistency == CONSISTENCY_SSP ? 2 : 0;
 	b.with_journals = with_journals > 0;
 	b.with_copies = with_journals > 1;
+	b.growth = growth;
 	snprintf(own, sizeof(own), "%s/%zu", directory, run++);
 	assert_int_equal(file_make_directories(own), RS_OK);
 	bed_open(&b, own, 2, RANKS, RANKS);
@@ -233,6 +237,30 @@ rows_come_back_with_the_very_bits(void **state)
 	}
 }
 
+/* It was pushed again, in another round, and need not be the same. */
+static void
+what_a_dead_round_staged_is_not_replayed(void **state)
+{
+	for (size_t i = 0; i < N_ROWS(mode); i++) {
+		run_undisturbed(*state, ROW_ADAM, mode[i]);
+		open_bed(*state, ROW_ADAM, mode[i], 1);
+		set_some();
+		push_steps(1, 3);
+		settle();
+		push_to(0, 1, 4, 3);
+		push_to(1, 0, 4, 3);
+		next_round(3, 0);
+		bed_init(&b);
+		push_steps(4, 6);
+		next_round(6, 3);
+		bed_init(&b);
+		check_image(6);
+		push_steps(7, STEPS);
+		check_image(STEPS);
+		bed_close(&b);
+	}
+}
+
 static void
 every_optimizer_comes_back(void **state)
 {
@@ -318,12 +346,124 @@ a_shard_whose_host_is_gone_comes_back_from_its_peer(void **state)
 	}
 }
 
+/* --- long runs, and disks that are full ------------------------------------------------- */
+
+/* Segments begin all the time, and old ones go. */
+static void
+rows_come_back_from_one_of_many_segments(void **state)
+{
+	uint64_t bytes;
+
+	growth = 600;
+	for (size_t i = 0; i < N_ROWS(mode); i++) {
+		run_undisturbed(*state, ROW_ADAM, mode[i]);
+		check_comeback(*state, ROW_ADAM, mode[i], 1);
+	}
+	open_bed(*state, ROW_SGD, CONSISTENCY_SYNC, 1);
+	push_steps(1, 400);
+	assert_true(offer_of(0).lowest > 300);
+	assert_int_equal(file_directory_bytes(b.shard[0].directory, &bytes), RS_OK);
+	assert_true(bytes < 400000);
+	growth = 0;
+	bed_close(&b);
+}
+
+static void
+a_full_disk_costs_the_journal_only(void **state)
+{
+	const struct rlimit small = { 2000, RLIM_INFINITY };
+	struct rlimit before;
+	uint64_t bytes;
+
+	run_undisturbed(*state, ROW_ADAM, CONSISTENCY_ASYNC);
+	open_bed(*state, ROW_ADAM, CONSISTENCY_ASYNC, 1);
+	set_some();
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	push_steps(1, STEPS);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	check_image(STEPS);
+	for (size_t i = 0; i < b.n_shards; i++) {
+		assert_int_equal(file_directory_bytes(b.shard[i].directory, &bytes), RS_OK);
+		assert_true(bytes == 0);
+		assert_true(offer_of(i).applied == STEPS);
+	}
+	next_round(STEPS, 1);
+	assert_true(offer_of(0).lowest > offer_of(0).applied);
+	bed_close(&b);
+}
+
+/* Rows that are set in between are no step's, and are in the next segment. */
+static void
+rows_that_are_set_begin_another_journal(void **state)
+{
+	struct body_offer offer;
+
+	open_bed(*state, ROW_ADAM, CONSISTENCY_SYNC, 1);
+	push_steps(1, 4);
+	settle();
+	set_some();
+	offer = offer_of(b.parts.part[0].shard);
+	assert_true(offer.lowest > offer.applied);
+	push_steps(5, 6);
+	settle();
+	take_image(6, &want[6]);
+	next_round(6, 3);
+	bed_init(&b);
+	check_image(6);
+	bed_close(&b);
+}
+
+static void
+pushes_that_wait_for_the_disk_are_acknowledged(void **state)
+{
+	run_undisturbed(*state, ROW_ADAM, CONSISTENCY_ASYNC);
+	open_bed(*state, ROW_ADAM, CONSISTENCY_ASYNC, 1);
+	for (size_t i = 0; i < b.n_shards; i++)
+		b.shard[i].journal.durable = 1;
+	set_some();
+	push_steps(1, 4);
+	settle();
+	next_round(4, 3);
+	bed_init(&b);
+	check_image(4);
+	bed_close(&b);
+}
+
+static void
+other_tables_do_not_come_back(void **state)
+{
+	struct frame ask;
+	struct buffer body;
+
+	open_bed(*state, ROW_ADAM, CONSISTENCY_SYNC, 1);
+	push_steps(1, 3);
+	settle();
+	next_round(3, 3);
+	b.table[0].seed++;
+	ask = bed_frame(&b, FRAME_INIT_TABLE, 0, 0);
+	bed_init_body(&b, &body);
+	bed_refused(&b, 0, &ask, &body, "has the rows of other tables");
+	buffer_free(&body);
+	b.table[0].seed--;
+	bed_init(&b);
+	take_image(3, &have);
+	bed_close(&b);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_come_back_with_the_very_bits),
+		cmocka_unit_test(what_a_dead_round_staged_is_not_replayed),
 		cmocka_unit_test(every_optimizer_comes_back),
+		cmocka_unit_test(rows_come_back_from_one_of_many_segments),
+		cmocka_unit_test(a_full_disk_costs_the_journal_only),
+		cmocka_unit_test(rows_that_are_set_begin_another_journal),
+		cmocka_unit_test(pushes_that_wait_for_the_disk_are_acknowledged),
+		cmocka_unit_test(other_tables_do_not_come_back),
 		cmocka_unit_test(a_shard_whose_host_is_gone_comes_back_from_its_peer),
 	};
 
