@@ -248,6 +248,12 @@ start_live(struct spec **spec, const struct train_options *options,
 	struct transfer x = { .place = place, .live = options->live, .holder = choice.holder,
 		.own = ranks_own(place) == choice.holder,
 		.state = live_find(options->live, choice.clock) };
-	RS_TRY(share_state(&x, model_options, *spec, out));
+	status = share_state(&x, model_options, *spec, out);
+	if (status == RS_EUNMET) {             /* the round ends; that one offers no more */
+		const struct rs_failure why = *rs_failure();
+
+		return rs_fail(RS_EPEER, "%s", why.text);
+	}
+	RS_TRY(status);
 	return keep_unused(options, out->model);
 }

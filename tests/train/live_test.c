@@ -21,6 +21,7 @@ struct course {
 };
 
 static int all_die;
+static uint32_t boasting_round;        /* tables are shared, and promised in this round */
 static const char *warm_start;         /* the directory, or NULL                      */
 
 static int
@@ -39,10 +40,12 @@ has_version(const char *directory)
 static int
 run_round(struct job *job, size_t n, uint32_t round, const struct death *death, size_t *calls)
 {
-	struct place_hub *hub = place_hub_open(n, HUB_NONE);
+	struct place_hub *hub = place_hub_open(n, boasting_round > 0 ? HUB_SHARED : HUB_NONE);
 	int over = 1;
 
 	place_hub_set_round(hub, round);
+	if (round == boasting_round)
+		place_hub_boast(hub);
 	if (death != NULL)
 		place_hub_fail_call(hub, death->rank, death->call, death->after);
 	job[0].resume = has_version(job[0].directory);
@@ -84,7 +87,7 @@ run(const char *spec, const char *policy, size_t n, const struct death *death, s
 		for (size_t r = 0; r < n && all_die; r++)
 			live_forget(job[r].live);
 		over = run_round(job, n, (uint32_t)c.n_rounds, d, &c.calls);
-		assert_true(c.n_rounds <= n_deaths + 1);
+		assert_true(c.n_rounds <= n_deaths + 1 + (boasting_round > 0));
 	}
 	c.is_late = job[0].summary.rows_read == 0;
 	c.recomputed = job[0].summary.recomputed_steps;
@@ -231,6 +234,22 @@ when_all_die_the_run_begins_with_the_last_version(void **state)
 	place_run_assert_same(whole.directory, c.directory, 0);
 }
 
+/* Who offers tables and cannot give them costs a round and what was not saved, not the run. */
+static void
+an_offer_that_cannot_be_kept_is_no_end(void **state)
+{
+	const struct course whole = run("deepfm", NULL, 2, NULL, 0);
+	const struct death d = { 1, 30, 0 };
+
+	(void)state;
+	boasting_round = 2;
+	const struct course c = run("deepfm", NULL, 2, &d, 1);
+	boasting_round = 0;
+	assert_int_equal(c.n_rounds, 3);
+	assert_true(c.recomputed > 0);
+	place_run_assert_same(whole.directory, c.directory, 0);
+}
+
 int
 main(void)
 {
@@ -240,6 +259,7 @@ main(void)
 		cmocka_unit_test(deaths_at_the_start_of_a_round_change_nothing),
 		cmocka_unit_test(a_warm_start_still_carries_tables_along),
 		cmocka_unit_test(rows_dealt_by_file_go_on),
+		cmocka_unit_test(an_offer_that_cannot_be_kept_is_no_end),
 		cmocka_unit_test(when_all_die_the_run_begins_with_the_last_version),
 	};
 

@@ -29,6 +29,7 @@ struct rank {
 	atomic_size_t n_pulls, n_fetches;
 	size_t fail_pull, fail_fetch;
 	size_t n_calls, fail_call;
+	int    keeps;                  /* it goes on from tables                      */
 	int    fail_after;
 };
 
@@ -41,6 +42,7 @@ struct place_hub {
 	size_t arrived, generation;
 	/* Workers that committed. */
 	size_t n_committed, commits;
+	int boasts;
 	struct lookup *tables;
 	size_t n_users, n_workers;
 };
@@ -353,6 +355,8 @@ open_tables(void *context, const struct lookup_local_options *options, struct lo
 	enum rs_status status = RS_OK;
 	struct tables *t;
 
+	if (rank->keeps)
+		return rs_fail(RS_EUNMET, "the tables are damaged");
 	RS_TRY(memory_alloc(1, sizeof *t, &t));
 	RS_TRY(memory_alloc(options->n_inputs + 1, sizeof *t->use, &t->use));
 	t->base.ops = &tables_ops;
@@ -368,6 +372,36 @@ open_tables(void *context, const struct lookup_local_options *options, struct lo
 	*out = &t->base;
 	return status;
 }
+
+static enum rs_status
+offer_tables(void *context, struct place_offer *out)
+{
+	const struct rank *rank = context;
+
+	*out = (struct place_offer){ .tables = 1, .lowest = 1, .why = "the tables are lost" };
+	if (rank->hub->boasts)
+		*out = (struct place_offer){ .tables = 1, .highest = UINT64_MAX };
+	return RS_OK;
+}
+
+static void
+begin_tables(void *context, int keep, uint32_t origin, uint64_t step)
+{
+	(void)origin;
+	(void)step;
+	((struct rank *)context)->keeps = keep;
+}
+
+static uint64_t
+name_tables(void *context)
+{
+	(void)context;
+	return 1;
+}
+
+static const struct place_tables shared_tables = {
+	.offer = offer_tables, .begin = begin_tables, .name = name_tables,
+};
 
 static enum rs_status
 open_own(void *context, const struct lookup_local_options *options, struct lookup **out)
@@ -397,6 +431,7 @@ place_hub_open(size_t n_ranks, enum hub_tables tables)
 		self->place = (struct train_place){ .rank = r, .n_ranks = n_ranks,
 			.exchange = n_ranks > 1 ? &self->base : NULL,
 			.open_lookup = open[tables], .context = self,
+			.tables = tables == HUB_SHARED ? &shared_tables : NULL,
 			.progress = &self->progress };
 	}
 	return hub;
@@ -459,4 +494,10 @@ place_hub_set_round(struct place_hub *hub, uint32_t round)
 {
 	for (size_t r = 0; r < hub->n_ranks; r++)
 		hub->rank[r].place.round = round;
+}
+
+void
+place_hub_boast(struct place_hub *hub)
+{
+	hub->boasts = 1;
 }

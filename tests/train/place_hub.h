@@ -30,6 +30,8 @@ void place_hub_fail_pull(struct place_hub *hub, size_t rank, size_t n);
 /* The n-th call of this rank to the exchange, from 1; after: once all have come to it. */
 void place_hub_fail_call(struct place_hub *hub, size_t rank, size_t n, int after);
 size_t place_hub_calls(const struct place_hub *hub, size_t rank);
+/* Shared tables are offered to go on from, but cannot be had then. */
+void place_hub_boast(struct place_hub *hub);
 void place_hub_set_round(struct place_hub *hub, uint32_t round);
 void place_hub_fail_fetch(struct place_hub *hub, size_t rank, size_t n);
 
