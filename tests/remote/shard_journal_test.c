@@ -245,13 +245,13 @@ what_a_dead_round_staged_is_not_replayed(void **state)
 		run_undisturbed(*state, ROW_ADAM, mode[i]);
 		open_bed(*state, ROW_ADAM, mode[i], 1);
 		set_some();
-		push_steps(1, 3);
+		push_steps(1, 4);
 		settle();
-		push_to(0, 1, 4, 3);
-		push_to(1, 0, 4, 3);
-		next_round(3, 0);
+		push_to(0, 1, 5, 3);
+		push_to(1, 0, 5, 3);
+		next_round(4, 0);
 		bed_init(&b);
-		push_steps(4, 6);
+		push_steps(5, 6);
 		next_round(6, 3);
 		bed_init(&b);
 		check_image(6);
