@@ -47,8 +47,8 @@ check_image(uint64_t step)
 static void
 push_to(size_t shard, size_t rank, uint64_t step, double scale)
 {
-	const struct body_push zero = { .rate_factor = 1, .finite = step % 5 != 4 };
-	struct body_push head = zero;
+	struct body_push head = { .rate_factor = 1, .finite = step % 5 != 4,
+		.decay = step % 3 == 2 ? 0.75 : 0 };
 	struct frame f = bed_frame(&b, FRAME_PUSH, rank, step);
 	struct bed_sections s;
 	struct buffer body;
