@@ -8,6 +8,7 @@ make_rows 8000 1 >train.tsv
 make_rows 300 2 >valid.tsv
 make_spec s.ini
 set -- --valid valid.tsv --epochs 6 $JOB -o train.early_stop=0 -o train.checkpoint_every=0.1 \
+	-o cluster.bucket_bytes=300 \
 	-o data.row_group=20k -o data.shuffle_window=60k -o dnn.dropout=0.1
 
 expect 0 "$T" train s.ini -f whole "$@"

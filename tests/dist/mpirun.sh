@@ -8,6 +8,7 @@ make_rows 3000 1 >train.tsv
 make_rows 300 2 >valid.tsv
 make_spec s.ini
 set -- --valid valid.tsv --epochs 3 $JOB -o train.batch_size=240 -o train.early_stop=0 \
+	-o cluster.bucket_bytes=300 \
 	-o data.row_group=20k -o data.shuffle_window=60k
 
 expect 0 "$T" train s.ini -f whole "$@"
