@@ -426,8 +426,9 @@ static enum rs_status
 run_locked(struct incremental *r)
 {
 	failpoint("incremental.locked");
-	RS_TRY(incremental_past_clean(r->directory));
+	/* First, as versions that a rollback has not put aside yet look like candidates. */
 	RS_TRY(publish_repair(r->directory, &r->settings->incremental, &r->incomplete));
+	RS_TRY(incremental_past_clean(r->directory));
 	RS_TRY(look(r));
 	return take_all(r);
 }

@@ -151,22 +151,31 @@ word_of(const char *text)
 	return PUBLISH_BY_NOBODY;
 }
 
-enum publish_word
-publish_rejected_by(const char *directory, uint64_t version)
+/* The text of REJECTED; NULL: there is none.  Caller frees. */
+static char *
+read_reason(const char *directory, uint64_t version)
 {
 	char *path, *file, *text = NULL;
-	enum publish_word by = PUBLISH_BY_NOBODY;
 	size_t n;
 
 	if (checkpoint_rejected_path(directory, version, &path) != RS_OK)
-		return by;
+		return NULL;
 	if (file_join(path, REJECTED_NAME, &file) == RS_OK) {
-		if (file_read(file, REJECTED_LIMIT, &text, &n) == RS_OK)
-			by = word_of(text);
-		free(text);
+		if (file_read(file, REJECTED_LIMIT, &text, &n) != RS_OK)
+			text = NULL;
 		free(file);
 	}
 	free(path);
+	return text;
+}
+
+enum publish_word
+publish_rejected_by(const char *directory, uint64_t version)
+{
+	char *const text = read_reason(directory, version);
+	const enum publish_word by = text != NULL ? word_of(text) : PUBLISH_BY_NOBODY;
+
+	free(text);
 	return by;
 }
 
@@ -371,6 +380,32 @@ publish_rollback_target(const char *directory, uint64_t version, uint64_t *targe
 	return former_version(directory, current, target);
 }
 
+/* The gate compared it with a version that is no more: its periods are judged again. */
+static enum rs_status
+forget_refusal(const char *directory, uint64_t version, const char *why)
+{
+	char *const text = read_reason(directory, version);
+	struct buffer line;
+	char *path;
+
+	if (text == NULL || word_of(text) != PUBLISH_BY_GATE) {
+		free(text);
+		return RS_OK;
+	}
+	text[strcspn(text, "\n")] = '\0';
+	buffer_init(&line, 2 * REJECTED_LIMIT);
+	enum rs_status status = buffer_printf(&line, "%s; %s", why, text);
+	if (status == RS_OK)
+		status = checkpoint_rejected_path(directory, version, &path);
+	if (status == RS_OK) {
+		status = write_reason(path, PUBLISH_BY_ROLLBACK, line.data);
+		free(path);
+	}
+	buffer_free(&line);
+	free(text);
+	return status;
+}
+
 /* From the newest down, so that what is left is older. */
 static enum rs_status
 set_newer_aside(const char *directory, uint64_t target)
@@ -383,6 +418,11 @@ set_newer_aside(const char *directory, uint64_t target)
 	snprintf(why, sizeof why, "back to v%06" PRIu64, target);
 	for (size_t i = n; status == RS_OK && i-- > 0 && list[i] > target; )
 		status = set_aside(directory, list[i], PUBLISH_BY_ROLLBACK, why);
+	free(list);
+	RS_TRY(status);
+	status = checkpoint_rejected(directory, &list, &n);
+	for (size_t i = n; status == RS_OK && i-- > 0 && list[i] > target; )
+		status = forget_refusal(directory, list[i], why);
 	free(list);
 	RS_TRY(status);
 	return file_sync_directory(directory);

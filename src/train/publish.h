@@ -68,9 +68,9 @@ enum rs_status publish_excess(const char *directory, const struct incremental_se
 enum rs_status publish_rollback_target(const char *directory, uint64_t version,
 	uint64_t *target);
 /* CURRENT goes back to a version that publish_rollback_target() gave, and what is published
- * with it; newer versions become .rejected so that no later run goes on from them.  To the
- * current one it finishes what a killed rollback began.  *incomplete as of
- * publish_accept(). */
+ * with it; newer versions become .rejected so that no later run goes on from them, and what
+ * the gate refused since is no longer remembered.  To the current one it finishes what a
+ * killed rollback began.  *incomplete as of publish_accept(). */
 enum rs_status publish_rollback(const char *directory, uint64_t target,
 	const struct incremental_settings *s, int *incomplete);
 

@@ -27,3 +27,4 @@ dist_check_SCRIPTS += tests/cli/keygen.sh
 dist_check_SCRIPTS += tests/cli/rollback.sh
 dist_check_SCRIPTS += tests/cli/plot.sh
 dist_check_SCRIPTS += tests/cli/gc.sh
+dist_check_SCRIPTS += tests/cli/rollback_incremental.sh

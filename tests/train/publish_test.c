@@ -370,6 +370,26 @@ a_rollback_takes_the_published_copy_with_it(void **state)
 }
 
 static void
+what_the_gate_refused_since_is_forgotten(void **state)
+{
+	struct publish_case *const c = *state;
+	uint64_t now;
+
+	for (uint64_t n = 1; n <= 2; n++) {
+		publish_case_final(c, n);
+		publish_case_accept(c, n, 1);
+	}
+	publish_case_final(c, 3);
+	assert_int_equal(publish_reject(c->model, 3, "why"), RS_OK);
+	assert_int_equal(publish_case_count(publish_remembered, c), 1);
+	assert_int_equal(publish_case_roll_back(c, 1, &now), RS_OK);
+	assert_int_equal(publish_case_count(publish_remembered, c), 0);
+	assert_string_equal(publish_case_text(c, "model/v000003.rejected/REJECTED"),
+		"rollback: back to v000001; gate: why\n");
+	publish_case_in_line(c);
+}
+
+static void
 a_rollback_refuses_what_is_absent_damaged_or_unfinished(void **state)
 {
 	struct publish_case *const c = *state;
@@ -419,6 +439,7 @@ main(void)
 		TEST(a_rejected_candidate_is_kept_and_its_number_is_not_given_again),
 		TEST(a_gate_that_always_refuses_does_not_fill_the_disk),
 		TEST(a_rollback_takes_the_published_copy_with_it),
+		TEST(what_the_gate_refused_since_is_forgotten),
 		TEST(a_rollback_refuses_what_is_absent_damaged_or_unfinished),
 	};
 
