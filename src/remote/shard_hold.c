@@ -24,6 +24,8 @@ offer_of(const struct shard *s)
 		};
 		if (shard_journal_is_on(s) && journal_lowest(s->journal) < s->applied)
 			offer.lowest = journal_lowest(s->journal);
+		else if (shard_undo_is_possible(s))
+			offer.lowest = s->applied - 1;
 	} else if (s->lookup == NULL && shard_journal_is_on(s) && found->n_starts > 0) {
 		offer = (struct body_offer){ .tables = found->tables,
 			.lowest = found->start[0].step, .applied = found->applied };
@@ -45,7 +47,8 @@ shard_hold_offer(struct shard *s, struct wire_message *m)
 }
 
 enum rs_status
-shard_hold_check(const struct shard *s, const uint8_t *init, size_t n, int *in_memory)
+shard_hold_check(const struct shard *s, const uint8_t *init, size_t n,
+	enum shard_hold *where)
 {
 	const struct body_offer offer = offer_of(s);
 	struct body_init head;
@@ -62,6 +65,10 @@ shard_hold_check(const struct shard *s, const uint8_t *init, size_t n, int *in_m
 	if (step < offer.lowest || step > offer.applied)
 		return rs_fail(RS_EUNMET, "ps %zu has the rows of steps %" PRIu64 " to %" PRIu64
 			", not of %" PRIu64, s->o->index, offer.lowest, offer.applied, step);
-	*in_memory = is_held(s) && s->applied == step;
+	*where = SHARD_HOLD_JOURNAL;
+	if (is_held(s) && s->applied == step)
+		*where = SHARD_HOLD_MEMORY;
+	else if (is_held(s) && shard_undo_is_possible(s) && s->applied == step + 1)
+		*where = SHARD_HOLD_UNDO;
 	return RS_OK;
 }

@@ -311,6 +311,7 @@ shard_init_free(struct shard *s)
 	s->rank = NULL;
 	s->n_local = 0;
 	s->is_settled = 0;
+	shard_undo_forget(s);
 	s->counts.bytes = 0;
 }
 
@@ -365,19 +366,21 @@ has_rows(const struct shard *s, const struct init_body *b)
 static enum rs_status
 keep_all(struct shard *s, const uint8_t *bytes, size_t n, const struct init_body *b)
 {
-	int in_memory;
+	enum shard_hold where;
 
-	RS_TRY(shard_hold_check(s, bytes, n, &in_memory));
-	if (!in_memory)
+	RS_TRY(shard_hold_check(s, bytes, n, &where));
+	if (where == SHARD_HOLD_JOURNAL)
 		RS_TRY(replay_all(s, bytes, n, b));
+	else if (where == SHARD_HOLD_UNDO)
+		RS_TRY(shard_undo_apply(s));
 	s->head = b->head;
 	memcpy(s->init.data, bytes, n);
 	RS_TRY(open_ranks(s));
 	s->is_settled = 1;
-	if (in_memory)
-		shard_journal_cut(s);
-	else
+	if (where == SHARD_HOLD_JOURNAL)
 		shard_journal_begin(s);
+	else
+		shard_journal_cut(s);
 	return RS_OK;
 }
 

@@ -133,6 +133,13 @@ struct shard_parked {
 	struct shard_parked *next;
 };
 
+/* What takes the last step back. */
+struct shard_undo {
+	struct shard_block *block;      /* of the rows as they were                       */
+	size_t   n;
+	uint64_t step;                  /* that it takes back; 0: none                    */
+};
+
 /* The copy of the journal that a peer keeps. */
 struct shard_copy {
 	struct wire *link;              /* NULL: no peer in this round                    */
@@ -208,6 +215,7 @@ struct shard {
 	int wants_segment;
 	struct buffer acks;             /* struct shard_ack                               */
 	int acks_synced;                /* those are on the disk                          */
+	struct shard_undo undo;
 	struct shard_copy copy;
 	struct shard_keeper keeper;
 	struct shard_fetch fetch;
@@ -217,10 +225,21 @@ struct shard {
 
 /* OFFER. */
 enum rs_status shard_hold_offer(struct shard *s, struct wire_message *m);
-/* The body of an INIT_TABLE that says keep: RS_EUNMET, or there are the rows of first_step - 1,
- * *in_memory or in the journal. */
+/* The body of an INIT_TABLE that says keep: RS_EUNMET, or where the rows of first_step - 1
+ * are. */
+enum shard_hold { SHARD_HOLD_MEMORY, SHARD_HOLD_UNDO, SHARD_HOLD_JOURNAL };
 enum rs_status shard_hold_check(const struct shard *s, const uint8_t *init, size_t n,
-	int *in_memory);
+	enum shard_hold *where);
+
+/* --- shard_undo.c --- */
+
+/* Before a step; what was kept of the one before is forgotten. */
+void shard_undo_take(struct shard *s, struct shard_chunk *const *chunk, size_t n,
+	const struct lookup_commit *commit);
+int shard_undo_is_possible(const struct shard *s);
+/* The rows are those of the step before. */
+enum rs_status shard_undo_apply(struct shard *s);
+void shard_undo_forget(struct shard *s);
 
 /* --- shard_replay.c --- */
 

@@ -116,6 +116,7 @@ apply_step(struct shard *s, uint64_t step)
 		for (size_t i = 0; i < p->n_chunks; i++)
 			list[n++] = p->chunk[i];
 	}
+	shard_undo_take(s, list, n, &commit);
 	status = shard_apply(s, list, n, &commit);
 	free(list);
 	for (size_t r = 0; r < s->head.n_ranks; r++) {

@@ -175,6 +175,7 @@ shard_rows_put(struct shard *s, struct wire_message *m)
 	shard_reader_init(&r, m);
 	RS_TRY(look_at_put(s, &r, &rows));
 	s->is_settled = s->is_pristine = 0;
+	shard_undo_forget(s);
 	shard_journal_reset(s);
 	RS_TRY(put(s, &rows, &r));
 

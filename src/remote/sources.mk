@@ -9,7 +9,7 @@ librs_a_SOURCES += src/remote/lookup_residual.c src/remote/lookup_residual.h src
 librs_a_SOURCES += src/remote/shard.c src/remote/shard_private.h src/remote/shard_apply.c \
 	src/remote/shard_chunk.c src/remote/shard_crew.c src/remote/shard_init.c \
 	src/remote/shard_hold.c src/remote/shard_journal.c src/remote/shard_replay.c \
-	src/remote/shard_copy.c src/remote/shard_keeper.c src/remote/shard_fetch.c \
+	src/remote/shard_copy.c src/remote/shard_keeper.c src/remote/shard_fetch.c src/remote/shard_undo.c \
 	src/remote/shard_park.c src/remote/shard_pool.c src/remote/shard_pull.c \
 	src/remote/shard_push.c src/remote/shard_reader.c src/remote/shard_rows.c \
 	src/remote/shard_section.c

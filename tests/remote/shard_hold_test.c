@@ -90,7 +90,7 @@ steps_and_tables_that_are_not_here_are_refused(void **state)
 	bed_open_counter(&b, *state, CONSISTENCY_SYNC, 0, 1);
 	bed_push_count(&b, 0, 1, 3);
 	next_round(4);
-	refused("has the rows of steps 1 to 1, not of 3");
+	refused("has the rows of steps 0 to 1, not of 3");
 	b.first_step = 2;
 	b.table[0].seed++;
 	refused("has the rows of other tables");

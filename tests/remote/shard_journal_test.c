@@ -237,6 +237,35 @@ rows_come_back_with_the_very_bits(void **state)
 	}
 }
 
+/* Where one shard applied a step that another one did not. */
+static void
+without_a_journal_one_step_can_be_taken_back(void **state)
+{
+	for (size_t i = 0; i < N_ROWS(mode); i++) {
+		run_undisturbed(*state, ROW_ADAM, mode[i]);
+		open_bed(*state, ROW_ADAM, mode[i], 0);
+		set_some();
+		push_steps(1, 6);
+		push_to(0, 1, 7, 1);
+		push_to(0, 0, 7, 1);
+		push_to(1, 0, 7, 1);
+		for (int round = 0; round < 2; round++) {
+			next_round(6, 0);
+			assert_true(offer_of(0).applied == (round == 0 ? 7 : 6));
+			assert_true(offer_of(0).lowest == 6);
+			assert_true(offer_of(1).applied == 6);
+			bed_init(&b);
+			check_image(6);
+		}
+		push_steps(7, 8);
+		/* Every row decayed in step 8: there is no way back. */
+		assert_true(offer_of(0).lowest == 8);
+		push_steps(9, STEPS);
+		check_image(STEPS);
+		bed_close(&b);
+	}
+}
+
 /* It was pushed again, in another round, and need not be the same. */
 static void
 what_a_dead_round_staged_is_not_replayed(void **state)
@@ -457,6 +486,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_come_back_with_the_very_bits),
+		cmocka_unit_test(without_a_journal_one_step_can_be_taken_back),
 		cmocka_unit_test(what_a_dead_round_staged_is_not_replayed),
 		cmocka_unit_test(every_optimizer_comes_back),
 		cmocka_unit_test(rows_come_back_from_one_of_many_segments),
