@@ -23,6 +23,15 @@ grep -q '@' crontab && { echo 'a place was not filled in' >&2; exit 1; }
 # Five fields of time, a user, the command.
 echo "$line" | awk '{ exit !($1 ~ /^[0-9]+$/ && $2 $3 $4 $5 == "****" && $6 == "recsys-train" && $7 ~ /^\//) }' ||
 	{ echo "not a line of /etc/cron.d: $line" >&2; exit 1; }
+# Options that there are.
+make_rows 200 1 >train.tsv
+make_spec ctr.ini
+for text in "${line#* train }" "${exec#* train }"; do
+	# shellcheck disable=SC2046
+	set -- $(echo "$text" | sed "s|/etc/recsys-train/[^ ]*|ctr.ini|; s|/var/log/recsys-train/|./|")
+	expect 0 "$T" train "$@" --help
+done
+
 # The figures of the program are those of the page, and the rules have no others.
 page=$SRCDIR/man/recsys-train-cron.7
 sed -n 's/^\tROW("\([a-z_]*\)".*/recsys_train_\1/p' "$SRCDIR/src/cmd/textfile.c" | sort >figures
