@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,9 @@
 #include "train/checkpoint.h"
 
 #define LOCK_POLL_NS 50000000
+/* Seconds for which a killed process may seem to hold it: one that it was about to start has
+ * the lock until exec(2). */
+#define LOCK_GRACE   2.0
 
 /* The process that the open file names; 0 none. */
 static int64_t
@@ -28,6 +32,38 @@ read_pid(int fd)
 	const char *const end = n > 0 ? memchr(text, '\n', (size_t)n) : NULL;
 
 	return end != NULL && number_i64(text, (size_t)(end - text), &pid) ? pid : 0;
+}
+
+/* The line of /proc about a process, "" when there is none. */
+static void
+process_line(int64_t pid, char *text, size_t size)
+{
+	char path[40];
+
+	text[0] = '\0';
+	snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
+	const int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	const ssize_t n = read(fd, text, size - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+}
+
+/* 1: it was killed, also when nobody has asked yet how it ended. */
+static int
+is_gone(int64_t pid)
+{
+	char text[1024];
+
+	if (pid <= 0 || pid > INT32_MAX)
+		return 0;
+	if (kill((pid_t)pid, 0) != 0 && errno == ESRCH)
+		return 1;
+	process_line(pid, text, sizeof text);
+	const char *const name_end = strrchr(text, ')');
+	return name_end != NULL && (strncmp(name_end, ") Z", 3) == 0
+		|| strncmp(name_end, ") X", 3) == 0);
 }
 
 static enum rs_status
@@ -45,7 +81,7 @@ fail_busy(const char *directory, int fd)
 static enum rs_status
 wait_for_lock(const char *directory, int fd, double wait)
 {
-	const double until = clock_seconds() + wait;
+	const double now = clock_seconds(), until = now + wait;
 
 	while (flock(fd, LOCK_EX | LOCK_NB) != 0) {
 		if (errno == EINTR)
@@ -53,7 +89,8 @@ wait_for_lock(const char *directory, int fd, double wait)
 		if (errno != EWOULDBLOCK)
 			return rs_fail(RS_EIO, "cannot lock '%s/LOCK': %s", directory,
 				strerror(errno));
-		if (clock_seconds() >= until)
+		const double at = clock_seconds();
+		if (at >= until && (at >= now + LOCK_GRACE || !is_gone(read_pid(fd))))
 			return fail_busy(directory, fd);
 		const struct timespec pause = { .tv_nsec = LOCK_POLL_NS };
 		nanosleep(&pause, NULL);
@@ -100,17 +137,11 @@ checkpoint_lock(const char *directory, double wait, struct checkpoint_lock *out)
 static double
 process_age(int64_t pid)
 {
-	char path[40], text[1024];
+	char text[1024];
 	struct timespec now;
 	unsigned long long ticks = 0;
 
-	snprintf(path, sizeof path, "/proc/%" PRId64 "/stat", pid);
-	const int fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	const ssize_t n = read(fd, text, sizeof text - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
+	process_line(pid, text, sizeof text);
 	/* The name in parentheses may hold anything; field 22 is the 20th after it. */
 	const char *const name_end = strrchr(text, ')');
 	if (name_end == NULL || sscanf(name_end + 1, " %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
