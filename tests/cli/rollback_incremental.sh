@@ -1,5 +1,5 @@
 #!/bin/sh
-# rollback of a model that is retrained by the hour: the hours after the older version are
+# rollback and gc of a model that is retrained by the hour: the hours after the older version are
 # trained again, once, and the model is the same as without it.
 set -u
 [ ! -w /dev/shm ] || export TMPDIR="${TMPDIR-/dev/shm}"
@@ -82,3 +82,21 @@ is 11 five
 
 # The copies for serving are the newest three.
 [ "$(echo serve/*)" = 'serve/10 serve/11 serve/5 serve/current' ] || { ls serve; exit 1; }
+
+# What gc leaves of refused hours is enough not to train them again.
+for hour in 5 6 7 8 9; do
+	make_rows 300 $((100 + hour)) >log/click-20261129-0$hour.tsv
+	touch -d "@$((day + 3600 * hour + 3600))" log/click-20261129-0$hour.tsv
+	expect 1 hours $((hour + 1)) --require 'auc>=1'
+done
+expect 0 "$T" gc m --keep-last 1
+[ -e m/v000012.rejected/ledger.txt ] && [ ! -e m/v000012.rejected/MANIFEST ] || { ls m/*; exit 1; }
+[ -e m/v000016.rejected/MANIFEST ] && [ ! -e m/v000009.rejected ] || { ls m; exit 1; }
+is 11 five
+expect 0 hours 10
+is 11 five
+make_rows 300 110 >log/click-20261129-10.tsv
+touch -d "@$((day + 3600 * 11))" log/click-20261129-10.tsv
+expect 0 hours 11
+uses trained trained trained trained trained \
+	rejected rejected rejected rejected rejected trained
