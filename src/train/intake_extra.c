@@ -77,14 +77,15 @@ add_file(struct intake_work *w, struct intake_file *f, struct ledger *extra)
 	if (f->waits || f->quiet)
 		return add_parts(w, f, INTAKE_SKIPPED, LEDGER_LATE, extra);
 	if (f->original != NULL) {
-		const size_t d = intake_done_with(w, f->original);
+		RS_TRY(intake_hash_all(f));
+		const size_t d = intake_done_with(w, f->original, f->text);
 
 		return d == INTAKE_NONE ? RS_OK : add_whole(w, f, LEDGER_DUPLICATE, d, extra);
 	}
 	/* The same file, but it does not look as it did. */
 	if (f->known != NULL && intake_is_covered(f))
 		return add_whole(w, f, LEDGER_DUPLICATE, 0, extra);
-	if (f->copied && (f->shared == NULL || intake_is_covered(f->shared)))
+	if (f->copied && intake_may_go_on(f))
 		RS_TRY(add_covered(w, f, extra));
 	RS_TRY(add_parts(w, f, INTAKE_SKIPPED, LEDGER_LATE, extra));
 	return add_parts(w, f, INTAKE_REPLACED, LEDGER_REPLACED, extra);
@@ -211,7 +212,7 @@ static enum rs_status
 tell_copy(struct intake_work *w, const struct intake_file *f)
 {
 	if (f->original != NULL)
-		return intake_done_with(w, f->original) == INTAKE_NONE ? RS_OK :
+		return intake_done_with(w, f->original, f->text) == INTAKE_NONE ? RS_OK :
 			intake_notice(w, LEDGER_DUPLICATE, f->path,
 				"%s: the same bytes as %s, not trained again", f->path,
 				f->original->path);

@@ -254,24 +254,37 @@ read_head(struct intake_file *f, char *text, size_t n, size_t *got)
 }
 
 static enum rs_status
-add_candidate(struct intake_file *f, size_t known, size_t *capacity)
+add_candidate(struct intake_file *f, size_t known)
 {
-	if (f->n_candidates == *capacity) {
-		*capacity = *capacity == 0 ? 4 : 2 * *capacity;
-		size_t *const grown = realloc(f->candidate, *capacity * sizeof *grown);
+	if (f->n_candidates == f->candidate_capacity) {
+		const size_t capacity = f->n_candidates == 0 ? 4 : 2 * f->n_candidates;
+		struct intake_candidate *const grown =
+			realloc(f->candidate, capacity * sizeof *grown);
 
 		if (grown == NULL)
 			return rs_fail(RS_ERESOURCE, "out of memory for files that begin alike");
 		f->candidate = grown;
+		f->candidate_capacity = capacity;
 	}
-	f->candidate[f->n_candidates++] = known;
+	f->candidate[f->n_candidates++] = (struct intake_candidate){ .known = known };
+	return RS_OK;
+}
+
+/* Those of which no first bytes are known are looked for by inode and name. */
+static enum rs_status
+add_headless(const struct intake_past *past, struct intake_file *f, const struct intake_map *by,
+	uint64_t key)
+{
+	for (size_t k = intake_map_find(by, key); k != INTAKE_NONE; k = intake_map_next(by, k))
+		if (intake_past_latest(past, &past->known[k])->head_bytes == 0)
+			RS_TRY(add_candidate(f, k));
 	return RS_OK;
 }
 
 static enum rs_status
 find_candidates(const struct intake_past *past, struct intake_file *f, const char *text)
 {
-	size_t capacity = 0, at = 0;
+	size_t at = 0;
 	uint32_t crc = 0;
 
 	for (size_t i = 0; i < past->n_heads && past->head_bytes[i] <= f->head_bytes; i++) {
@@ -281,9 +294,10 @@ find_candidates(const struct intake_past *past, struct intake_file *f, const cha
 		at = n;
 		for (size_t k = intake_map_find(&past->by_head, intake_past_key_head(n, crc));
 		     k != INTAKE_NONE; k = intake_map_next(&past->by_head, k))
-			RS_TRY(add_candidate(f, k, &capacity));
+			RS_TRY(add_candidate(f, k));
 	}
-	return RS_OK;
+	RS_TRY(add_headless(past, f, &past->by_inode, f->inode));
+	return add_headless(past, f, &past->by_path, intake_past_key_path(f->path));
 }
 
 enum rs_status
@@ -351,6 +365,14 @@ intake_is_covered(const struct intake_file *f)
 
 	return f->size == 0 || (c->n == 1 && c->item[0].begin == 0 &&
 		(f->text > 0 ? c->item[0].end >= f->text : c->item[0].end == RANGE_END));
+}
+
+int
+intake_may_go_on(const struct intake_file *f)
+{
+	const struct range_list *const c = f->shared != NULL ? &f->shared->covered : NULL;
+
+	return c == NULL || (c->n > 0 && c->item[0].begin == 0 && c->item[0].end >= f->shared_end);
 }
 
 enum rs_status

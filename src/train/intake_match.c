@@ -8,6 +8,7 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "data/source.h"
 #include "train/intake_private.h"
 
 struct matching {
@@ -23,18 +24,6 @@ is_open(const struct intake_file *f)
 }
 
 /* --- are the trained bytes there? -------------------------------------------- */
-
-static int
-begins_alike(const struct intake_work *w, const struct intake_file *f,
-	const struct intake_known *k)
-{
-	if (intake_past_latest(&w->past, k)->head_bytes == 0)
-		return 1;
-	for (size_t i = 0; i < f->n_candidates; i++)
-		if (&w->past.known[f->candidate[i]] == k)
-			return 1;
-	return 0;
-}
 
 /* Some entry tells what the bytes were; without one only the inode does. */
 static enum rs_status
@@ -66,22 +55,21 @@ compare_hashes(const struct intake_work *w, const struct intake_file *f,
 	return status;
 }
 
+/* *end of the trained bytes; 0: they are not here. */
 static enum rs_status
-has_trained_bytes(const struct intake_work *w, const struct intake_file *f,
-	const struct intake_known *k, int *same)
+find_trained_bytes(const struct intake_work *w, const struct intake_file *f,
+	const struct intake_known *k, uint64_t *end)
 {
 	struct range_list covered = { .n = 0 };
-	uint64_t end;
+	int same = 0;
 
-	*same = 0;
-	if (!begins_alike(w, f, k))
-		return RS_OK;
 	RS_TRY(intake_past_cover(&w->past, k, &covered));
-	end = covered.n > 0 ? covered.item[covered.n - 1].end : 0;
+	*end = covered.n > 0 ? covered.item[covered.n - 1].end : 0;
 	range_list_free(&covered);
-	if (f->text > 0 && end != RANGE_END && end > f->text)
-		return RS_OK;
-	return compare_hashes(w, f, k, same);
+	if (!(f->text > 0 && *end != RANGE_END && *end > f->text))
+		RS_TRY(compare_hashes(w, f, k, &same));
+	*end = same ? *end : 0;
+	return RS_OK;
 }
 
 enum rs_status
@@ -92,30 +80,99 @@ intake_hash_all(struct intake_file *f)
 	if (f->has_hash)
 		return RS_OK;
 	RS_TRY(intake_digest(f->path, &d, 1, f->gzip ? &f->text : NULL));
+	if (!f->gzip)
+		f->text = f->size;
 	f->hash = d.hash;
 	f->has_hash = d.whole;
 	return RS_OK;
 }
 
-/* A file under another name goes on what was trained when it begins so; where names tell
- * the time it must be all of it, since names are reused less and files may be short. */
-static enum rs_status
-is_same_file(const struct intake_work *w, struct intake_file *f, const struct intake_known *k,
-	uint64_t *end, int *same)
+enum rs_status
+intake_size(struct intake_file *f)
 {
-	struct range_list covered = { .n = 0 };
+	if (!f->gzip)
+		f->text = f->size;
+	return f->gzip && f->text == 0 ? intake_hash_all(f) : RS_OK;
+}
 
-	RS_TRY(has_trained_bytes(w, f, k, same));
-	if (!*same)
-		return RS_OK;
-	RS_TRY(intake_past_cover(&w->past, k, &covered));
-	*end = covered.n > 0 ? covered.item[covered.n - 1].end : 0;
-	range_list_free(&covered);
-	if (w->by_rows)
-		return RS_OK;
-	RS_TRY(intake_hash_all(f));
-	*same = *end == RANGE_END || *end == f->text;
+/* What speaks for it besides the bytes.  A name and an inode may be given again, to copies
+ * above all, so those of a file that was never but a copy count less than a file that has the
+ * bytes and is there. */
+enum rank { RANK_CONTENT, RANK_COPY_NAME, RANK_COPY_INODE, RANK_IS_THERE, RANK_NAME, RANK_INODE };
+
+static int
+is_copy(const struct intake_past *past, const struct intake_known *k)
+{
+	for (size_t i = k->first; i != INTAKE_NONE; i = past->next[i])
+		if (past->ledger->entry[i].use != LEDGER_DUPLICATE)
+			return 0;
+	return 1;
+}
+
+static int
+has_name(const struct intake_work *w, const struct intake_file *f, const struct intake_known *k)
+{
+	return strcmp(intake_past_latest(&w->past, k)->path, f->path) == 0;
+}
+
+static int
+has_inode(const struct intake_work *w, const struct intake_file *f, const struct intake_known *k)
+{
+	return intake_past_latest(&w->past, k)->inode == f->inode;
+}
+
+static enum rank
+rank_of(const struct intake_work *w, const struct intake_file *f, const struct intake_known *k)
+{
+	const int copy = is_copy(&w->past, k);
+
+	if (!copy && has_inode(w, f, k))
+		return RANK_INODE;
+	if (!copy && has_name(w, f, k))
+		return RANK_NAME;
+	if (k->home != NULL)
+		return RANK_IS_THERE;
+	return has_inode(w, f, k) ? RANK_COPY_INODE
+		: has_name(w, f, k) ? RANK_COPY_NAME : RANK_CONTENT;
+}
+
+/* A file under another name goes on what was trained when it begins so; where names tell
+ * the time it must be all of it, since such files do not grow and may be short. */
+static enum rs_status
+weigh_candidates(struct intake_work *w, struct intake_file *f)
+{
+	for (size_t i = 0; i < f->n_candidates; i++) {
+		struct intake_candidate *const c = &f->candidate[i];
+		const struct intake_known *const k = &w->past.known[c->known];
+
+		RS_TRY(find_trained_bytes(w, f, k, &c->end));
+		if (w->by_rows || c->end == 0 || has_name(w, f, k) || has_inode(w, f, k))
+			continue;
+		RS_TRY(intake_hash_all(f));
+		if (c->end != RANGE_END && c->end != f->text)
+			c->end = 0;
+	}
 	return RS_OK;
+}
+
+/* The candidate of which most was trained; NULL: none. */
+static struct intake_known *
+find_best(const struct intake_work *w, const struct intake_file *f)
+{
+	struct intake_known *best = NULL;
+	uint64_t most = 1;
+
+	for (size_t i = 0; i < f->n_candidates; i++) {
+		const struct intake_candidate *const c = &f->candidate[i];
+		struct intake_known *const k = &w->past.known[c->known];
+
+		if (c->end < most || (c->end == most && best != NULL &&
+		    rank_of(w, f, k) <= rank_of(w, f, best)))
+			continue;
+		best = k;
+		most = c->end;
+	}
+	return best;
 }
 
 static enum rs_status
@@ -136,17 +193,6 @@ adopt(struct intake_work *w, struct intake_file *f, struct intake_known *k)
 	return RS_OK;
 }
 
-static enum rs_status
-try_known(struct intake_work *w, struct intake_file *f, size_t k)
-{
-	int same;
-
-	if (k == INTAKE_NONE || w->past.known[k].home != NULL)
-		return RS_OK;
-	RS_TRY(has_trained_bytes(w, f, &w->past.known[k], &same));
-	return same ? adopt(w, f, &w->past.known[k]) : RS_OK;
-}
-
 /* --- the passes -------------------------------------------------------------- */
 
 static size_t
@@ -161,89 +207,98 @@ find_path(const struct intake_past *past, const char *path)
 }
 
 static enum rs_status
+match_rank(struct intake_work *w, struct intake_file *f, enum rank rank)
+{
+	struct intake_known *const k = find_best(w, f);
+
+	return k != NULL && k->home == NULL && rank_of(w, f, k) == rank ? adopt(w, f, k) : RS_OK;
+}
+
+static enum rs_status
 match_inode(struct intake_work *w, struct intake_file *f)
 {
-	const size_t named = find_path(&w->past, f->path);
-
-	if (named != INTAKE_NONE &&
-	    intake_past_latest(&w->past, &w->past.known[named])->inode == f->inode)
-		return try_known(w, f, named);
-	return try_known(w, f, intake_map_find(&w->past.by_inode, f->inode));
+	return match_rank(w, f, RANK_INODE);
 }
 
 static enum rs_status
 match_path(struct intake_work *w, struct intake_file *f)
 {
-	return try_known(w, f, find_path(&w->past, f->path));
-}
-
-/* Of files that are gone the one of which most was trained. */
-static enum rs_status
-match_content(struct intake_work *w, struct intake_file *f)
-{
-	size_t best = INTAKE_NONE;
-	uint64_t most = 0;
-
-	for (size_t i = 0; i < f->n_candidates; i++) {
-		const struct intake_known *const k = &w->past.known[f->candidate[i]];
-		uint64_t end = 0;
-		int same = 0;
-
-		if (k->home == NULL)
-			RS_TRY(is_same_file(w, f, k, &end, &same));
-		if (!same || (best != INTAKE_NONE && end <= most))
-			continue;
-		best = f->candidate[i];
-		most = end;
-	}
-	return best != INTAKE_NONE ? adopt(w, f, &w->past.known[best]) : RS_OK;
+	return match_rank(w, f, RANK_NAME);
 }
 
 /* --- copies ------------------------------------------------------------------ */
+
+/* The copy may have been made within a line: the last line end up to a place. */
+static enum rs_status
+last_line_end(const struct intake_file *f, uint64_t place, uint64_t *end)
+{
+	char text[1 << 14];
+	struct source *source;
+	enum rs_status status;
+	uint64_t at = 0;
+	size_t got = 1;
+
+	*end = 0;
+	RS_TRY(source_open(f->path, &source));
+	status = RS_OK;
+	while (status == RS_OK && at < place && got > 0) {
+		status = source_read(source, text, place - at < sizeof text ?
+			(size_t)(place - at) : sizeof text, &got);
+		const char *const newline = memrchr(text, '\n', got);
+		if (newline != NULL)
+			*end = at + (uint64_t)(newline + 1 - text);
+		at += got;
+	}
+	source_close(source);
+	return status;
+}
+
+enum rs_status
+intake_begins_with(struct intake_file *g, struct intake_file *f, int *same)
+{
+	struct intake_digest d = { .limit = 0 };
+
+	RS_TRY(intake_hash_all(f));
+	d.limit = f->text;
+	RS_TRY(intake_digest(g->path, &d, 1, NULL));
+	*same = f->has_hash && d.whole && d.hash == f->hash;
+	return RS_OK;
+}
 
 /* What f and the file g have in common is g's to train. */
 static enum rs_status
 share_with(struct intake_file *f, struct intake_file *g)
 {
-	struct intake_digest d = { .limit = 0 };
+	int same;
 
-	if (!g->gzip)
-		g->text = g->size;
-	RS_TRY(intake_hash_all(f));
-	RS_TRY(intake_hash_all(g));
-	const struct intake_file *const shorter = f->text <= g->text ? f : g;
-	d.limit = shorter->text;
-	RS_TRY(intake_digest(shorter == f ? g->path : f->path, &d, 1, NULL));
-	if (!d.whole || d.hash != shorter->hash || !shorter->has_hash)
-		return RS_OK;
-	if (shorter == f) {
+	RS_TRY(intake_begins_with(g, f, &same));
+	if (same) {
 		f->original = g;
 		return RS_OK;
 	}
+	RS_TRY(intake_begins_with(f, g, &same));
+	if (!same)
+		return RS_OK;
 	f->shared = g;
+	RS_TRY(last_line_end(f, g->text, &f->shared_end));
 	range_list_free(&f->covered);
-	return range_list_add(&f->covered, 0, g->text);
+	return f->shared_end > 0 ? range_list_add(&f->covered, 0, f->shared_end) : RS_OK;
 }
 
-/* A file that is there has the trained bytes, too. */
+/* Of a file that is gone it is what goes on; of one that is there it is a copy. */
 static enum rs_status
-match_copy(struct intake_work *w, struct intake_file *f)
+match_content(struct intake_work *w, struct intake_file *f)
 {
-	for (size_t i = 0; i < f->n_candidates; i++) {
-		struct intake_known *const k = &w->past.known[f->candidate[i]];
-		uint64_t end;
-		int same = 0;
+	struct intake_known *const k = find_best(w, f);
 
-		if (k->home != NULL && k->home != f)
-			RS_TRY(is_same_file(w, f, k, &end, &same));
-		if (!same)
-			continue;
-		RS_TRY(intake_past_cover(&w->past, k, &f->covered));
-		f->copied = 1;
-		f->was = k->home->path;
-		return share_with(f, k->home);
-	}
-	return RS_OK;
+	if (k == NULL)
+		return RS_OK;
+	if (k->home == NULL)
+		return adopt(w, f, k);
+	RS_TRY(intake_past_cover(&w->past, k, &f->covered));
+	f->copied = 1;
+	f->was = k->home->path;
+	return share_with(f, k->home);
 }
 
 static uint64_t
@@ -336,11 +391,17 @@ static enum rs_status
 match_all(const struct matching *m)
 {
 	RS_TRY(pass(m, look_at));
+	RS_TRY(pass(m, weigh_candidates));
 	RS_TRY(pass(m, match_inode));
 	RS_TRY(pass(m, match_path));
+	if (m->w->by_rows)
+		RS_TRY(intake_match_beginnings(m->w));
 	RS_TRY(pass(m, match_content));
-	RS_TRY(pass(m, match_copy));
-	RS_TRY(match_twins(m));
+	if (!m->w->by_rows)
+		RS_TRY(match_twins(m));
+	for (size_t i = 0; i < m->n; i++)
+		while (m->file[i]->original != NULL && m->file[i]->original->original != NULL)
+			m->file[i]->original = m->file[i]->original->original;
 	for (size_t i = 0; i < m->n; i++)
 		if (is_open(m->file[i]))
 			match_replaced(m->w, m->file[i]);

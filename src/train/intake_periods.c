@@ -37,16 +37,19 @@ is_of(const struct intake_work *w, const struct intake_file *f, const struct int
 }
 
 size_t
-intake_done_with(const struct intake_work *w, const struct intake_file *f)
+intake_done_with(const struct intake_work *w, const struct intake_file *f, uint64_t end)
 {
 	size_t last = 0;
 
-	if (f->unfinished || f->waits)
+	if (f->waits || !intake_may_go_on(f) || (f->unfinished && f->unfinished_at < end))
 		return INTAKE_NONE;
 	for (size_t i = 0; i < f->n_parts; i++) {
+		const struct range_list *const rows = &f->part[i].ranges;
 		const enum intake_fate fate = intake_fate_of(w, f, &f->part[i]);
 		size_t d = 0;
 
+		if (rows->n > 0 && rows->item[0].begin >= end)
+			continue;
 		if (fate == INTAKE_LEFT)
 			return INTAKE_NONE;
 		if (fate != INTAKE_DUE)

@@ -72,6 +72,10 @@ struct intake_odd {                /* rows without a time                       
 	char shown[72];
 };
 
+/* A file of the ledger that begins alike, and how far its trained bytes are here; 0: they
+ * are not. */
+struct intake_candidate { size_t known; uint64_t end; };
+
 struct intake_file {
 	char    *path;
 	uint64_t size, inode;
@@ -84,14 +88,15 @@ struct intake_file {
 	int      looked, gzip;
 	uint64_t text;             /* decompressed bytes; 0: not known                */
 	uint32_t head, head_bytes;
-	size_t  *candidate;        /* [n_candidates] known files that begin alike     */
-	size_t   n_candidates;
+	struct intake_candidate *candidate;        /* [n_candidates]                  */
+	size_t   n_candidates, candidate_capacity;
 	int      has_hash;
 	uint64_t hash;             /* of all of it                                    */
 
 	struct intake_known *known;        /* that it goes on                         */
 	struct intake_file *original;      /* that has all its bytes                  */
-	struct intake_file *shared;        /* that has those that are covered         */
+	struct intake_file *shared;        /* that has those that are covered,        */
+	uint64_t shared_end;       /* up to here                                      */
 	const char *was;           /* the name that its bytes have or had, borrowed   */
 	int      copied;           /* covered are bytes of another file               */
 	int      replaced;
@@ -106,6 +111,7 @@ struct intake_file {
 	int64_t  first_period, newest;     /* of the first and the last row           */
 	struct intake_odd odd;
 	int      unfinished;       /* the last line has no end                        */
+	uint64_t unfinished_at;    /* where it begins                                 */
 };
 
 struct intake_work {
@@ -148,6 +154,8 @@ enum rs_status intake_header(struct intake_work *w, struct intake_file *f, int *
 /* What no entry covers, from f->skip to f->text or, when that is 0, to the end. */
 enum rs_status intake_gaps(const struct intake_file *f, struct range_list *out);
 int intake_is_covered(const struct intake_file *f);
+/* Are all bytes of the file, that it shares with another, that one's and done with? */
+int intake_may_go_on(const struct intake_file *f);
 
 /* Hash of ranges, or with n 0 of the bytes up to `limit`. */
 struct intake_digest {
@@ -160,6 +168,10 @@ struct intake_digest {
 enum rs_status intake_digest(const char *path, struct intake_digest *digest, size_t n,
 	uint64_t *text);
 
+/* New files that are a beginning of another, in w->file. */
+enum rs_status intake_match_beginnings(struct intake_work *w);
+/* Are the first bytes of a file, all of `f`, the same in g? */
+enum rs_status intake_begins_with(struct intake_file *g, struct intake_file *f, int *same);
 /* Which file is which: those for which `wanted` is true. */
 enum rs_status intake_match(struct intake_work *w, int (*wanted)(const struct intake_file *));
 /* Parts of a file by the times of its rows. */
@@ -173,6 +185,8 @@ enum rs_status intake_take_named(struct intake_work *w);
 enum rs_status intake_take_rows(struct intake_work *w);
 /* f->text and f->hash. */
 enum rs_status intake_hash_all(struct intake_file *f);
+/* f->text. */
+enum rs_status intake_size(struct intake_file *f);
 
 /* --- periods ----------------------------------------------------------------- */
 
@@ -186,9 +200,9 @@ enum rs_status intake_find_due(struct intake_work *w);
 enum rs_status intake_find_due_rows(struct intake_work *w);
 /* Periods with their parts and entries, and what there is to tell. */
 enum rs_status intake_make_periods(struct intake_work *w);
-/* Index of the due period with which nothing of the file is left to be trained;
- * INTAKE_NONE: something stays. */
-size_t intake_done_with(const struct intake_work *w, const struct intake_file *f);
+/* Index of the due period with which nothing of the first bytes of the file, up to `end`, is
+ * left to be trained; INTAKE_NONE: something stays. */
+size_t intake_done_with(const struct intake_work *w, const struct intake_file *f, uint64_t end);
 /* An entry for ranges of rows, NULL: the whole file. */
 enum rs_status intake_entry(const struct intake_file *f, enum ledger_use use, int64_t period,
 	const struct range_list *rows, struct ledger_entry *out);

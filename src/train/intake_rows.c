@@ -112,7 +112,10 @@ take_rows(struct reading *r)
 		/* Before another range a row ends; at the end of the file it may go on. */
 		if (n == 0 && r->gap.end != RANGE_END && r->gap.end != r->f->text)
 			n = have;
-		r->f->unfinished |= n == 0 && have > 0;
+		if (n == 0 && have > 0) {
+			r->f->unfinished = 1;
+			r->f->unfinished_at = r->offset;
+		}
 		if (n == 0)
 			return RS_OK;
 		RS_TRY(take_row(r, row, n));

@@ -122,17 +122,39 @@ intake_take_named(struct intake_work *w)
 
 /* --- by rows ----------------------------------------------------------------- */
 
-/* A log that was made anew goes on in time where the former ended; one that was written
- * again begins before that. */
+/* Rows that were taken from a file, and the first period of them. */
+static uint64_t
+former_rows(const struct intake_past *past, const struct intake_known *known, int64_t *oldest)
+{
+	uint64_t rows = 0;
+
+	*oldest = INT64_MAX;
+	for (size_t i = known->first; i != INTAKE_NONE; i = past->next[i]) {
+		const struct ledger_entry *const e = &past->ledger->entry[i];
+
+		rows += e->rows;
+		if (e->period < *oldest)
+			*oldest = e->period;
+	}
+	return rows;
+}
+
+/* A log that was made anew goes on in time where the former ended, but for some late rows;
+ * one that was written again begins where that began, or has as many old rows. */
 static int
 is_rewritten(const struct intake_work *w, const struct intake_file *f)
 {
-	int64_t newest = intake_past_period(&w->past, f->former);
+	int64_t newest = intake_past_period(&w->past, f->former), oldest;
+	const uint64_t rows = former_rows(&w->past, f->former, &oldest);
+	uint64_t old = 0;
 
 	if (newest == LEDGER_NO_PERIOD)
 		newest = intake_floor(intake_past_latest(&w->past, f->former)->modified_ns /
 			1000000000, w->period);
-	return f->first_period != LEDGER_NO_PERIOD && f->first_period < newest;
+	for (size_t i = 0; i < f->n_parts; i++)
+		old += f->part[i].period <= newest ? f->part[i].rows : 0;
+	return f->first_period != LEDGER_NO_PERIOD && f->first_period < newest &&
+		(f->first_period <= oldest || 2 * old >= rows);
 }
 
 static enum rs_status
@@ -141,7 +163,7 @@ take_rows(struct intake_work *w, struct intake_file *f)
 	if (f->waits || f->original != NULL || intake_is_covered(f))
 		return RS_OK;
 	/* What it has in common with another must be that one's first. */
-	if (f->shared != NULL && !intake_is_covered(f->shared))
+	if (!intake_may_go_on(f))
 		return RS_OK;
 	RS_TRY(intake_read_rows(w, f));
 	f->replaced = f->replaced && is_rewritten(w, f);

@@ -11,6 +11,7 @@ librs_a_SOURCES += src/train/dealer.c src/train/dealer_files.c src/train/dealer_
 librs_a_SOURCES += src/train/groups.c src/train/groups.h
 librs_a_SOURCES += src/train/labels.c src/train/labels.h
 librs_a_SOURCES += src/train/intake.c src/train/intake.h src/train/intake_private.h
+librs_a_SOURCES += src/train/intake_beginnings.c
 librs_a_SOURCES += src/train/intake_cut.c src/train/intake_digest.c src/train/intake_due.c
 librs_a_SOURCES += src/train/intake_extra.c src/train/intake_files.c src/train/intake_map.c
 librs_a_SOURCES += src/train/intake_match.c src/train/intake_past.c src/train/intake_pattern.c

@@ -138,6 +138,26 @@ case_rows(int64_t first_id, size_t n, const int64_t *time)
 	return text;
 }
 
+const char *
+case_minutes(int64_t first_id, size_t n, const int *minute)
+{
+	int64_t time[100];
+
+	assert_true(n <= 100);
+	for (size_t i = 0; i < n; i++)
+		time[i] = CASE_BEGIN + 60 * minute[i];
+	return case_rows(first_id, n, time);
+}
+
+void
+case_by_rows(struct intake_case *c, const char *data, const char *incremental)
+{
+	char all[512];
+
+	snprintf(all, sizeof all, "time = 1\n%s", data);
+	case_spec(c, all, incremental);
+}
+
 /* --- scans ------------------------------------------------------------------- */
 
 enum rs_status
@@ -301,4 +321,13 @@ case_has(const struct lines *lines, const char *line)
 	for (size_t i = 0; i < lines->n; i++)
 		n += strcmp(lines->item[i], line) == 0;
 	return n;
+}
+
+int
+case_trained(const struct intake_case *c, int minute, int id)
+{
+	char line[64];
+
+	snprintf(line, sizeof line, "%jd\t1\t%d", (intmax_t)CASE_BEGIN + 60 * minute, id);
+	return case_has(&c->trained, line);
 }

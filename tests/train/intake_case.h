@@ -42,6 +42,13 @@ void case_remove(struct intake_case *c, const char *name);
 /* "TIME\t1\tID\n", one a time, ids rising from `first`. */
 const char *case_rows(int64_t first_id, size_t n, const int64_t *time);
 
+/* The same at minutes after CASE_BEGIN. */
+const char *case_minutes(int64_t first_id, size_t n, const int *minute);
+#define CASE_ROWS(first, ...) case_minutes(first, sizeof((int[]){ __VA_ARGS__ }) / sizeof(int), \
+	(int[]){ __VA_ARGS__ })
+/* A spec whose column 1 is the time. */
+void case_by_rows(struct intake_case *c, const char *data, const char *incremental);
+
 enum rs_status case_scan(struct intake_case *c);
 /* Scans, which must succeed, and trains all that is due; the number of periods. */
 size_t case_train(struct intake_case *c);
@@ -51,6 +58,8 @@ void case_accept(struct intake_case *c);
 int  case_told(const struct intake_case *c, enum ledger_use use, const char *text);
 size_t case_uses(const struct intake_case *c, enum ledger_use use);    /* entries of ledger   */
 int  case_has(const struct lines *lines, const char *line);           /* how many times       */
+/* How many times the row of case_minutes() was trained. */
+int  case_trained(const struct intake_case *c, int minute, int id);
 void case_read(const char *name, struct lines *out);
 
 #endif

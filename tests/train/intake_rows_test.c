@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <cmocka.h>
 
@@ -16,45 +15,14 @@
 
 #define HOUR 3600
 #define T CASE_BEGIN
-
-static void
-by_rows(struct intake_case *c, const char *data, const char *incremental)
-{
-	char all[512];
-
-	snprintf(all, sizeof all, "time = 1\n%s", data);
-	case_spec(c, all, incremental);
-}
-
-/* Rows at these minutes after T. */
-static const char *
-rows(int64_t first, size_t n, const int *minute)
-{
-	int64_t time[100];
-
-	for (size_t i = 0; i < n; i++)
-		time[i] = T + 60 * minute[i];
-	return case_rows(first, n, time);
-}
-
-#define ROWS(first, ...) rows(first, sizeof((int[]){ __VA_ARGS__ }) / sizeof(int), \
-	(int[]){ __VA_ARGS__ })
-
-static int
-trained(const struct intake_case *c, int minute, int id)
-{
-	char line[64];
-
-	snprintf(line, sizeof line, "%jd\t1\t%d", (intmax_t)T + 60 * minute, id);
-	return case_has(&c->trained, line);
-}
+#define ROWS CASE_ROWS
 
 static void
 growing_log_is_trained_hour_by_hour(void **state)
 {
 	struct intake_case *const c = *state;
 
-	by_rows(c, "", "");
+	case_by_rows(c, "", "");
 	case_write(c, "log", ROWS(1, 0, 30, 59, 60, 70), T + 70 * 60);
 	c->now = T + HOUR + 299;
 	assert_int_equal(case_train(c), 0);
@@ -84,7 +52,7 @@ period_of_the_last_row_waits_while_its_file_changes(void **state)
 {
 	struct intake_case *const c = *state;
 
-	by_rows(c, "", "");
+	case_by_rows(c, "", "");
 	case_write(c, "log", ROWS(1, 0, 70), T + 2 * HOUR + 200);
 	c->now = T + 2 * HOUR + 400;
 	assert_int_equal(case_train(c), 1);
@@ -98,7 +66,7 @@ rows_of_two_hours_may_be_mixed(void **state)
 {
 	struct intake_case *const c = *state;
 
-	by_rows(c, "", "");
+	case_by_rows(c, "", "");
 	case_write(c, "log-a", ROWS(1, 58, 61, 59, 62, 57), T);
 	case_write(c, "log-b", ROWS(6, 130, 1, 65), T);
 	c->now = T + 2 * HOUR + 300;
@@ -118,7 +86,7 @@ header_goes_before_every_part(void **state)
 {
 	struct intake_case *const c = *state;
 
-	by_rows(c, "header = yes", "");
+	case_by_rows(c, "header = yes", "");
 	case_write(c, "log", "when\tlabel\tid\n", T);
 	case_append(c, "log", ROWS(1, 0, 60), T);
 	c->now = T + HOUR + 300;
@@ -155,7 +123,7 @@ unfinished_line_waits_for_its_end(void **state)
 	struct intake_case *const c = *state;
 	char half[64];
 
-	by_rows(c, "", "");
+	case_by_rows(c, "", "");
 	case_write(c, "log", ROWS(1, 0, 10), T);
 	snprintf(half, sizeof half, "%jd", (intmax_t)T + 1200);
 	case_append(c, "log", half, T);
@@ -169,7 +137,7 @@ unfinished_line_waits_for_its_end(void **state)
 	c->now = T + 2 * HOUR + 300;
 	assert_int_equal(case_train(c), 1);
 	assert_int_equal(c->trained.n, 4);
-	assert_int_equal(trained(c, 20, 3), 1);
+	assert_int_equal(case_trained(c, 20, 3), 1);
 	assert_true(case_told(c, LEDGER_LATE, "1 row of 2025-11-29T14:00Z"));
 	assert_int_equal(c->intake->due[0].entry[0].late, 1);
 }
@@ -179,7 +147,7 @@ late_rows_are_skipped_if_wanted(void **state)
 {
 	struct intake_case *const c = *state;
 
-	by_rows(c, "", "late = skip");
+	case_by_rows(c, "", "late = skip");
 	case_write(c, "log", ROWS(1, 0, 60), T);
 	c->now = T + HOUR + 300;
 	assert_int_equal(case_train(c), 1);
@@ -202,7 +170,7 @@ rows_without_a_time_go_with_the_row_before(void **state)
 {
 	struct intake_case *const c = *state;
 
-	by_rows(c, "", "");
+	case_by_rows(c, "", "");
 	case_write(c, "log", "nonsense\t1\ta\n", T);
 	case_append(c, "log", ROWS(1, 0), T);
 	case_append(c, "log", "\t1\tb\n\n", T);
@@ -231,7 +199,7 @@ file_without_any_time_is_an_error(void **state)
 {
 	struct intake_case *const c = *state;
 
-	by_rows(c, "", "");
+	case_by_rows(c, "", "");
 	case_write(c, "log", "a\t1\t1\nb\t1\t2\n", T);
 	assert_int_equal(case_scan(c), RS_EDATA);
 	assert_int_equal(rs_failure()->line, 1);
@@ -239,197 +207,11 @@ file_without_any_time_is_an_error(void **state)
 }
 
 static void
-rotated_log_goes_on_where_it_was(void **state)
-{
-	struct intake_case *const c = *state;
-
-	by_rows(c, "", "");
-	case_write(c, "log", ROWS(1, 0, 60), T);
-	c->now = T + HOUR + 300;
-	assert_int_equal(case_train(c), 1);
-	case_append(c, "log", ROWS(3, 61), T);
-	case_rename(c, "log", "log.1");
-	case_write(c, "log", ROWS(4, 62, 120), T);
-	c->now = T + 2 * HOUR + 300;
-	assert_int_equal(case_train(c), 1);
-	assert_int_equal(c->trained.n, 4);
-	assert_int_equal(trained(c, 0, 1), 1);
-	assert_int_equal(c->intake->n_notices, 0);
-	case_rename(c, "log.1", "log.2");
-	case_rename(c, "log", "log.1");
-	c->now = T + 3 * HOUR + 300;
-	assert_int_equal(case_train(c), 1);
-	assert_int_equal(c->trained.n, 5);
-	assert_int_equal(case_train(c), 0);
-}
-
-/* The copy begins with what was trained, the file is another one. */
-static void
-log_may_be_copied_and_truncated(void **state)
-{
-	struct intake_case *const c = *state;
-	char all[4096];
-
-	by_rows(c, "", "");
-	case_write(c, "log", ROWS(1, 0, 60), T);
-	c->now = T + HOUR + 300;
-	assert_int_equal(case_train(c), 1);
-	snprintf(all, sizeof all, "%s", ROWS(1, 0, 60));
-	snprintf(all + strlen(all), sizeof all - strlen(all), "%s", ROWS(3, 61));
-	case_write(c, "log.1", all, T);
-	case_write(c, "log", ROWS(4, 62), T);
-	c->now = T + 2 * HOUR + 300;
-	assert_int_equal(case_train(c), 1);
-	assert_int_equal(c->trained.n, 4);
-	assert_int_equal(c->intake->n_notices, 0);
-	/* And when the new one is longer already. */
-	case_append(c, "log", ROWS(5, 121), T);
-	case_write(c, "log.2", all, T);
-	snprintf(all, sizeof all, "%s", ROWS(4, 62));
-	snprintf(all + strlen(all), sizeof all - strlen(all), "%s", ROWS(5, 121));
-	case_write(c, "log.1", all, T);
-	case_write(c, "log", ROWS(6, 122, 123, 124, 125, 126, 127, 128), T);
-	c->now = T + 3 * HOUR + 300;
-	assert_int_equal(case_train(c), 1);
-	assert_int_equal(c->trained.n, 12);
-	assert_int_equal(case_train(c), 0);
-}
-
-static void
-old_log_may_be_out_of_sight(void **state)
-{
-	struct intake_case *const c = *state;
-
-	by_rows(c, "", "");
-	case_write(c, "log", ROWS(1, 0, 60), T);
-	c->now = T + 2 * HOUR + 300;
-	assert_int_equal(case_train(c), 2);
-	case_rename(c, "log", "old");
-	case_write(c, "log", ROWS(3, 119, 120), T);
-	c->now = T + 3 * HOUR + 300;
-	assert_int_equal(case_train(c), 1);
-	assert_int_equal(c->trained.n, 4);
-	assert_false(case_told(c, LEDGER_REPLACED, ""));
-}
-
-static void
-write_gzip(struct intake_case *c, const char *name, const char *text, const char *mode)
-{
-	gzFile f = gzopen(case_path(c, name), mode);
-
-	assert_non_null(f);
-	assert_int_equal(gzwrite(f, text, (unsigned)strlen(text)), strlen(text));
-	assert_int_equal(gzclose(f), Z_OK);
-	case_touch(c, name, T);
-}
-
-static void
-compressed_log_is_the_same_file(void **state)
-{
-	struct intake_case *const c = *state;
-	char all[4096];
-
-	by_rows(c, "", "");
-	case_write(c, "log.1", ROWS(1, 0, 60), T);
-	c->now = T + HOUR + 300;
-	assert_int_equal(case_train(c), 1);
-	snprintf(all, sizeof all, "%s", ROWS(1, 0, 60));
-	write_gzip(c, "log.1.gz", all, "w");
-	/* Both are there for a moment. */
-	assert_int_equal(case_train(c), 0);
-	case_remove(c, "log.1");
-	write_gzip(c, "log.1.gz", ROWS(3, 61, 130), "a");
-	c->now = T + 2 * HOUR + 300;
-	assert_int_equal(case_train(c), 1);
-	assert_int_equal(c->trained.n, 3);
-	assert_int_equal(case_train(c), 0);
-	write_gzip(c, "log.1.gz", ROWS(5, 131), "a");
-	c->now = T + 3 * HOUR + 300;
-	assert_int_equal(case_train(c), 1);
-	assert_int_equal(c->trained.n, 5);
-	assert_int_equal(case_train(c), 0);
-}
-
-static void
-copies_are_not_trained_again(void **state)
-{
-	struct intake_case *const c = *state;
-
-	by_rows(c, "", "");
-	case_write(c, "log-a", ROWS(1, 0, 60), T);
-	case_write(c, "log-b", ROWS(1, 0, 60), T);
-	c->now = T + HOUR + 300;
-	assert_int_equal(case_train(c), 1);
-	assert_int_equal(c->trained.n, 1);
-	/* What waits in the first must not be lost with it. */
-	assert_int_equal(case_uses(c, LEDGER_DUPLICATE), 0);
-	case_remove(c, "log-a");
-	c->now = T + 2 * HOUR + 300;
-	assert_int_equal(case_train(c), 1);
-	assert_int_equal(c->trained.n, 2);
-	case_write(c, "log-c", ROWS(1, 0, 60), T);
-	case_append(c, "log-b", ROWS(3, 121), T);
-	c->now = T + 3 * HOUR + 300;
-	assert_int_equal(case_train(c), 1);
-	assert_true(case_told(c, LEDGER_DUPLICATE, "log-c: the same bytes as"));
-	assert_int_equal(c->trained.n, 3);
-	case_append(c, "log-c", ROWS(4, 181), T);
-	c->now = T + 4 * HOUR + 300;
-	assert_int_equal(case_train(c), 1);
-	assert_int_equal(trained(c, 181, 4), 1);
-	assert_int_equal(c->trained.n, 4);
-	assert_int_equal(case_train(c), 0);
-}
-
-static void
-rewritten_file_is_replaced_where_it_was_trained(void **state)
-{
-	struct intake_case *const c = *state;
-
-	by_rows(c, "", "");
-	case_write(c, "log", ROWS(1, 0, 60, 61), T);
-	c->now = T + 2 * HOUR + 300;
-	assert_int_equal(case_train(c), 2);
-	case_write(c, "log", ROWS(11, 0, 60, 61, 130), T + 1);
-	c->now = T + 3 * HOUR + 300;
-	assert_int_equal(case_train(c), 1);
-	assert_true(case_told(c, LEDGER_REPLACED, "not trained again"));
-	assert_int_equal(case_uses(c, LEDGER_REPLACED), 2);
-	assert_int_equal(c->trained.n, 4);
-	assert_int_equal(trained(c, 130, 14), 1);
-	assert_int_equal(case_train(c), 0);
-	assert_int_equal(c->intake->n_notices, 0);
-	case_append(c, "log", ROWS(15, 190), T + 2);
-	c->now = T + 4 * HOUR + 300;
-	assert_int_equal(case_train(c), 1);
-	assert_int_equal(c->intake->n_notices, 0);
-	assert_int_equal(c->trained.n, 5);
-}
-
-static void
-rewritten_file_is_trained_if_wanted(void **state)
-{
-	struct intake_case *const c = *state;
-
-	by_rows(c, "", "replaced = train");
-	case_write(c, "log", ROWS(1, 0, 60, 61), T);
-	c->now = T + 2 * HOUR + 300;
-	assert_int_equal(case_train(c), 2);
-	case_write(c, "log", ROWS(11, 0, 60, 61, 130), T + 1);
-	c->now = T + 3 * HOUR + 300;
-	assert_int_equal(case_train(c), 1);
-	assert_true(case_told(c, LEDGER_REPLACED, "as if it were new"));
-	assert_int_equal(c->trained.n, 7);
-	assert_int_equal(c->intake->due[0].entry[0].late, 3);
-	assert_int_equal(case_train(c), 0);
-}
-
-static void
 row_of_the_future_waits_and_holds_nothing(void **state)
 {
 	struct intake_case *const c = *state;
 
-	by_rows(c, "", "");
+	case_by_rows(c, "", "");
 	case_write(c, "log", ROWS(1, 0, 1000000, 1, 60), T);
 	c->now = T + HOUR + 300;
 	assert_int_equal(case_train(c), 1);
@@ -448,7 +230,7 @@ clock_set_back_makes_nothing_due(void **state)
 {
 	struct intake_case *const c = *state;
 
-	by_rows(c, "", "");
+	case_by_rows(c, "", "");
 	case_write(c, "log", ROWS(1, 0, 60), T);
 	c->now = T + HOUR + 300;
 	assert_int_equal(case_train(c), 1);
@@ -465,7 +247,7 @@ last_rows_of_each_part_are_held_out(void **state)
 {
 	struct intake_case *const c = *state;
 
-	by_rows(c, "", "holdout = 0.5");
+	case_by_rows(c, "", "holdout = 0.5");
 	case_write(c, "log", ROWS(1, 0, 1, 2, 3, 60, 4, 5, 6, 7), T);
 	c->now = T + 2 * HOUR + 300;
 	assert_int_equal(case_train(c), 2);
@@ -473,7 +255,7 @@ last_rows_of_each_part_are_held_out(void **state)
 	assert_int_equal(c->held.n, 4);
 	assert_int_equal(case_uses(c, LEDGER_HELD), 1);
 	assert_int_equal(c->ledger.entry[1].rows, 4);
-	assert_int_equal(trained(c, 60, 5), 1);
+	assert_int_equal(case_trained(c, 60, 5), 1);
 	assert_int_equal(case_train(c), 0);
 }
 
@@ -483,7 +265,7 @@ unsorted_file_is_refused(void **state)
 	struct intake_case *const c = *state;
 	FILE *f;
 
-	by_rows(c, "", "");
+	case_by_rows(c, "", "");
 	f = fopen(case_path(c, "log"), "w");
 	for (int i = 0; i < 140000; i++)
 		fprintf(f, "%jd\t1\t%d\n", (intmax_t)T + HOUR * (i % 2), i);
@@ -521,7 +303,7 @@ joined_periods_are_one(void **state)
 	struct intake_period joined;
 	struct lines lines = { .n = 0 };
 
-	by_rows(c, "header = yes", "");
+	case_by_rows(c, "header = yes", "");
 	case_write(c, "log-a", "t\ty\tid\n", T);
 	case_append(c, "log-a", ROWS(1, 0, 60), T);
 	case_write(c, "log-b", "t\ty\tid\n", T);
@@ -558,13 +340,6 @@ main(void)
 		TEST(late_rows_are_skipped_if_wanted),
 		TEST(rows_without_a_time_go_with_the_row_before),
 		TEST(file_without_any_time_is_an_error),
-		TEST(rotated_log_goes_on_where_it_was),
-		TEST(log_may_be_copied_and_truncated),
-		TEST(old_log_may_be_out_of_sight),
-		TEST(compressed_log_is_the_same_file),
-		TEST(copies_are_not_trained_again),
-		TEST(rewritten_file_is_replaced_where_it_was_trained),
-		TEST(rewritten_file_is_trained_if_wanted),
 		TEST(row_of_the_future_waits_and_holds_nothing),
 		TEST(clock_set_back_makes_nothing_due),
 		TEST(last_rows_of_each_part_are_held_out),

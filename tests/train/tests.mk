@@ -46,3 +46,7 @@ tests_train_intake_rows_test_SOURCES = tests/train/intake_rows_test.c $(intake_c
 check_PROGRAMS += tests/train/intake_time_test
 check_PROGRAMS += tests/train/publish_kill_test
 tests_train_publish_kill_test_SOURCES = tests/train/publish_kill_test.c tests/train/publish_case.c tests/train/publish_case.h
+check_PROGRAMS += tests/train/intake_once_test
+tests_train_intake_once_test_SOURCES = tests/train/intake_once_test.c $(intake_case)
+check_PROGRAMS += tests/train/intake_logs_test
+tests_train_intake_logs_test_SOURCES = tests/train/intake_logs_test.c $(intake_case)
