@@ -34,16 +34,27 @@ node_period_free(struct node_period *p)
 	job_period_free(&p->told);
 }
 
+static enum rs_status
+read_conditions(const struct node_period *p, struct gate_condition condition[CONDITIONS_MAX])
+{
+	for (size_t i = 0; i < p->told.n_conditions; i++)
+		RS_TRY(gate_parse(p->told.condition[i], &condition[i]));
+	return RS_OK;
+}
+
 enum rs_status
 node_period_begin(struct node_period *p, const struct settings *settings,
 	struct train_options *options)
 {
 	if (p == NULL)
 		return RS_OK;
+	struct gate_condition condition[CONDITIONS_MAX];
 	const struct trial_options trial = { .period = p->told.begin, .rows = &p->told.files,
 		.held = &p->told.held, .gate = settings->incremental.gate,
-		.history = p->told.history };
+		.history = p->told.history, .condition = condition,
+		.n_conditions = p->told.n_conditions };
 
+	RS_TRY(read_conditions(p, condition));
 	trial_free(p->trial);
 	p->trial = NULL;
 	RS_TRY(trial_open(&trial, settings, &p->trial));
@@ -62,8 +73,7 @@ write_verdict(struct node_period *p, struct session *s, const struct train_summa
 	struct rs_failure why = { .status = RS_OK };
 	char *text = NULL;
 
-	for (size_t i = 0; i < p->told.n_conditions; i++)
-		RS_TRY(gate_parse(p->told.condition[i], &condition[i]));
+	RS_TRY(read_conditions(p, condition));
 	enum rs_status status = trial_judge(p->trial, condition, p->told.n_conditions, &text);
 	if (status != RS_OK)
 		rs_failure_take(&why);

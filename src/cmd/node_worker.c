@@ -557,7 +557,7 @@ node_worker(struct node *n)
 		status = node_period_judge(&period, &session, &w.summary, status);
 	/* On record first: who has left may be killed. */
 	status = session_end(&session, status, &w.summary);
-	if (status == RS_EUNMET)
+	if (status == RS_EUNMET && w.period != NULL)
 		status = RS_OK;
 	if (n->member != NULL && !w.has_left)
 		status = node_leave(n, status);

@@ -208,6 +208,17 @@ on_scored(void *context, const struct metric_result *m)
 }
 
 static void
+on_judged(void *context, int is_accepted, const char *verdict)
+{
+	struct session *const s = context;
+
+	pthread_mutex_lock(&s->lock);
+	progress_gate(&s->progress, is_accepted, verdict);
+	record_param(s->record, "train.verdict", verdict);
+	pthread_mutex_unlock(&s->lock);
+}
+
+static void
 on_warning(void *context, const char *text)
 {
 	struct session *const s = context;
@@ -219,6 +230,20 @@ on_warning(void *context, const char *text)
 }
 
 /* --- options of the run ------------------------------------------------------------ */
+
+static enum rs_status
+read_conditions(struct session *s)
+{
+	const char *text;
+
+	for (s->n_conditions = 0; (text = argument_nth(s->a, "--require", s->n_conditions))
+		!= NULL; s->n_conditions++) {
+		if (s->n_conditions == SESSION_CONDITIONS)
+			return rs_fail(RS_EUSAGE, "more than %d conditions", SESSION_CONDITIONS);
+		RS_TRY(gate_parse(text, &s->condition[s->n_conditions]));
+	}
+	return RS_OK;
+}
 
 enum rs_status
 session_options(struct session *s, struct train_options *o)
@@ -233,7 +258,8 @@ session_options(struct session *s, struct train_options *o)
 		.resume = argument_given(s->a, "--resume"),
 		.progress_step = s->progress.step, .progress_multiplies = s->progress.multiplies,
 		.stop_signal = &command_stop_signal,
-		.callbacks = { on_started, on_progress, on_epoch, on_saved, on_scored, s },
+		.callbacks = { on_started, on_progress, on_epoch, on_saved, on_scored,
+			on_judged, s },
 	};
 	if (o->from != NULL && o->resume)
 		return rs_fail(RS_EUSAGE, "%s: -i and --resume exclude each other",
@@ -241,6 +267,9 @@ session_options(struct session *s, struct train_options *o)
 	RS_TRY(argument_seconds(s->a, "--lock-wait", &o->lock_wait));
 	RS_TRY(argument_int(s->a, "--expect-rows", 1, INT64_MAX, &expect));
 	o->expect_rows = (uint64_t)expect;
+	RS_TRY(read_conditions(s));
+	o->condition = s->condition;
+	o->n_conditions = s->n_conditions;
 	return RS_OK;
 }
 

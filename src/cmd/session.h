@@ -17,7 +17,10 @@
 #include "cmd/progress.h"
 #include "cmd/record.h"
 #include "place/placement.h"
+#include "train/gate.h"
 #include "train/train.h"
+
+#define SESSION_CONDITIONS 32
 
 struct session {
 	const struct arguments *a;
@@ -31,6 +34,8 @@ struct session {
 	void (*on_row)(void *context, const struct train_progress *p);  /* or NULL     */
 	void  *context;
 	struct record  *record;            /* NULL: none                               */
+	struct gate_condition condition[SESSION_CONDITIONS];   /* of --require         */
+	size_t n_conditions;
 	/* Callbacks of the main thread and warnings of any thread; recursive, as a
 	 * callback may warn. */
 	pthread_mutex_t lock;
@@ -105,6 +110,12 @@ enum rs_status session_end(struct session *s, enum rs_status status,
 	{ .name = "--expect-rows", \
 		.argument = "N", \
 		.text = "Fail unless the training data have exactly this many rows." }, \
+	{ .name = "--require", \
+		.argument = "CONDITION", \
+		.repeats = 1, \
+		.text = "What the result must meet to become the current model, for instance " \
+			"auc>=0.75 or auc>=last-0.005; with --incremental instead of " \
+			"incremental.require." }, \
 	{ .name = "--ok-partial", .text = "Exit with 0 although rows were skipped." }, \
 	{ .name = "--workers", \
 		.argument = "N", \

@@ -140,11 +140,6 @@ static const struct command_option option[] = {
 	{ .name = "--until",
 		.argument = "TIME",
 		.text = "With --incremental, leave periods alone that end after this time." },
-	{ .name = "--require",
-		.argument = "CONDITION",
-		.repeats = 1,
-		.text = "What a candidate must meet to become the current model, for instance "
-			"auc>=last-0.005; instead of incremental.require." },
 	{ .name = NULL },
 };
 

@@ -182,7 +182,8 @@ open_candidate(struct incremental *r, const struct intake_period *period, struct
 	if (c->ledger.mark < period->end)
 		c->ledger.mark = period->end;
 	const struct trial_options options = { .period = period->begin, .rows = &period->train,
-		.held = &c->held, .gate = s->gate, .history = r->past.figures };
+		.held = &c->held, .gate = s->gate, .history = r->past.figures,
+		.condition = r->condition, .n_conditions = r->n_conditions };
 	RS_TRY(trial_open(&options, r->settings, &c->trial));
 	c->train.trial = c->trial;
 	return RS_OK;

@@ -64,7 +64,7 @@ is_ours(const char *name)
 	static const char *const ours[] = {
 		"--set", "--layer", "--threads", "--directory", "--dry-run", "--tag", "--note",
 		"--fresh", "--final", "--cron", "--incremental",
-		"--since", "--until", "--require", "--lock-wait",
+		"--since", "--until", "--lock-wait",
 	};
 
 	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
@@ -95,7 +95,8 @@ make_arguments(struct train_job *t, const char *spec_path, const char *period_pa
 
 	RS_TRY(memory_alloc(a->n_given + 4, sizeof *t->argument, &t->argument));
 	for (size_t i = 0; i < a->n_given; i++)
-		if (!is_ours(a->given[i].option->name))
+		if (!is_ours(a->given[i].option->name)
+		    && (t->period == NULL || strcmp(a->given[i].option->name, "--require") != 0))
 			RS_TRY(add_argument(t, a->given[i].option->name,
 				a->given[i].option->argument != NULL ? a->given[i].value : NULL));
 	snprintf(threads, sizeof threads, "%zu", t->placement.n_threads);

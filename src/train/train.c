@@ -358,7 +358,8 @@ finish(struct training *t, enum ending ending)
 	out->has_valid = t->best_is_known;
 	out->valid = t->best_valid;
 	RS_TRY(train_trial_after(t));
-	return train_save(t, CHECKPOINT_FINAL, &out->version);
+	RS_TRY(train_save(t, CHECKPOINT_FINAL, &out->version));
+	return train_gate_judge(t);
 }
 
 /* Who wrote the final version was killed before it told the figures. */
@@ -369,9 +370,12 @@ evaluate_end(struct training *t)
 
 	out->version = t->start.version;
 	out->has_valid = t->settings->data.valid.n > 0;
-	if (!out->has_valid)
+	if (out->has_valid)
+		RS_TRY(validate(t, &out->valid));
+	if (t->gate.trial == NULL)
 		return RS_OK;
-	return validate(t, &out->valid);
+	RS_TRY(train_trial_after(t));
+	return train_gate_judge(t);
 }
 
 /* --- set-up ------------------------------------------------------------------------ */
@@ -379,6 +383,7 @@ evaluate_end(struct training *t)
 static enum rs_status
 open_all(struct training *t, struct spec *spec)
 {
+	RS_TRY(train_gate_open(t, spec));
 	RS_TRY(start_model(spec, t->options, &t->model_options, &t->start));
 	if (t->start.finished)
 		return RS_OK;
@@ -492,7 +497,8 @@ enter_directory(struct training *t)
 	if (!ranks_lead(o->place) || o->period != NULL)
 		return RS_OK;
 	RS_TRY(checkpoint_lock(o->directory, o->lock_wait, &t->lock));
-	return checkpoint_prune(o->directory, SIZE_MAX, NULL, 0);
+	RS_TRY(checkpoint_prune(o->directory, SIZE_MAX, NULL, 0));
+	return train_gate_enter(t);
 }
 
 enum rs_status
@@ -522,6 +528,7 @@ train_run(struct spec *spec, const struct train_options *options, struct train_s
 	else
 		spec_free(spec);
 	out->seconds = clock_seconds() - started + options->elapsed;
+	train_gate_close(&t);
 	checkpoint_unlock(&t.lock);
 	return status;
 }

@@ -20,6 +20,7 @@
 
 struct live;
 
+struct gate_condition;
 struct trial;
 
 struct train_progress {            /* one row of the progress table               */
@@ -44,6 +45,8 @@ struct train_callbacks {           /* any may be NULL; called by the main thread
 	void (*saved)(void *context, const char *directory, uint64_t version, uint64_t bytes);
 	/* The rows of the period, before they are trained. */
 	void (*scored)(void *context, const struct metric_result *m);
+	/* What was required was, or was not, met. */
+	void (*judged)(void *context, int is_accepted, const char *verdict);
 	void *context;
 };
 
@@ -74,6 +77,10 @@ struct train_options {
 	uint64_t expect_rows;          /* data rows in the first epoch; 0 any         */
 	double lock_wait;
 	const struct train_period *period;     /* borrowed; NULL: all of data.train   */
+	/* What the result must meet on data.valid to become current, else RS_EUNMET; "last" is
+	 * the version that is current before.  Not of a period. */
+	const struct gate_condition *condition;        /* [n_conditions] borrowed     */
+	size_t n_conditions;
 	const char *kernel;
 	volatile int *stop_signal;     /* set by a handler; checked every batch; also set
 	                                * when another rank's ended the run           */
@@ -89,7 +96,7 @@ struct train_summary {
 	double   seconds, loss;
 	int      has_valid;
 	struct metric_result valid;    /* of the weights that were kept               */
-	uint64_t version;              /* 0: nothing saved                            */
+	uint64_t version;              /* 0: nothing saved, or it was refused         */
 	uint64_t recomputed_steps;     /* because processes died                      */
 	/* Of the version that it went on from. */
 	struct parser_tally former;

@@ -32,7 +32,7 @@ train_epochs(const struct training *t)
 static struct trial *
 trial_of(const struct training *t)
 {
-	return t->options->period != NULL ? t->options->period->trial : NULL;
+	return t->options->period != NULL ? t->options->period->trial : t->gate.trial;
 }
 
 enum rs_status
@@ -40,7 +40,7 @@ train_trial_before(struct training *t)
 {
 	const struct train_callbacks *const call = &t->options->callbacks;
 
-	if (trial_of(t) == NULL)
+	if (t->options->period == NULL || trial_of(t) == NULL)
 		return RS_OK;
 	RS_TRY(trial_before(trial_of(t), t->workers, t->m, t->start.version != 0));
 	if (call->scored != NULL)
@@ -48,11 +48,23 @@ train_trial_before(struct training *t)
 	return RS_OK;
 }
 
+/* The workers of a model that came back went with the one before. */
 enum rs_status
 train_trial_after(struct training *t)
 {
+	struct ranks_pulse pulse;
+
 	t->progress.trial = trial_of(t);
-	return trial_of(t) != NULL ? trial_after(trial_of(t), t->workers, t->m) : RS_OK;
+	if (trial_of(t) == NULL)
+		return RS_OK;
+	ranks_pulse_begin(&pulse, t->options->place);
+	enum rs_status status = train_meet(t);
+	if (status == RS_OK && t->workers == NULL)
+		status = workers_create(t->m, t->model_options.n_threads, &t->workers);
+	if (status == RS_OK)
+		status = trial_after(trial_of(t), t->workers, t->m);
+	ranks_pulse_end(&pulse);
+	return status;
 }
 
 /* --- the ledger ---------------------------------------------------------------------- */

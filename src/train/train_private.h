@@ -46,6 +46,11 @@ struct training {
 	int      by_file;                          /* rows are dealt by file          */
 	int      signal;                           /* that ended the run              */
 	struct ledger ledger;                      /* of the weights it began with; rank 0 */
+	struct train_gate {
+		struct trial *trial;               /* NULL: nothing is required       */
+		char    *history;                  /* figures.txt of the current version */
+		uint64_t current;                  /* its number; both rank 0's       */
+	} gate;
 };
 
 /* A version must not tell how many threads, processes and hosts made it. */
@@ -58,7 +63,7 @@ size_t train_count_threads(const struct settings *s, const struct train_place *p
 const struct text_list *train_files(const struct training *t);
 const char *train_command(const struct training *t);   /* NULL: there is none     */
 uint64_t train_epochs(const struct training *t);
-/* The trial of a period, if there is one. */
+/* The trial of a period or of what is required, if there is one. */
 enum rs_status train_trial_before(struct training *t);
 enum rs_status train_trial_after(struct training *t);
 /* What the weights that the run goes on from were trained on. */
@@ -76,6 +81,16 @@ enum rs_status train_meet(struct training *t);
 enum rs_status train_save(struct training *t, enum checkpoint_state state, uint64_t *version);
 /* The weights of the best epoch come back, with their optimizer state; the dealer ends. */
 enum rs_status train_restore_best(struct training *t, enum ending ending);
+
+/* --- train_gate.c: nothing without options.condition, or of a period --- */
+
+/* Rank 0, which has locked the directory. */
+enum rs_status train_gate_enter(struct training *t);
+/* Before there is a model: the current one is scored.  Frees the spec on failure. */
+enum rs_status train_gate_open(struct training *t, struct spec *spec);
+/* The final version becomes current, or RS_EUNMET. */
+enum rs_status train_gate_judge(struct training *t);
+void train_gate_close(struct training *t);
 
 /* --- train_live.c: states that outlive the round; nothing without options.live --- */
 

@@ -69,8 +69,8 @@ write_version(struct training *t, enum checkpoint_state state, struct written *o
 
 	RS_TRY(train_make_ledger(t, state, &t->progress.ledger));
 	RS_TRY(checkpoint_save(directory, t->m, &t->progress,
-		state == CHECKPOINT_FINAL && t->options->period == NULL, &out->version,
-		&out->bytes));
+		state == CHECKPOINT_FINAL && t->options->period == NULL
+		&& t->gate.trial == NULL, &out->version, &out->bytes));
 	if (t->progress.best_version == CHECKPOINT_ITSELF)
 		t->progress.best_version = out->version;
 	if (t->options->callbacks.saved != NULL)

@@ -32,3 +32,4 @@ EXTRA_DIST += tests/cli/incremental_data.sh tests/bench/cron_daemon.sh
 dist_check_SCRIPTS += tests/cli/incremental_cron.sh tests/cli/incremental_crond.sh \
 	tests/cli/incremental_disk.sh tests/cli/incremental_faults.sh \
 	tests/cli/incremental_kill.sh tests/cli/incremental_lines.sh
+dist_check_SCRIPTS += tests/cli/require.sh

@@ -25,3 +25,4 @@ dist_check_SCRIPTS += tests/dist/live.sh
 dist_check_SCRIPTS += tests/dist/new_fields.sh tests/dist/decay.sh
 dist_check_SCRIPTS += tests/dist/new_fields.sh
 dist_check_SCRIPTS += tests/dist/incremental.sh
+dist_check_SCRIPTS += tests/dist/require.sh
