@@ -5,7 +5,8 @@
 #
 #   KILLS=200 SEED=1 FORM=rows sh tests/cli/incremental_kill.sh
 #
-# KILLS: kills at random moments, besides those at named places.  FORM: an hour is a file;
+# KILLS: kills at random moments, besides those at named places, of which TIMES says when: "1
+# 2 3" is each of the first three times that a run comes there.  FORM: an hour is a file;
 # rows: one file grows; gate: an hour is a file, and the gate refuses the third.  By default
 # all of them, the last two with half as many kills.
 set -u
@@ -110,8 +111,12 @@ again() {
 # A kill at the Nth time of each place that the program has.
 places=$(grep -rho 'failpoint("[a-z._]*")' "$SRCDIR/src" | sed 's/failpoint("\(.*\)")/\1/' | sort -u)
 [ -n "$places" ] || { echo 'no named places' >&2; exit 1; }
-times="1 2 $HOURS"
-[ $FORM != rows ] || times=2
+case $FORM in
+files) times="1 $HOURS" ;;
+rows) times=2 ;;
+gate) times=3 ;;
+esac
+times=${TIMES-$times}
 for place in $places; do
 	for time in $times; do
 		code=0
