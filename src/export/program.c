@@ -1,0 +1,403 @@
+/* Values of a program: made one after the other, with their shapes. */
+#include "export/program.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct { const char *name; size_t n_inputs; } op_table[PROGRAM_N_OPS] = {
+#define OP(name, n, text) [PROGRAM_##name] = { #name, n },
+	PROGRAM_OPS(OP)
+#undef OP
+};
+
+const char *
+program_op_name(enum program_op op)
+{
+	return op_table[op].name;
+}
+
+void
+program_free(struct program *p)
+{
+	if (p == NULL)
+		return;
+	for (size_t i = 0; i < p->n; i++) {
+		free(p->value[i].input);
+		free(p->value[i].index);
+		free(p->value[i].own);
+	}
+	free(p->value);
+	free(p->feature);
+	free(p->leader);
+	free(p);
+}
+
+/* --- one value -------------------------------------------------------------------- */
+
+/* Records the first failure, and is 0. */
+static size_t
+fail(struct program *p, const char *format, ...)
+{
+	char text[200];
+	va_list list;
+
+	if (p->failure.status != RS_OK)
+		return 0;
+	va_start(list, format);
+	vsnprintf(text, sizeof text, format, list);
+	va_end(list);
+	(void)rs_fail(RS_ESPEC, "export: %s", text);
+	rs_failure_take(&p->failure);
+	return 0;
+}
+
+static enum rs_status
+grow(struct program *p)
+{
+	const size_t capacity = p->capacity == 0 ? 64 : 2 * p->capacity;
+	struct program_value *grown;
+
+	if (p->n < p->capacity)
+		return RS_OK;
+	grown = realloc(p->value, capacity * sizeof *grown);
+	if (grown == NULL)
+		return rs_fail(RS_ERESOURCE, "out of memory for a program");
+	p->value = grown;
+	p->capacity = capacity;
+	return RS_OK;
+}
+
+/* Value 0 is none, so that 0 can mean a failure. */
+static size_t
+append(struct program *p, enum program_op op, const size_t *input, size_t n)
+{
+	if (p->failure.status != RS_OK)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (input[i] == 0)
+			return fail(p, "an input of '%s' is missing", op_table[op].name);
+	if (p->n == 0) {
+		if (grow(p) != RS_OK)
+			return fail(p, "out of memory");
+		memset(&p->value[p->n++], 0, sizeof *p->value);
+	}
+	if (grow(p) != RS_OK)
+		return fail(p, "out of memory");
+	struct program_value *const v = &p->value[p->n];
+
+	memset(v, 0, sizeof *v);
+	v->op = op;
+	if (n > 0 && memory_alloc(n, sizeof *v->input, &v->input) != RS_OK)
+		return fail(p, "out of memory");
+	for (size_t i = 0; i < n; i++)
+		v->input[i] = input[i];
+	v->n_inputs = n;
+	if (n > 0) {
+		v->rank = p->value[input[0]].rank;
+		memcpy(v->dim, p->value[input[0]].dim, sizeof v->dim);
+	}
+	return p->n++;
+}
+
+static void
+set_shape(struct program_value *v, const int64_t *dim, size_t rank)
+{
+	v->rank = rank;
+	memset(v->dim, 0, sizeof v->dim);
+	memcpy(v->dim, dim, rank * sizeof *dim);
+}
+
+/* --- leaves -------------------------------------------------------------------------- */
+
+static const enum program_type feature_type[] = {
+	[PROGRAM_ID] = PROGRAM_INT64, [PROGRAM_BAG] = PROGRAM_INT64,
+	[PROGRAM_WEIGHT] = PROGRAM_FLOAT, [PROGRAM_VALUE] = PROGRAM_FLOAT,
+};
+
+static size_t
+find_feature(const struct program *p, enum program_kind kind, size_t field)
+{
+	for (size_t i = 0; i < p->n_features; i++)
+		if (p->feature[i].kind == kind && p->feature[i].field == field)
+			return p->feature[i].value;
+	return 0;
+}
+
+size_t
+program_feature_add(struct program *p, enum program_kind kind, size_t field)
+{
+	const struct schema_field *const f = &p->model->schema.field[field];
+	const int is_list = kind == PROGRAM_BAG || kind == PROGRAM_WEIGHT;
+	const size_t known = find_feature(p, kind, field);
+	struct program_feature *grown;
+
+	if (known != 0 || p->failure.status != RS_OK)
+		return known;
+	grown = realloc(p->feature, (p->n_features + 1) * sizeof *grown);
+	if (grown == NULL)
+		return fail(p, "out of memory");
+	p->feature = grown;
+	const size_t value = append(p, PROGRAM_input, NULL, 0);
+	if (value == 0)
+		return 0;
+	struct program_feature *const feature = &p->feature[p->n_features];
+	*feature = (struct program_feature){ .kind = kind, .field = field, .column = f->index,
+		.value = value };
+	snprintf(feature->name, sizeof feature->name, "%s%s", f->name,
+		kind == PROGRAM_WEIGHT ? ".weight" : "");
+	struct program_value *const v = &p->value[value];
+	const int64_t dim[] = { PROGRAM_N, PROGRAM_L(p->leader[field]) };
+	set_shape(v, dim, is_list ? 2 : 1);
+	v->type = feature_type[kind];
+	v->feature = p->n_features++;
+	snprintf(v->name, sizeof v->name, "%s", feature->name);
+	return value;
+}
+
+size_t
+program_constant(struct program *p, const char *name, const float *data, const int64_t *dim,
+	size_t rank)
+{
+	const size_t i = append(p, PROGRAM_constant, NULL, 0);
+
+	if (i == 0)
+		return 0;
+	struct program_value *const v = &p->value[i];
+	set_shape(v, dim, rank);
+	v->data = data;
+	snprintf(v->name, sizeof v->name, "%s", name);
+	return i;
+}
+
+size_t
+program_scalar(struct program *p, float x)
+{
+	float *data;
+	char name[32];
+
+	if (p->failure.status != RS_OK)
+		return 0;
+	if (memory_alloc(1, sizeof *data, &data) != RS_OK)
+		return fail(p, "out of memory");
+	*data = x;
+	snprintf(name, sizeof name, "scalar.%zu", p->n);
+	const size_t i = program_constant(p, name, data, NULL, 0);
+	if (i == 0)
+		free(data);
+	else
+		p->value[i].own = data;
+	return i;
+}
+
+size_t
+program_table(struct program *p, size_t table)
+{
+	const struct lookup_table *const t = &p->model->table[table];
+	const int64_t dim[] = { (int64_t)t->rows, (int64_t)t->dim };
+
+	for (size_t i = 1; i < p->n; i++)
+		if (p->value[i].op == PROGRAM_table && p->value[i].table == table)
+			return i;
+	const size_t i = append(p, PROGRAM_table, NULL, 0);
+	if (i == 0)
+		return 0;
+	set_shape(&p->value[i], dim, 2);
+	p->value[i].table = table;
+	if ((size_t)snprintf(p->value[i].name, sizeof p->value[i].name, "table.%s", t->name)
+	    >= sizeof p->value[i].name)
+		return fail(p, "the name of table '%.40s...' is too long", t->name);
+	return i;
+}
+
+/* --- shapes of operators ------------------------------------------------------------------- */
+
+size_t
+program_unary(struct program *p, enum program_op op, size_t a)
+{
+	const size_t i = append(p, op, &a, 1);
+
+	if (i == 0)
+		return 0;
+	struct program_value *const v = &p->value[i];
+	v->type = op == PROGRAM_known || op == PROGRAM_is_nan ? PROGRAM_BOOL
+		: op == PROGRAM_clamp ? PROGRAM_INT64 : PROGRAM_FLOAT;
+	if (op == PROGRAM_transpose) {
+		if (v->rank < 2)
+			return fail(p, "transpose of a vector");
+		const int64_t last = v->dim[v->rank - 1];
+		v->dim[v->rank - 1] = v->dim[v->rank - 2];
+		v->dim[v->rank - 2] = last;
+	}
+	return i;
+}
+
+/* As NumPy: shapes meet at their ends, 1 grows. */
+static size_t
+broadcast(struct program *p, size_t i, const struct program_value *a,
+	const struct program_value *b)
+{
+	struct program_value *const v = &p->value[i];
+	const struct program_value *const more = a->rank >= b->rank ? a : b;
+	const struct program_value *const less = a->rank >= b->rank ? b : a;
+	const size_t shift = more->rank - less->rank;
+	int64_t dim[PROGRAM_RANK];
+
+	for (size_t k = 0; k < more->rank; k++) {
+		const int64_t x = more->dim[k], y = k < shift ? 1 : less->dim[k - shift];
+
+		if (x != y && x != 1 && y != 1)
+			return fail(p, "'%s' of axes that differ, %jd and %jd",
+				op_table[v->op].name, (intmax_t)x, (intmax_t)y);
+		dim[k] = x != 1 ? x : y;
+	}
+	set_shape(v, dim, more->rank);
+	return i;
+}
+
+static size_t
+product_shape(struct program *p, size_t i, const struct program_value *a,
+	const struct program_value *b)
+{
+	struct program_value *const v = &p->value[i];
+
+	if (b->rank < 2 || a->rank < 2 || (b->rank != 2 && b->rank != a->rank)
+	    || a->dim[a->rank - 1] != b->dim[b->rank - 2])
+		return fail(p, "matmul of shapes that do not fit");
+	v->dim[v->rank - 1] = b->dim[b->rank - 1];
+	return i;
+}
+
+static size_t
+gather_shape(struct program *p, size_t i, const struct program_value *a,
+	const struct program_value *b)
+{
+	struct program_value *const v = &p->value[i];
+	const int64_t width = a->dim[1];
+
+	if (b->rank + 1 > PROGRAM_RANK || b->type != PROGRAM_INT64)
+		return fail(p, "gather by what is no ids");
+	set_shape(v, b->dim, b->rank);
+	v->dim[v->rank++] = width;
+	return i;
+}
+
+size_t
+program_binary(struct program *p, enum program_op op, size_t a, size_t b)
+{
+	const size_t i = append(p, op, (const size_t []){ a, b }, 2);
+
+	if (i == 0)
+		return 0;
+	if (op == PROGRAM_matmul)
+		return product_shape(p, i, &p->value[a], &p->value[b]);
+	if (op == PROGRAM_gather)
+		return gather_shape(p, i, &p->value[a], &p->value[b]);
+	return broadcast(p, i, &p->value[a], &p->value[b]);
+}
+
+size_t
+program_where(struct program *p, size_t condition, size_t a, size_t b)
+{
+	const size_t i = append(p, PROGRAM_where, (const size_t []){ condition, a, b }, 3);
+
+	if (i == 0 || broadcast(p, i, &p->value[a], &p->value[b]) == 0)
+		return 0;
+	return broadcast(p, i, &p->value[condition], &p->value[i]);
+}
+
+size_t
+program_reduce(struct program *p, enum program_op op, size_t a, int axis)
+{
+	const size_t i = append(p, op, &a, 1);
+
+	if (i == 0)
+		return 0;
+	struct program_value *const v = &p->value[i];
+	v->axis = axis < 0 ? v->rank - (size_t)-axis : (size_t)axis;
+	if (v->axis >= v->rank)
+		return fail(p, "'%s' over an axis that is not there", op_table[op].name);
+	v->dim[v->axis] = 1;
+	return i;
+}
+
+size_t
+program_axis(struct program *p, enum program_op op, size_t a, size_t axis)
+{
+	const size_t i = append(p, op, &a, 1);
+
+	if (i == 0)
+		return 0;
+	struct program_value *const v = &p->value[i];
+	const int grows = op == PROGRAM_expand;
+	int64_t *const at = v->dim + axis;
+
+	if (grows ? v->rank == PROGRAM_RANK || axis > v->rank : axis >= v->rank || *at != 1)
+		return fail(p, "'%s' of an axis that is not there", op_table[op].name);
+	v->axis = axis;
+	v->type = p->value[a].type;
+	memmove(at + grows, at + !grows, (v->rank - axis - !grows) * sizeof *at);
+	if (grows)
+		*at = 1;
+	v->rank += grows ? 1 : (size_t)-1;
+	return i;
+}
+
+size_t
+program_concat(struct program *p, const size_t *input, size_t n)
+{
+	if (n == 1)
+		return input[0];
+	const size_t i = append(p, PROGRAM_concat, input, n);
+	if (i == 0)
+		return 0;
+	struct program_value *const v = &p->value[i];
+	v->axis = v->rank - 1;
+	for (size_t k = 1; k < n; k++)
+		v->dim[v->axis] += p->value[input[k]].dim[v->axis];
+	return i;
+}
+
+size_t
+program_reshape(struct program *p, size_t a, const int64_t *dim, size_t rank)
+{
+	const size_t i = append(p, PROGRAM_reshape, &a, 1);
+
+	if (i == 0)
+		return 0;
+	p->value[i].type = p->value[a].type;
+	set_shape(&p->value[i], dim, rank);
+	return i;
+}
+
+size_t
+program_slice(struct program *p, size_t a, size_t begin, size_t end)
+{
+	if (begin == 0 && a != 0 && (int64_t)end == p->value[a].dim[p->value[a].rank - 1])
+		return a;
+	const size_t i = append(p, PROGRAM_slice, &a, 1);
+	if (i == 0)
+		return 0;
+	struct program_value *const v = &p->value[i];
+	v->begin = begin;
+	v->end = end;
+	v->dim[v->rank - 1] = (int64_t)(end - begin);
+	return i;
+}
+
+size_t
+program_pick(struct program *p, size_t a, const int64_t *index, size_t n)
+{
+	const size_t i = append(p, PROGRAM_pick, &a, 1);
+
+	if (i == 0)
+		return 0;
+	struct program_value *const v = &p->value[i];
+	if (memory_alloc(n, sizeof *v->index, &v->index) != RS_OK)
+		return fail(p, "out of memory");
+	memcpy(v->index, index, n * sizeof *index);
+	v->dim[v->rank - 1] = (int64_t)n;
+	return i;
+}
