@@ -5,10 +5,10 @@
 #include "base/log.h"
 #include "remote/shard_private.h"
 
-#define SLICE_BYTES   ((size_t)1 << 20)     /* of rows written at a time                    */
-#define SLICES_MAX    16                    /* of a turn                                    */
-#define SCAN_ROWS     65536                 /* looked at for rows to write, at a time       */
-#define GAP_ROWS      16                    /* so few are written rather than left out      */
+#define SLICE_BYTES   ((size_t)1 << 20)     /* of rows in a record, and in a turn           */
+#define TURN_BYTES    ((uint64_t)16 << 20)  /* the same when pushes are many                */
+#define SCAN_ROWS     ((uint64_t)1 << 17)   /* looked at for rows to write, in a turn       */
+#define GAP_BYTES     ((size_t)4096)        /* so few are written rather than a new record  */
 #define STEPS_BACK    16                    /* that others may want to go, at least         */
 #define GROWTH_MIN    ((uint64_t)64 << 20)
 
@@ -20,7 +20,7 @@ shard_journal_is_on(const struct shard *s)
 
 /* --- all rows, some at a time ---------------------------------------------------------------- */
 
-struct slice { const struct shard_table *table; size_t number, n; uint64_t begin; };
+struct slice { const struct shard_table *table; size_t number, n; uint64_t begin, scanned; };
 
 static int
 is_wanted(const struct shard *s, const struct slice *f, uint64_t id)
@@ -28,27 +28,28 @@ is_wanted(const struct shard *s, const struct slice *f, uint64_t id)
 	return !s->is_pristine || s->lookup->ops->touched(s->lookup, f->table->local, id);
 }
 
-/* The next rows of the table at hand; n == 0: none in the next SCAN_ROWS. */
+/* The next rows of the table at hand; n == 0: none was found. */
 static void
 find_rows(struct shard *s, struct slice *f)
 {
 	const struct shard_table *const t = f->table;
 	const size_t row_bytes = (t->dim + t->n_slot) * sizeof(float) + 1;
 	const uint64_t most = SLICE_BYTES / row_bytes > 0 ? SLICE_BYTES / row_bytes : 1;
-	uint64_t at = s->capture_row, last;
+	const uint64_t gap = GAP_BYTES / row_bytes, from = s->capture_row;
+	uint64_t at = from, last;
 
-	for (size_t i = 0; i < SCAN_ROWS && at < t->end && !is_wanted(s, f, at); i++)
+	while (at < t->end && at - from < SCAN_ROWS && !is_wanted(s, f, at))
 		at++;
 	f->begin = last = at;
-	if (at == t->end || !is_wanted(s, f, at)) {
-		s->capture_row = at;
-		return;
+	if (at < t->end && at - from < SCAN_ROWS) {
+		for (; at < t->end && at - f->begin < most && at - last <= gap; at++)
+			if (is_wanted(s, f, at))
+				last = at;
+		f->n = (size_t)(last - f->begin) + 1;
+		at = last + 1;
 	}
-	for (; at < t->end && at - f->begin < most && at - last <= GAP_ROWS; at++)
-		if (is_wanted(s, f, at))
-			last = at;
-	f->n = (size_t)(last - f->begin) + 1;
-	s->capture_row = last + 1;
+	f->scanned = at - from;
+	s->capture_row = at;
 }
 
 static enum rs_status
@@ -79,9 +80,9 @@ write_rows(struct shard *s, const struct slice *f)
 	return status;
 }
 
-/* One slice, or the end of them. */
+/* One slice, or the end of them; *scanned grows by the rows looked at. */
 static enum rs_status
-capture(struct shard *s)
+capture(struct shard *s, uint64_t *scanned)
 {
 	struct slice f = { .n = 0 };
 
@@ -95,6 +96,7 @@ capture(struct shard *s)
 	if (s->capture_row < f.table->begin)
 		s->capture_row = f.table->begin;
 	find_rows(s, &f);
+	*scanned += f.scanned;
 	if (s->capture_row == f.table->end) {
 		s->capture_table++;
 		s->capture_row = 0;
@@ -114,12 +116,13 @@ capture_some(struct shard *s)
 {
 	const uint64_t before = journal_growth(s->journal);
 	const uint64_t pushed = before > s->growth_seen ? before - s->growth_seen : 0;
+	const uint64_t wanted = pushed > TURN_BYTES ? TURN_BYTES
+		: pushed > SLICE_BYTES ? pushed : SLICE_BYTES;
+	uint64_t scanned = 0;
 
-	for (size_t i = 0; i < SLICES_MAX && may_capture(s); i++) {
-		RS_TRY(capture(s));
-		if (journal_growth(s->journal) - before >= pushed)
-			break;
-	}
+	while (may_capture(s) && scanned < SCAN_ROWS
+	    && journal_growth(s->journal) - before < wanted)
+		RS_TRY(capture(s, &scanned));
 	s->growth_seen = s->is_capturing ? journal_growth(s->journal) : 0;
 	return RS_OK;
 }
