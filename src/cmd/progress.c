@@ -454,7 +454,7 @@ json_end(const struct progress *p, const struct progress_end *end)
 {
 	const struct train_summary *const s = end->summary;
 	struct json j;
-	char version[24];
+	char version[40];
 
 	begin_line(p, &j, "summary");
 	json_string(&j, "status", end->status);
@@ -464,7 +464,8 @@ json_end(const struct progress *p, const struct progress_end *end)
 		json_figures(&j, "valid", &s->valid);
 	struct buffer model;
 	buffer_init(&model, LINE_LIMIT);
-	snprintf(version, sizeof version, "/v%06" PRIu64, s->version);
+	snprintf(version, sizeof version, "/v%06" PRIu64 "%s", s->version,
+		strcmp(end->status, "rejected") == 0 ? ".rejected" : "");
 	enum rs_status status = buffer_printf(&model, "%s%s", end->directory, version);
 	json_string(&j, "model", status == RS_OK && s->version > 0 ? model.data : NULL);
 	buffer_free(&model);

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
@@ -193,6 +194,7 @@ write_ledger(struct record *r, const struct train_summary *s)
 	}
 }
 
+/* A refused version has another name by now, or will have. */
 static void
 write_artifact(struct record *r, const char *directory, uint64_t version)
 {
@@ -201,6 +203,8 @@ write_artifact(struct record *r, const char *directory, uint64_t version)
 
 	buffer_init(&path, 1 << 16);
 	enum rs_status status = buffer_printf(&path, "%s/v%06" PRIu64, directory, version);
+	if (status == RS_OK && access(path.data, F_OK) != 0)
+		status = buffer_printf(&path, ".rejected");
 	if (status == RS_OK)
 		status = file_directory_bytes(path.data, &bytes);
 	if (status == RS_OK)

@@ -96,7 +96,7 @@ struct train_summary {
 	double   seconds, loss;
 	int      has_valid;
 	struct metric_result valid;    /* of the weights that were kept               */
-	uint64_t version;              /* 0: nothing saved, or it was refused         */
+	uint64_t version;              /* 0: nothing saved                            */
 	uint64_t recomputed_steps;     /* because processes died                      */
 	/* Of the version that it went on from. */
 	struct parser_tally former;

@@ -177,8 +177,5 @@ train_gate_judge(struct training *t)
 		return RS_OK;
 	if (ranks_lead(place))
 		status = judge(t, t->summary->version);
-	status = ranks_outcome(place, status);
-	if (status == RS_EUNMET)
-		t->summary->version = 0;
-	return status;
+	return ranks_outcome(place, status);
 }

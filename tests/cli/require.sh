@@ -52,7 +52,10 @@ for how in --fresh '-i m'; do
 	says '.rejected'
 	says "$was stays current"
 	stays
+	grep -q 'warning: the run record' err && { cat err >&2; exit 1; }
 done
+expect 0 "$T" runs show last
+prints '.rejected'
 [ "$(ls m/v*.rejected/dense.bin | wc -l)" = 3 ] || { ls m >&2; exit 1; }
 expect 0 "$T" eval m valid.tsv --require 'auc>=0.7'
 
