@@ -25,6 +25,13 @@ is_enough(size_t n, uint64_t bytes)
 	return n > 0 && n * sizeof(float) >= bytes / 4;
 }
 
+/* The pass cannot hide the last bucket, so that has only what little is left at the end. */
+static int
+is_short_rest(const struct model *m, size_t n, uint64_t bytes)
+{
+	return n * sizeof(float) < bytes / 4 && m->P * sizeof(float) > bytes;
+}
+
 static void
 close_bucket(struct buckets *b, size_t begin, size_t end, size_t after)
 {
@@ -43,7 +50,8 @@ cut(const struct model *m, uint64_t bytes, struct buckets *b)
 		const size_t offset = graph_param(m->graph, i)->offset;
 		const size_t time = graph_param_time(m->graph, i, pass, n_passes);
 
-		if (is_enough(end - begin, bytes) && (end - offset) * sizeof(float) > bytes) {
+		if (is_enough(end - begin, bytes) && ((end - offset) * sizeof(float) > bytes
+		    || is_short_rest(m, begin, bytes))) {
 			close_bucket(b, begin, end, after);
 			end = begin;
 			after = 0;

@@ -3,7 +3,8 @@
  *
  * The flat gradient is cut between parameters, from its end, where the backward pass begins,
  * into buckets of at most `bytes`, or of a parameter that has more and less than a quarter of
- * that besides.  Their order is that in which they become final, the same in every rank.
+ * that besides; a rest of less than a quarter is one, too.  Their order is that in which they
+ * become final, the same in every rank.
  * buckets_watch_passed() is what an exec tells of a slot's pass (exec_set_watch()).
  */
 #ifndef TRAIN_BUCKETS_H

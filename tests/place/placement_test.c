@@ -120,7 +120,7 @@ buckets_are_cut_where_workers_are_on_several_hosts(void **state)
 	} c[] = {
 		{ "", 1, 1, "nothing to exchange" },
 		{ "workers = 2\nps = 1\n", 1, 1, "on one host" },
-		{ "workers = 2\nps = 1\n", 2, 3, "the wire" },
+		{ "workers = 2\nps = 1\n", 2, 4, "the wire" },
 		{ "workers = 2\nps = 1\nbucket_bytes = 512k\n", 1, 4, "says so" },
 		{ "workers = 2\nps = 1\nbucket_bytes = 64M\n", 2, 1, "says so" },
 	};

@@ -91,12 +91,33 @@ what_is_last_forward_is_first_in_the_buckets(void **state)
 	model_free(m);
 }
 
+/* The pass goes on while all but the last is summed. */
+static void
+the_last_bucket_is_short(void **state)
+{
+	struct model *m = contrast_case_model("softmax",
+		"[tower user]\nhidden = 64,4\n[tower item]\nhidden = 64,4\n", 1);
+	const uint64_t all = 4 * m->P;
+	struct buckets b;
+
+	(void)state;
+	assert_int_equal(buckets_make(m, all - 4, &b), RS_OK);
+	assert_int_equal(b.n, 2);
+	assert_true(4 * (b.bucket[1].end - b.bucket[1].begin) < all / 4);
+	buckets_free(&b);
+	assert_int_equal(buckets_make(m, all, &b), RS_OK);
+	assert_int_equal(b.n, 1);
+	buckets_free(&b);
+	model_free(m);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(buckets_tile_the_gradient_whatever_their_size),
 		cmocka_unit_test(what_is_last_forward_is_first_in_the_buckets),
+		cmocka_unit_test(the_last_bucket_is_short),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
