@@ -119,11 +119,14 @@ look(struct incremental *r)
 static void
 tell_notices(struct incremental *r)
 {
+	const struct incremental_settings *const s = &r->settings->incremental;
+
 	for (size_t i = 0; i < r->intake->n_notices; i++) {
 		const struct intake_notice *const n = &r->intake->notice[i];
 
 		log_warn("%s", n->text);
-		r->n_partial += n->use == LEDGER_LATE || n->use == LEDGER_REPLACED;
+		r->n_partial += (n->use == LEDGER_LATE && s->late == LATE_SKIP)
+			|| (n->use == LEDGER_REPLACED && s->replaced == REPLACED_SKIP);
 	}
 	for (size_t i = 0; i < r->intake->n_empty; i++) {
 		char text[24];
