@@ -158,7 +158,11 @@ start_resumed(struct spec *spec, const struct train_options *options,
 	uint64_t version;
 	const enum rs_status status = find_unfinished(options->directory, out, &version);
 
-	if (status == RS_OK && out->finished && options->continues) {
+	/* Killed before it was judged, it still is to be. */
+	const int is_judged = options->n_conditions == 0
+		|| checkpoint_current(options->directory) == version;
+
+	if (status == RS_OK && out->finished && (options->continues || !is_judged)) {
 		out->finished = 0;
 		out->evaluates = 1;
 	}

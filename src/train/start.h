@@ -21,7 +21,8 @@ struct start {
 	const struct live_state *live; /* goes on from this, in options.live; or NULL */
 	int      resumed;          /* progress.position is where to go on             */
 	int      finished;         /* resume: the newest version is final; no model,  */
-	int      evaluates;        /* or, of a run that continues, this is it         */
+	int      evaluates;        /* or, of a run that continues or was not judged,
+	                            * this is it                                      */
 };
 
 /* Takes the spec, also on failure. */

@@ -59,6 +59,20 @@ prints '.rejected'
 [ "$(ls m/v*.rejected/dense.bin | wc -l)" = 3 ] || { ls m >&2; exit 1; }
 expect 0 "$T" eval m valid.tsv --require 'auc>=0.7'
 
+# Killed when it was saved but not current yet: resumed, it is judged again.
+expect 137 env RECSYS_TRAIN_FAILPOINT=checkpoint.before_current=kill "$T" train s.ini -f m $V \
+	--fresh --epochs 4 --seed 3 --require 'auc>=last-0.05'
+stays
+expect 1 "$T" train s.ini -f m $V --resume --epochs 4 --seed 3 --require 'auc>=0.99'
+stays
+expect 137 env RECSYS_TRAIN_FAILPOINT=checkpoint.before_current=kill "$T" train s.ini -f m $V \
+	--fresh --epochs 4 --seed 3 --require 'auc>=last-0.05'
+expect 0 "$T" train s.ini -f m $V --resume --epochs 4 --seed 3 --require 'auc>=last-0.05' -v
+moves
+expect 0 "$T" train s.ini -f m $V --resume --epochs 4 --seed 3 --require 'auc>=last-0.05'
+says 'nothing to resume'
+stays
+
 # Weights of the best epoch are judged, not the last.
 expect 0 "$T" train s.ini -f m $V --fresh --epochs 6 -o train.learning_rate=0.3 \
 	-o embedding.learning_rate=2 --require 'auc>=last-0.1'
