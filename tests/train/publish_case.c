@@ -2,6 +2,7 @@
 #include "publish_case.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -54,12 +55,28 @@ original(const char *name)
 		return call arguments; \
 	}
 CHANGE(rename, (const char *a, const char *b), (a, b))
-CHANGE(renameat2, (int a, const char *b, int c, const char *d, unsigned e), (a, b, c, d, e))
 CHANGE(link, (const char *a, const char *b), (a, b))
 CHANGE(symlink, (const char *a, const char *b), (a, b))
 CHANGE(mkdir, (const char *a, mode_t b), (a, b))
 CHANGE(unlink, (const char *a), (a))
 CHANGE(unlinkat, (int a, const char *b, int c), (a, b, c))
+
+int publish_case_no_exchange;
+
+int renameat2(int a, const char *b, int c, const char *d, unsigned e);
+int
+renameat2(int a, const char *b, int c, const char *d, unsigned e)
+{
+	int (*call)(int, const char *, int, const char *, unsigned);
+	void *const symbol = original("renameat2");
+
+	memcpy(&call, &symbol, sizeof call);
+	change();
+	if (!publish_case_no_exchange)
+		return call(a, b, c, d, e);
+	errno = EINVAL;
+	return -1;
+}
 
 /* Only the kernel could tell; it takes most of the time. */
 int fsync(int fd);

@@ -19,6 +19,9 @@ struct publish_case {
 	char warning[1200];            /* the last                                    */
 };
 
+/* 1: as on a file system where two names cannot be exchanged. */
+extern int publish_case_no_exchange;
+
 int publish_case_set_up(void **state);
 int publish_case_tear_down(void **state);
 

@@ -95,6 +95,29 @@ a_kill_at_any_point_of_accepting_is_repaired(void **state)
 }
 
 static void
+a_command_that_is_due_is_not_lost_by_a_kill_of_the_next(void **state)
+{
+	struct publish_case *const c = *state;
+	char *const good = c->s.command;
+	char fails[] = "false";
+	unsigned n = 0;
+	int killed;
+
+	do {
+		begin_killed(c);
+		c->s.command = fails;
+		publish_case_accept(c, 2, 0);
+		c->s.command = good;
+		killed = publish_case_killed(accept_in_child, c, ++n);
+		publish_case_repair(c, 1);
+		publish_case_in_line(c);
+		assert_told(c, 2);
+		assert_told(c, 3);
+	} while (killed && checkpoint_current(c->model) == 2);
+	assert_true(n > 2);
+}
+
+static void
 a_kill_of_the_repair_is_repaired_as_well(void **state)
 {
 	struct publish_case *const c = *state;
@@ -140,6 +163,7 @@ main(void)
 	cmocka_unit_test_setup_teardown(name, publish_case_set_up, publish_case_tear_down)
 	const struct CMUnitTest tests[] = {
 		TEST(a_kill_at_any_point_of_accepting_is_repaired),
+		TEST(a_command_that_is_due_is_not_lost_by_a_kill_of_the_next),
 		TEST(a_kill_of_the_repair_is_repaired_as_well),
 		TEST(a_kill_at_any_point_of_a_rollback_is_repaired),
 	};

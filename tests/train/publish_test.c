@@ -115,6 +115,14 @@ a_copy_of_another_model_with_the_number_is_replaced(void **state)
 }
 
 static void
+where_names_cannot_be_exchanged_the_copy_is_replaced_too(void **state)
+{
+	publish_case_no_exchange = 1;
+	a_copy_of_another_model_with_the_number_is_replaced(state);
+	publish_case_no_exchange = 0;
+}
+
+static void
 a_damaged_copy_is_made_again(void **state)
 {
 	struct publish_case *const c = *state;
@@ -430,6 +438,7 @@ main(void)
 		TEST(old_copies_go_but_not_the_current_one),
 		TEST(what_others_keep_in_the_directory_stays),
 		TEST(a_copy_of_another_model_with_the_number_is_replaced),
+		TEST(where_names_cannot_be_exchanged_the_copy_is_replaced_too),
 		TEST(a_damaged_copy_is_made_again),
 		TEST(a_failing_command_is_told_and_run_again),
 		TEST(a_command_that_takes_too_long_is_ended_with_all_it_started),
