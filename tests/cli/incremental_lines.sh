@@ -14,20 +14,20 @@ for n in 2 3; do
 	[ -s block$n ] || { echo 'the page has no such commands' >&2; exit 1; }
 	sed "s|/srv/ctr|$TMP/srv|g; s|/var/lib/recsys-train|$TMP/lib|g; s|/data/log|$TMP/log|g
 		s|/etc/recsys-train/ctr.ini|$TMP/ctr.ini|; s|/data/valid.tsv|$TMP/valid.tsv|
-		s|seq 14|seq 2|" block$n >commands$n
+		s|seq 14|seq 2|; s|-14 days|-2 days|" block$n >commands$n
 done
 mkdir bin srv lib
 ln -s "$T" bin/recsys-train
 printf '#!/bin/sh\nexec /bin/date "$1" "$2" "$3 2026-11-29 01:00" "$4"\n' >bin/date
 chmod +x bin/date
 follow() { expect "$1" env PATH="$TMP/bin:$PATH" sh -e "$2"; }
-make_hours -48 -41 100
+make_hours -72 -41 100
 make_rows 300 1 >valid.tsv
 make_hour_spec ctr.ini
 
 # Line a is there, and serves.
 clock -40
-expect 0 "$T" train ctr.ini --incremental --cron -f lib/a -o incremental.publish="$TMP/srv/a"
+expect 0 "$T" train ctr.ini --incremental --cron --since 2026-11-27 -f lib/a -o incremental.publish="$TMP/srv/a"
 ln -s a srv/live
 make_hours -40 -39 100
 clock -38
@@ -46,13 +46,15 @@ follow 0 commands3
 current lib/b v000003 'line b'
 dump srv/a/current >have
 same before have 'the night changed line a'
-once lib/b 5000
+[ "$(grep -c '^path=.*rows=100' lib/b/v000003/ledger.txt)" = 50 ] ||
+	{ cat lib/b/v000003/ledger.txt >&2; exit 1; }
 expect 0 "$T" predict srv/live/current log/click-20261129-00.tsv
 
 # The hour after goes to b; the next night is that of a.
 make_hour 2 100
 clock 3
 follow 0 commands2
+grep 20261126 lib/?/v*/ledger.txt && { echo 'old hours were trained' >&2; exit 1; }
 current lib/b v000004 'the hour after'
 current lib/a v000010 'the other line'
 follow 0 commands3
