@@ -88,7 +88,7 @@ static const struct { const char *name, *text; } model[] = {
 	{ "bad", "[model]\ntype = deepfm\n[data]\ntrain = %s/bad.csv\nvalid = %s/valid.csv\n"
 		"format = csv\nlabel = y\non_bad_row = skip\n" FEWER "[dnn]\nhidden = 5\n" TRAIN
 		"epochs = 2\n" },
-	{ "files", "[model]\ntype = deepfm\n[data]\ntrain = %s/part-*.csv\nvalid = %s/valid.csv\n"
+	{ "files", "[model]\ntype = deepfm\n[data]\ntrain = %s/piece-*.csv\nvalid = %s/valid.csv\n"
 		"format = csv\nlabel = y\n" FIELDS "[dnn]\nhidden = 5\n" TRAIN "epochs = 2\n" },
 	{ "catalogue", TWO("softmax") "early_stop = 1\nmonitor = recall@5\n"
 		"[data]\ngroup = u\n[eval]\nmetrics = recall@5\ncandidates = catalogue\n" },
@@ -265,7 +265,7 @@ place_run_set_up(void **state)
 	for (size_t i = 0; i < 5; i++) {
 		char name[32];
 
-		snprintf(name, sizeof name, "part-%zu.csv", i);
+		snprintf(name, sizeof name, "piece-%zu.csv", i);
 		place_run_rows(name, 40 + 11 * i, 20 + i);
 	}
 	log_set_level(LOG_ERROR);
