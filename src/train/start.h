@@ -18,6 +18,9 @@ struct start {
 	struct model *model;
 	struct checkpoint_progress progress;
 	uint64_t version;          /* the one that was loaded, 0 none                 */
+	uint64_t origin;           /* or, of a state that lived on, the one that has what is in
+	                            * versions only: in the directory when the options resume,
+	                            * else where the run came from                    */
 	const struct live_state *live; /* goes on from this, in options.live; or NULL */
 	int      resumed;          /* progress.position is where to go on             */
 	int      finished;         /* resume: the newest version is final; no model,  */

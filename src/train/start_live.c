@@ -209,7 +209,7 @@ share_state(struct transfer *x, const struct model_options *model_options, struc
 
 /* What versions carry along is on disk. */
 static enum rs_status
-keep_unused(const struct train_options *options, struct model *m)
+keep_unused(const struct train_options *options, struct start *out)
 {
 	const char *const directory = options->resume ? options->directory : options->from;
 	uint64_t *list, version;
@@ -222,7 +222,8 @@ keep_unused(const struct train_options *options, struct model *m)
 	free(list);
 	if (!options->resume && checkpoint_current(directory) != 0)
 		version = checkpoint_current(directory);
-	return version != 0 ? checkpoint_keep_unused(directory, version, m) : RS_OK;
+	out->origin = version;
+	return version != 0 ? checkpoint_keep_unused(directory, version, out->model) : RS_OK;
 }
 
 enum rs_status
@@ -255,5 +256,5 @@ start_live(struct spec **spec, const struct train_options *options,
 		return rs_fail(RS_EPEER, "%s", why.text);
 	}
 	RS_TRY(status);
-	return keep_unused(options, out->model);
+	return keep_unused(options, out);
 }

@@ -73,11 +73,11 @@ enum rs_status
 train_read_ledger(struct training *t)
 {
 	const struct train_options *const o = t->options;
+	const uint64_t version = t->start.version != 0 ? t->start.version : t->start.origin;
 
-	if (t->start.version == 0 || !ranks_lead(o->place) || o->period != NULL)
+	if (version == 0 || !ranks_lead(o->place) || o->period != NULL)
 		return RS_OK;
-	return ledger_read(t->start.resumed ? o->directory : o->from, t->start.version,
-		&t->ledger);
+	return ledger_read(o->resume ? o->directory : o->from, version, &t->ledger);
 }
 
 static void
