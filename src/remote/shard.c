@@ -174,17 +174,19 @@ dispatch(struct shard *s, struct wire_message *m)
 		frame_type_name(f->type));
 }
 
-static void
-handle(struct shard *s, struct wire_message *m)
+void
+shard_handle(struct shard *s, struct wire_message *m)
 {
 	/* A message that was kept may be gone with what it had when its answer is due. */
 	const uint64_t before = s->counts.step;
 	const int was_broken = s->broken.status != RS_OK;
-	struct wire_message asked = { .from = m->from, .frame = m->frame };
+	struct wire_message *const asked = &s->asked;
 
+	asked->from = m->from;
+	asked->frame = m->frame;
 	s->kept = 0;
 	if (dispatch(s, m) != RS_OK)
-		shard_answer_failure(s, &asked);
+		shard_answer_failure(s, asked);
 	if (!s->kept)
 		wire_message_free(m);
 	if (s->counts.step != before || (s->broken.status != RS_OK) != was_broken)
@@ -202,7 +204,7 @@ take_turn(struct shard *s, size_t *n)
 		RS_TRY(wire_receive(s->o->wire, &m, &got));
 		if (!got)
 			break;
-		handle(s, &m);
+		shard_handle(s, &m);
 		if (atomic_load(s->o->stop) != 0)
 			break;
 	}

@@ -349,6 +349,8 @@ replay_all(struct shard *s, const uint8_t *bytes, size_t n, const struct init_bo
 	const struct rs_failure why = *rs_failure();
 
 	shard_init_free(s);
+	if (why.status == RS_EPEER)
+		return rs_failure_put(&why);
 	shard_journal_reset(s);
 	return rs_fail(RS_EUNMET, "ps %zu: %s", s->o->index, why.text);
 }

@@ -208,6 +208,8 @@ struct shard {
 	struct journal *journal;        /* NULL: none                                     */
 	struct journal_range found;     /* in its files when the process began            */
 	int is_replaying;
+	double told_to_wait;            /* when, during a replay                          */
+	struct wire_message asked;      /* from whom, and frame, of the message at hand   */
 	int is_capturing;               /* rows are being written                         */
 	uint64_t capture_from;          /* step that is to be applied before              */
 	size_t   capture_table;         /* local                                          */
@@ -360,6 +362,8 @@ uint64_t shard_park_pushed(const struct shard *s);
 
 /* --- shard.c --- */
 
+/* Answers a message, or keeps it. */
+void shard_handle(struct shard *s, struct wire_message *m);
 void shard_keep(struct shard *s, struct wire_message *m, struct wire_message *to);
 /* An answer; a peer that does not take it asks again. */
 void shard_answer(struct shard *s, const struct wire_message *to, uint16_t type,

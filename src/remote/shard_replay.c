@@ -2,7 +2,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "remote/shard_private.h"
+
+#define TELL_SECONDS 2.0
 
 static void
 forget_staged(struct shard *s)
@@ -38,13 +41,51 @@ take_push(struct shard *s, const struct journal_record *r, const uint8_t *body)
 	return shard_push_replay(s, &m);
 }
 
+/* Who asks meanwhile hears that it takes time, and asks again; copies have their own. */
+static void
+answer_meanwhile(struct shard *s)
+{
+	struct wire_message asked, m;
+	int got = 1;
+
+	asked.from = s->asked.from;
+	asked.frame = s->asked.frame;
+	shard_answer_wait(s, &asked);
+	while (wire_receive(s->o->wire, &m, &got) == RS_OK && got) {
+		if (m.frame.type == FRAME_COPY || m.frame.type == FRAME_COPY_GET) {
+			shard_handle(s, &m);
+			continue;
+		}
+		shard_answer_wait(s, &m);
+		wire_message_free(&m);
+	}
+	s->asked.from = asked.from;
+	s->asked.frame = asked.frame;
+	s->kept = 0;
+}
+
+static enum rs_status
+tell_to_wait(struct shard *s)
+{
+	const double now = clock_seconds();
+
+	if (s->o->progress != NULL)
+		atomic_fetch_add(s->o->progress, 1);
+	if (atomic_load(s->o->stop) != 0)
+		return rs_fail(RS_EPEER, "the round is over");
+	if (now - s->told_to_wait < TELL_SECONDS)
+		return RS_OK;
+	s->told_to_wait = now;
+	answer_meanwhile(s);
+	return RS_OK;
+}
+
 static enum rs_status
 take(void *context, const struct journal_record *r, const uint8_t *body)
 {
 	struct shard *const s = context;
 
-	if (s->o->progress != NULL)
-		atomic_fetch_add(s->o->progress, 1);
+	RS_TRY(tell_to_wait(s));
 	switch (r->type) {
 	case JOURNAL_HEAD:
 		return take_head(s, r, body);
@@ -65,12 +106,15 @@ shard_replay(struct shard *s, uint64_t step)
 {
 	const struct journal_visitor visitor = { take, s };
 	const struct shard_counts counts = s->counts;
-	struct journal_range range;
+	struct journal_range range = { .n_starts = 0 };
 	struct journal_place end;
 	enum rs_status status;
 
 	s->is_replaying = 1;
+	s->told_to_wait = clock_seconds();
 	status = journal_read_range(s->o->journal, &range);
+	/* What a round that ends meanwhile leaves to the next one. */
+	s->found = range;
 	if (status == RS_OK)
 		status = journal_read_replay(s->o->journal, &range, step, &visitor, &end);
 	s->is_replaying = 0;
