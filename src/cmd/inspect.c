@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "cmd/dump.h"
+#include "cmd/inspect_ledger.h"
 #include "cmd/layout.h"
 #include "cmd/model_diff.h"
 #include "cmd/model_files.h"
@@ -287,6 +288,8 @@ print_parts(const struct arguments *a, const struct model_files *f)
 		return dump_print(f, argument(a, "--dump"), field);
 	if (argument_given(a, "--spec"))
 		return print_spec(f);
+	if (argument_given(a, "--ledger"))
+		return inspect_ledger(f, command_json(a));
 	if (command_json(a))
 		return print_json(f, field);
 	if (argument_given(a, "--params"))
@@ -315,6 +318,8 @@ static const struct command_option inspect_option[] = {
 	{ .name = "--tables", .text = "print only the table of embedding tables" },
 	{ .name = "--params", .text = "print only the dense parameters, with their norm and "
 		"range" },
+	{ .name = "--ledger", .text = "print what the model was trained on: period, file, bytes, "
+		"what became of them, rows" },
 	{ .name = "--dump", .argument = "FORMAT", .text =
 		"print every weight and optimizer value exactly, in a "
 		"fixed order: text, json or hexfloat" },
@@ -325,7 +330,7 @@ static const struct command_option inspect_option[] = {
 
 const struct command command_inspect = {
 	.name = "inspect",
-	.synopsis = "MODEL [--spec|--tables|--params] [--dump FORMAT] [--diff MODEL2] "
+	.synopsis = "MODEL [--spec|--tables|--params|--ledger] [--dump FORMAT] [--diff MODEL2] "
 		"[--field F]",
 	.text = "Show what is in a model.",
 	.option = inspect_option,

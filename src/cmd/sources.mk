@@ -18,6 +18,7 @@ librs_a_SOURCES += \
 librs_a_SOURCES += \
 	src/cmd/dump.c src/cmd/dump.h \
 	src/cmd/inspect.c \
+	src/cmd/inspect_ledger.c src/cmd/inspect_ledger.h \
 	src/cmd/model_diff.c src/cmd/model_diff.h \
 	src/cmd/model_files.c src/cmd/model_files.h
 librs_a_SOURCES += src/cmd/progress.c src/cmd/progress.h

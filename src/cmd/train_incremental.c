@@ -263,6 +263,22 @@ judge(struct incremental *r, struct candidate *c)
 	return refuse(r, c->summary.version, why.text);
 }
 
+/* What was read of a file that was renamed meanwhile may be other rows, or none: the period
+ * is trained again another time. */
+static enum rs_status
+check_files(const struct candidate *c, enum rs_status status)
+{
+	struct rs_failure failure = { .status = RS_OK };
+
+	if (status != RS_OK && status != RS_EPARTIAL && status != RS_EDATA &&
+	    status != RS_ENOINPUT)
+		return status;
+	if (status != RS_OK)
+		rs_failure_take(&failure);
+	RS_TRY(intake_check(c->period));
+	return status == RS_OK ? RS_OK : rs_failure_put(&failure);
+}
+
 static enum rs_status
 train_candidate(struct incremental *r, struct candidate *c)
 {
@@ -281,7 +297,7 @@ train_candidate(struct incremental *r, struct candidate *c)
 	}
 	session_watch(r->session);
 	failpoint("incremental.period");
-	status = train_run(spec, &options, &c->summary);
+	status = check_files(c, train_run(spec, &options, &c->summary));
 	failpoint("incremental.trained");
 	struct rs_failure partial = { .status = RS_OK };
 	if (status == RS_EPARTIAL)
@@ -306,7 +322,7 @@ train_candidate_in_job(struct incremental *r, struct candidate *c)
 
 	for (size_t i = 0; i < r->n_conditions; i++)
 		condition[i] = (char *)(uintptr_t)r->condition[i].text;
-	enum rs_status status = train_job(r->session, r->spec, &period, &verdict);
+	enum rs_status status = check_files(c, train_job(r->session, r->spec, &period, &verdict));
 	const int is_partial = command_exit_code == rs_exit_code(RS_EPARTIAL);
 	if (status == RS_OK && verdict.version == 0)
 		status = rs_fail(RS_EPEER, "the job ended with exit code %d",

@@ -93,7 +93,8 @@ const struct option_row option_table[] = {
 	  .text = "column of the user or query, for metrics by group; two_tower: by default "
 	  "that of the first field of [tower user]", .example = "user" },
 	{ "data", "time", OPTION_TEXT, NULL, IN(data.time),
-	  .text = "column of the time of a row", .example = "timestamp" },
+	  .text = "column of the time of a row: seconds, milli- or microseconds since 1970, or "
+	  "2026-11-29T14:00:00Z, in UTC when no zone is given", .example = "timestamp" },
 	{ "data", "id", OPTION_TEXT, NULL, IN(data.id),
 	  .text = "column that names a row in the output of predict", .example = "impression" },
 	{ "data", "missing", OPTION_TEXT_LIST, "\"\"", IN(data.missing),
@@ -532,9 +533,10 @@ const struct option_row option_table[] = {
 	  .text = "rows are trained by periods of this length, counted from 1970 in UTC" },
 	{ "incremental", "file_time", OPTION_TEXT, NULL, IN(incremental.file_time),
 	  .text = "how the name of a training file tells the begin of its period, with the "
-	  "codes %Y %m %d %H %M %S %j %s of strptime(3); without it the column of data.time "
-	  "tells it of every row", .example = "click-%Y%m%d-%H.tsv" },
-	{ "incremental", "ready", OPTION_TEXT, NULL, IN(incremental.ready),
+	  "codes %Y %m %d %H %M %S %j %s of strptime(3), * for any text and ? for any "
+	  "character; a / in it makes folders count, and .gz may follow; without it the "
+	  "column of data.time tells the period of every row", .example = "click-%Y%m%d-%H.tsv" },
+	{ "incremental", "ready", OPTION_PATH, NULL, IN(incremental.ready),
 	  .text = "a period is complete once this file is there; codes of strftime(3) stand "
 	  "for its begin", .example = "log/%Y%m%d-%H.ready" },
 	{ "incremental", "wait", OPTION_SECONDS, "5m", IN(incremental.wait), RANGE(0, 1e8),

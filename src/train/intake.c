@@ -128,17 +128,33 @@ intake_free(struct intake *intake)
 	free(intake);
 }
 
+/* Where inodes do not last, as on some network file systems, the first bytes tell. */
+static int
+begins_as_before(const struct ledger_entry *e)
+{
+	struct intake_file f = { .path = e->path, .size = UINT64_MAX };
+	uint32_t head;
+
+	return e->head_bytes > 0 && intake_head(&f, e->head_bytes, &head) == RS_OK &&
+		head == e->head;
+}
+
+static int
+is_as_before(const struct ledger_entry *e)
+{
+	struct stat st;
+
+	return stat(e->path, &st) == 0 && (uint64_t)st.st_size >= e->size &&
+		((uint64_t)st.st_ino == e->inode || begins_as_before(e));
+}
+
 enum rs_status
 intake_check(const struct intake_period *period)
 {
 	for (size_t i = 0; i < period->n; i++) {
 		const struct ledger_entry *const e = &period->entry[i];
-		struct stat st;
 
-		if (e->use != LEDGER_TRAINED && e->use != LEDGER_HELD)
-			continue;
-		if (stat(e->path, &st) == 0 && (uint64_t)st.st_ino == e->inode &&
-		    (uint64_t)st.st_size >= e->size)
+		if ((e->use != LEDGER_TRAINED && e->use != LEDGER_HELD) || is_as_before(e))
 			continue;
 		(void)rs_fail(RS_EBUSY, "'%s' is not the file any more that it was when the period "
 			"began to be trained", e->path);

@@ -65,8 +65,6 @@ add_parts(struct intake_work *w, struct intake_file *f, enum intake_fate fate,
 			: add_ranges(w, f, use, &part->ranges, extra));
 		struct ledger_entry *const e = &extra->entry[extra->n - 1];
 		e->rows = e->late = part->rows;
-		if (use == LEDGER_LATE)
-			e->period = part->period;
 	}
 	return RS_OK;
 }

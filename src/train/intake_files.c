@@ -325,6 +325,20 @@ intake_look(struct intake_work *w, struct intake_file *f)
 }
 
 enum rs_status
+intake_head(struct intake_file *f, size_t n, uint32_t *head)
+{
+	enum rs_status status;
+	char *text;
+	size_t got = 0;
+
+	RS_TRY(memory_alloc(LEDGER_HEAD, 1, &text));
+	status = read_head(f, text, n, &got);
+	*head = hash_crc32c(0, text, got);
+	free(text);
+	return status;
+}
+
+enum rs_status
 intake_schema(struct intake_work *w)
 {
 	if (w->has_schema)

@@ -148,6 +148,8 @@ enum rs_status intake_find_files(struct intake_work *w);
 void intake_file_free(struct intake_file *f);
 /* First bytes, gzip, candidates. */
 enum rs_status intake_look(struct intake_work *w, struct intake_file *f);
+/* CRC32C of the first n bytes, n <= LEDGER_HEAD. */
+enum rs_status intake_head(struct intake_file *f, size_t n, uint32_t *head);
 enum rs_status intake_schema(struct intake_work *w);
 /* The header: f->skip.  *has_rows: there is something behind it. */
 enum rs_status intake_header(struct intake_work *w, struct intake_file *f, int *has_rows);

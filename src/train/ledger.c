@@ -137,21 +137,29 @@ ledger_path(const char *directory, uint64_t version, char **out)
 }
 
 enum rs_status
-ledger_read(const char *directory, uint64_t version, struct ledger *out)
+ledger_read_file(const char *path, struct ledger *out)
 {
-	char *path, *text = NULL;
 	struct stat st;
+	char *text;
 	size_t n;
 
 	ledger_init(out);
-	RS_TRY(ledger_path(directory, version, &path));
-	enum rs_status status = RS_OK;
-	if (stat(path, &st) == 0) {
-		status = file_read(path, LEDGER_LIMIT, &text, &n);
-		if (status == RS_OK)
-			status = ledger_parse(text, n, path, out);
-	}
+	if (stat(path, &st) != 0)
+		return RS_OK;
+	RS_TRY(file_read(path, LEDGER_LIMIT, &text, &n));
+	const enum rs_status status = ledger_parse(text, n, path, out);
 	free(text);
+	return status;
+}
+
+enum rs_status
+ledger_read(const char *directory, uint64_t version, struct ledger *out)
+{
+	char *path;
+
+	ledger_init(out);
+	RS_TRY(ledger_path(directory, version, &path));
+	const enum rs_status status = ledger_read_file(path, out);
 	free(path);
 	return status;
 }
@@ -183,7 +191,7 @@ ledger_count(struct ledger_entry *entry, const struct loader_file *file)
 {
 	entry->content_hash = file->content_hash;
 	entry->rows = file->tally.read;
-	entry->skipped = file->tally.skipped;
+	entry->skipped = file->tally.skipped + file->tally.zero_weight;
 	if (entry->ranges.n == 0)
 		entry->text = file->size;
 }

@@ -72,6 +72,7 @@ enum rs_status ledger_print(const struct ledger *l, struct buffer *out);
 enum rs_status ledger_parse(const char *text, size_t n, const char *name, struct ledger *out);
 /* Of a version that was checked; one without ledger.txt has an empty ledger. */
 enum rs_status ledger_read(const char *directory, uint64_t version, struct ledger *out);
+enum rs_status ledger_read_file(const char *path, struct ledger *out);
 
 /* What the loader found out about the bytes of an entry that was trained. */
 void ledger_count(struct ledger_entry *entry, const struct loader_file *file);

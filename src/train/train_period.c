@@ -80,14 +80,6 @@ train_read_ledger(struct training *t)
 	return ledger_read(o->resume ? o->directory : o->from, version, &t->ledger);
 }
 
-static void
-take_counts(struct ledger_entry *e, const struct loader_file *file)
-{
-	e->content_hash = file->content_hash;
-	e->rows = file->tally.read;
-	e->skipped = file->tally.skipped + file->tally.zero_weight;
-}
-
 /* Of a version that is not the last, what was known before: it is gone on with. */
 enum rs_status
 train_make_ledger(struct training *t, enum checkpoint_state state, const struct ledger **out)
@@ -103,7 +95,7 @@ train_make_ledger(struct training *t, enum checkpoint_state state, const struct 
 		if (period == NULL)
 			RS_TRY(ledger_add_file(&t->ledger, file));
 		else
-			take_counts(&period->ledger->entry[period->first + i], file);
+			ledger_count(&period->ledger->entry[period->first + i], file);
 	}
 	return RS_OK;
 }
