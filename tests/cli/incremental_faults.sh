@@ -33,8 +33,8 @@ expect 0 "$T" runs list
 [ "$(grep -c '^r0' out)" = 3 ] || { cat out >&2; exit 1; }
 
 # SIGTERM, as at a shutdown: the hour is not trained, and the next run begins it anew.
-expect 0 env RECSYS_TRAIN_FAILPOINT=incremental.trained=sleep:0.5 \
-	"$T" train s.ini --incremental --cron -f t --time-limit 0.4
+expect 0 env RECSYS_TRAIN_FAILPOINT=incremental.trained=sleep:3 \
+	"$T" train s.ini --incremental --cron -f t --time-limit 2.5
 says 'time limit'
 current t v000001 'a time limit'
 RECSYS_TRAIN_FAILPOINT="incremental.period=wait:$TMP/go" \
