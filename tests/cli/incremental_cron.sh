@@ -84,6 +84,10 @@ expect 75 "$T" train s.ini --incremental -f m
 says "locked by process $holder"
 expect 75 "$T" train s.ini --incremental -f m --cron -o incremental.lock_warn=0
 says "process $holder has held the model 'm' for "
+# Figures are those of who holds it.
+expect 75 "$T" train s.ini --incremental --cron -f m -o incremental.metrics=m.prom
+silent 'a lock that is held as usual'
+[ ! -e m.prom ] || { cat m.prom >&2; exit 1; }
 # Killed, it leaves the model free at once.
 kill -9 $holder
 wait $holder 2>/dev/null
@@ -91,3 +95,12 @@ expect 0 "$T" train s.ini --incremental --cron -f m
 silent 'after a kill'
 current m v000005 'after a kill'
 once m 1500
+make_hour 5
+clock 6
+expect 0 "$T" train s.ini --incremental --cron -f m -o incremental.metrics=m.prom
+for name in $(grep -o 'recsys_train_[a-z_]*' "$SRCDIR/share/prometheus/recsys-train.rules.yml"); do
+	grep -q "^$name{model=\"m\"} " m.prom || { echo "no $name:" >&2; cat m.prom >&2; exit 1; }
+done
+grep -q '^recsys_train_last_exit_code{model="m"} 0$' m.prom || { cat m.prom >&2; exit 1; }
+grep -q "^recsys_train_model_period_end_timestamp_seconds{model=\"m\"} $((DAY + 6 * 3600))\$" \
+	m.prom || { cat m.prom >&2; exit 1; }
