@@ -53,7 +53,8 @@ expect 66 "$T" train s.ini -f a8 -i nowhere -d b.tsv
 # table DIR FIELD: what a model has of a field.
 table() { "$T" inspect "$1" --dump text --field "$2"; }
 
-# Or starts fresh, while all others go on; what is and is not restored is told (B049).
+# Or starts fresh, while all others go on.
+# B049: what is and what is not restored is told.
 expect 0 "$T" train s.ini -v -f same -i a -d b.tsv
 says "warm start from 'a' v000001: step 10, 4 tables"
 expect 0 "$T" train more.ini -v -f more -i a -d b.tsv --allow-new-fields
