@@ -19,4 +19,5 @@ EXTRA_DIST += tests/remote/lookup_bed.h
 if HAVE_ZMQ
 check_PROGRAMS += tests/remote/lookup_test
 check_PROGRAMS += tests/remote/lookup_files_test
+check_PROGRAMS += tests/remote/offer_test
 endif

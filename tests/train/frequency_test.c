@@ -106,6 +106,37 @@ the_file_restores_the_state(void **state)
 	unlink(path);
 }
 
+/* As if the last calls had not been, twins within one included; not further than it remembers. */
+static void
+additions_are_taken_back(void **state)
+{
+	static uint64_t item[4][500];
+	struct frequency *f, *want;
+	uint64_t rows[5];
+
+	(void)state;
+	assert_int_equal(frequency_create(N_PLACES, 0.05, &f), RS_OK);
+	assert_int_equal(frequency_create(N_PLACES, 0.05, &want), RS_OK);
+	assert_int_equal(frequency_remember(f, 3), RS_OK);
+	for (size_t k = 0; k < 4; k++) {
+		draw(item[k], 500, 40 + k);
+		rows[k] = frequency_rows(f);
+		frequency_add(f, item[k], 500 - 100 * k);
+	}
+	frequency_add(want, item[0], 500);
+	frequency_add(want, item[1], 400);
+	assert_int_equal(frequency_take_back(f, rows[2] + 1), RS_EUNMET);
+	assert_int_equal(frequency_take_back(f, rows[2]), RS_OK);
+	assert_int_equal(frequency_rows(f), 900);
+	for (uint64_t i = 0; i < N_PLACES; i++)
+		assert_true(frequency_share(f, i) == frequency_share(want, i));
+	frequency_add(f, item[2], 300);
+	assert_int_equal(frequency_take_back(f, rows[2]), RS_OK);
+	assert_int_equal(frequency_take_back(f, rows[0]), RS_EUNMET);
+	frequency_free(f);
+	frequency_free(want);
+}
+
 int
 main(void)
 {
@@ -114,6 +145,7 @@ main(void)
 		cmocka_unit_test(first_distances_are_averaged),
 		cmocka_unit_test(a_new_rhythm_is_followed),
 		cmocka_unit_test(the_file_restores_the_state),
+		cmocka_unit_test(additions_are_taken_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,3 +50,4 @@ check_PROGRAMS += tests/train/intake_once_test
 tests_train_intake_once_test_SOURCES = tests/train/intake_once_test.c $(intake_case)
 check_PROGRAMS += tests/train/intake_logs_test
 tests_train_intake_logs_test_SOURCES = tests/train/intake_logs_test.c $(intake_case)
+check_PROGRAMS += tests/train/live_choose_test
