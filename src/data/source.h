@@ -55,5 +55,8 @@ enum rs_status source_seek(struct source *source, const struct source_index *ind
 enum rs_status source_expand(const struct text_list *patterns, char ***path, size_t *n);
 /* The same, but a name that is no pattern need not be that of a file of this host. */
 enum rs_status source_expand_names(const struct text_list *patterns, char ***path, size_t *n);
+/* The same as source_expand() for who looks at each file anyway: one that has two names is in
+ * the list twice. */
+enum rs_status source_expand_fast(const struct text_list *patterns, char ***path, size_t *n);
 
 #endif

@@ -14,6 +14,7 @@ struct expansion {
 	char  **path;              /* [n]                                             */
 	size_t  n, capacity;
 	int     may_miss;          /* a plain name need not exist                     */
+	int     twins;             /* one file under two names is left to the caller  */
 };
 
 static enum rs_status
@@ -216,14 +217,13 @@ expansion_refuse_twins(const struct expansion *e)
 }
 
 static enum rs_status
-expand(const struct text_list *patterns, int may_miss, char ***path, size_t *n)
+expand(const struct text_list *patterns, struct expansion e, char ***path, size_t *n)
 {
-	struct expansion e = { .may_miss = may_miss };
 	enum rs_status status = RS_OK;
 
 	for (size_t i = 0; i < patterns->n && status == RS_OK; i++)
 		status = expand_pattern(&e, patterns->item[i]);
-	if (status == RS_OK && e.n > 1)
+	if (status == RS_OK && e.n > 1 && !e.twins)
 		status = expansion_refuse_twins(&e);
 	if (status != RS_OK) {
 		for (size_t i = 0; i < e.n; i++)
@@ -239,11 +239,17 @@ expand(const struct text_list *patterns, int may_miss, char ***path, size_t *n)
 enum rs_status
 source_expand(const struct text_list *patterns, char ***path, size_t *n)
 {
-	return expand(patterns, 0, path, n);
+	return expand(patterns, (struct expansion){ .n = 0 }, path, n);
 }
 
 enum rs_status
 source_expand_names(const struct text_list *patterns, char ***path, size_t *n)
 {
-	return expand(patterns, 1, path, n);
+	return expand(patterns, (struct expansion){ .may_miss = 1 }, path, n);
+}
+
+enum rs_status
+source_expand_fast(const struct text_list *patterns, char ***path, size_t *n)
+{
+	return expand(patterns, (struct expansion){ .twins = 1 }, path, n);
 }

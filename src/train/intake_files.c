@@ -68,7 +68,7 @@ expand_present(const struct intake_work *w, char ***path, size_t *n)
 		char **found = NULL;
 		size_t n_found = 0;
 
-		status = source_expand(&one, &found, &n_found);
+		status = source_expand_fast(&one, &found, &n_found);
 		for (size_t k = 0; k < n_found; k++)
 			free(found[k]);
 		free(found);
@@ -78,7 +78,7 @@ expand_present(const struct intake_work *w, char ***path, size_t *n)
 			status = RS_OK;
 	}
 	if (status == RS_OK && present.n > 0)
-		status = source_expand(&present, path, n);
+		status = source_expand_fast(&present, path, n);
 	free(present.item);
 	return status;
 }
@@ -158,6 +158,7 @@ examine(struct intake_work *w, const char *path, struct intake_file *f, int *the
 	}
 	f->size = (uint64_t)st.st_size;
 	f->inode = (uint64_t)st.st_ino;
+	f->device = (uint64_t)st.st_dev;
 	f->modified_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 	f->young = f->modified_ns / 1000000000 > w->now - w->wait;
 	f->first_period = f->newest = LEDGER_NO_PERIOD;
@@ -210,12 +211,40 @@ make_files(struct intake_work *w, char **path, size_t n)
 	return status;
 }
 
+static enum rs_status
+refuse_twin(const struct intake_work *w, const struct intake_map *by_inode,
+	const struct intake_file *f)
+{
+	for (size_t i = intake_map_find(by_inode, f->inode); i != INTAKE_NONE;
+	     i = intake_map_next(by_inode, i))
+		if (w->file[i].device == f->device) {
+			(void)rs_fail(RS_EDATA, "'%s' and '%s' are the same file", w->file[i].path,
+				f->path);
+			return rs_hint("its rows would count twice; name it once");
+		}
+	return RS_OK;
+}
+
+static enum rs_status
+refuse_twins(const struct intake_work *w)
+{
+	struct intake_map by_inode = { .mask = 0 };
+	enum rs_status status = intake_map_init(&by_inode, w->n);
+
+	for (size_t i = 0; i < w->n && status == RS_OK; i++) {
+		status = refuse_twin(w, &by_inode, &w->file[i]);
+		intake_map_add(&by_inode, w->file[i].inode, i);
+	}
+	intake_map_free(&by_inode);
+	return status;
+}
+
 enum rs_status
 intake_find_files(struct intake_work *w)
 {
 	char **path = NULL;
 	size_t n = 0;
-	enum rs_status status = source_expand(&w->settings->data.train, &path, &n);
+	enum rs_status status = source_expand_fast(&w->settings->data.train, &path, &n);
 
 	if (status == RS_ENOINPUT)
 		status = expand_present(w, &path, &n);
@@ -224,6 +253,7 @@ intake_find_files(struct intake_work *w)
 	free(path);
 	RS_TRY(status);
 	qsort(w->file, w->n, sizeof *w->file, file_order);
+	RS_TRY(refuse_twins(w));
 	for (size_t i = 0; i < w->n; i++)
 		recognise(w, &w->file[i]);
 	return RS_OK;

@@ -9,7 +9,15 @@
 
 #include "train/intake_private.h"
 
-struct stamp { int64_t value[128]; };  /* of a code; -1: not given                        */
+static const char codes[] = "YmdHMSjs";
+
+struct stamp { int64_t value[sizeof codes]; };         /* of a code; -1: not given            */
+
+static int64_t *
+value_of(struct stamp *s, char code)
+{
+	return &s->value[strchr(codes, code) - codes];
+}
 
 static int
 code_width(char code)
@@ -34,11 +42,13 @@ take_code(char code, const char **at, struct stamp *s)
 	int64_t value = 0;
 	int n = 0;
 
+	if (code_width(code) == 0)
+		return 0;
 	for (; n < code_width(code) && **at >= '0' && **at <= '9'; n++)
 		value = 10 * value + (*(*at)++ - '0');
-	if (s->value[(int)code] >= 0 && s->value[(int)code] != value)
+	if (*value_of(s, code) >= 0 && *value_of(s, code) != value)
 		return 0;
-	s->value[(int)code] = value;
+	*value_of(s, code) = value;
 	return code == 's' ? n > 0 : n == code_width(code);
 }
 
@@ -73,13 +83,13 @@ match(const char *pattern, const char *name, struct stamp *s)
 }
 
 static int64_t
-value_or(const struct stamp *s, char code, int64_t other)
+value_or(struct stamp *s, char code, int64_t other)
 {
-	return s->value[(int)code] >= 0 ? s->value[(int)code] : other;
+	return *value_of(s, code) >= 0 ? *value_of(s, code) : other;
 }
 
 static int
-stamp_seconds(const struct stamp *s, int64_t *out)
+stamp_seconds(struct stamp *s, int64_t *out)
 {
 	const int64_t day = value_or(s, 'j', 0);
 	struct intake_date d = { .year = value_or(s, 'Y', 0), .month = (int)value_or(s, 'm', 1),
@@ -87,13 +97,13 @@ stamp_seconds(const struct stamp *s, int64_t *out)
 		.minute = (int)value_or(s, 'M', 0), .second = (int)value_or(s, 'S', 0) };
 	int64_t next_year;
 
-	if (s->value['s'] >= 0) {
-		*out = s->value['s'];
+	if (*value_of(s, 's') >= 0) {
+		*out = *value_of(s, 's');
 		return 1;
 	}
 	if (!intake_date_seconds(&d, out))
 		return 0;
-	if (s->value['j'] < 0)
+	if (*value_of(s, 'j') < 0)
 		return 1;
 	*out += (day - 1) * 86400;
 	d = (struct intake_date){ .year = d.year + 1, .month = 1, .day = 1 };
@@ -137,7 +147,7 @@ intake_pattern_check(const char *pattern)
 		if (*p != '%' && code_width(*p) == 0)
 			return rs_fail(RS_ESPEC, "incremental.file_time = '%s': '%%%.1s' is none "
 				"of %%Y %%m %%d %%H %%M %%S %%j %%s %%%%", pattern, p);
-		given[(int)*p] = 1;
+		given[(unsigned char)*p & 127] = 1;
 	}
 	if (given['s'])
 		return RS_OK;

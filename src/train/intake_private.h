@@ -78,7 +78,7 @@ struct intake_candidate { size_t known; uint64_t end; };
 
 struct intake_file {
 	char    *path;
-	uint64_t size, inode;
+	uint64_t size, inode, device;
 	int64_t  modified_ns;
 	int      quiet;            /* looks as an entry says                          */
 	int      young;            /* changed less than incremental.wait ago          */

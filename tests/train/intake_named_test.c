@@ -400,6 +400,18 @@ name_that_tells_no_time_is_an_error(void **state)
 }
 
 static void
+file_of_two_names_is_refused(void **state)
+{
+	struct intake_case *const c = *state;
+
+	named(c, "", "");
+	case_write(c, "log-20251129-14", "1\t1\ta\n", T);
+	assert_int_equal(link(case_path(c, "log-20251129-14"), case_path(c, "log-20251129-15")), 0);
+	assert_int_equal(case_scan(c), RS_EDATA);
+	assert_non_null(strstr(rs_failure()->text, "are the same file"));
+}
+
+static void
 file_of_the_future_is_told(void **state)
 {
 	struct intake_case *const c = *state;
@@ -520,6 +532,7 @@ main(void)
 		TEST(header_alone_is_an_empty_period),
 		TEST(last_rows_are_held_out),
 		TEST(name_that_tells_no_time_is_an_error),
+		TEST(file_of_two_names_is_refused),
 		TEST(file_of_the_future_is_told),
 		TEST(files_that_are_gone_are_no_news),
 		TEST(file_of_a_plain_run_is_known),
