@@ -118,6 +118,7 @@ shard_replay(struct shard *s, uint64_t step)
 	if (status == RS_OK)
 		status = journal_read_replay(s->o->journal, &range, step, &visitor, &end);
 	s->is_replaying = 0;
+	s->kept = 0;                    /* pushes were, not the INIT_TABLE at hand        */
 	shard_push_free(s);
 	s->counts = counts;
 	RS_TRY(status);
