@@ -14,6 +14,7 @@ dist_man_MANS = \
 	man/recsys-train-help.1 \
 	man/recsys-train-init.1 \
 	man/recsys-train-inspect.1 \
+	man/recsys-train-export.1 \
 	man/recsys-train-k8s.1 \
 	man/recsys-train-keygen.1 \
 	man/recsys-train-launch.1 \

@@ -13,6 +13,7 @@
 	ROW(eval) \
 	ROW(predict) \
 	ROW(inspect) \
+	ROW(export) \
 	ROW(runs) \
 	ROW(rollback) \
 	ROW(gc) \

@@ -60,3 +60,4 @@ librs_a_SOURCES += src/cmd/node_status.c src/cmd/node_status.h
 librs_a_SOURCES += src/cmd/textfile.c src/cmd/textfile.h
 librs_a_SOURCES += src/cmd/model_spec.c src/cmd/model_spec.h src/cmd/rollback.c
 librs_a_SOURCES += src/cmd/gc.c src/cmd/gc.h src/cmd/gc_files.c src/cmd/gc_keep.c src/cmd/gc_runs.c src/cmd/gc_scan.c
+librs_a_SOURCES += src/cmd/export.c

@@ -11,7 +11,7 @@ static const struct { const struct op *op; size_t (*lower)(const struct lowering
 #undef OP
 };
 
-/* --- what the operators share --------------------------------------------------------- */
+/* --- what the operators share ---------------------------------------- */
 
 size_t
 lower_input(const struct lowering *l, const struct node *n, size_t i)

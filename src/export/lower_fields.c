@@ -5,7 +5,7 @@
 #include "export/lower.h"
 #include "kernel/kernel_table.h"
 
-/* --- one graph input ---------------------------------------------------------------- */
+/* --- one graph input ---------------------------------------- */
 
 static size_t
 field_of(const struct lowering *l, size_t input)
@@ -119,7 +119,7 @@ lower_pooled(const struct lowering *l, size_t input)
 		program_reduce(l->p, PROGRAM_sum, lower_vectors(l, input), 1), 1);
 }
 
-/* --- numeric columns ------------------------------------------------------------------- */
+/* --- numeric columns ---------------------------------------- */
 
 /* [N,K] of dense columns column[0..K). */
 static size_t
@@ -189,7 +189,7 @@ lower_numeric(const struct lowering *l, const struct node *n)
 	return program_where(l->p, program_unary(l->p, PROGRAM_is_nan, x), missing, x);
 }
 
-/* --- operators over fields ---------------------------------------------------------------- */
+/* --- operators over fields ---------------------------------------- */
 
 size_t
 lower_embedding(const struct lowering *l, const struct node *n)

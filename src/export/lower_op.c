@@ -204,7 +204,7 @@ lower_similarity(const struct lowering *l, const struct node *n)
 	return mul(l, dot, program_scalar(l->p, 1 / temperature));
 }
 
-/* --- histories -------------------------------------------------------------------------- */
+/* --- histories ---------------------------------------- */
 
 /* [k, q, k-q, k*q] W with W = [W1; W2; W3; W4] */
 size_t

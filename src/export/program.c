@@ -19,6 +19,16 @@ program_op_name(enum program_op op)
 	return op_table[op].name;
 }
 
+size_t
+program_value_size(const struct program_value *v)
+{
+	size_t n = 1;
+
+	for (size_t k = 0; k < v->rank; k++)
+		n *= (size_t)v->dim[k];
+	return n;
+}
+
 void
 program_free(struct program *p)
 {
@@ -35,7 +45,7 @@ program_free(struct program *p)
 	free(p);
 }
 
-/* --- one value -------------------------------------------------------------------- */
+/* --- one value ---------------------------------------- */
 
 /* Records the first failure, and is 0. */
 static size_t
@@ -102,6 +112,17 @@ append(struct program *p, enum program_op op, const size_t *input, size_t n)
 	return p->n++;
 }
 
+/* The same operator of the same inputs, which then need not be worked out twice. */
+static size_t
+find_same(const struct program *p, enum program_op op, const size_t *input, size_t n)
+{
+	for (size_t i = 1; i < p->n; i++)
+		if (p->value[i].op == op && p->value[i].n_inputs == n
+		    && memcmp(p->value[i].input, input, n * sizeof *input) == 0)
+			return i;
+	return 0;
+}
+
 static void
 set_shape(struct program_value *v, const int64_t *dim, size_t rank)
 {
@@ -110,7 +131,21 @@ set_shape(struct program_value *v, const int64_t *dim, size_t rank)
 	memcpy(v->dim, dim, rank * sizeof *dim);
 }
 
-/* --- leaves -------------------------------------------------------------------------- */
+/* --- leaves ---------------------------------------- */
+
+size_t
+program_leaf(struct program *p, enum program_op op, enum program_type type, const char *name,
+	const int64_t *dim, size_t rank)
+{
+	const size_t i = append(p, op, NULL, 0);
+
+	if (i == 0)
+		return 0;
+	set_shape(&p->value[i], dim, rank);
+	p->value[i].type = type;
+	snprintf(p->value[i].name, sizeof p->value[i].name, "%s", name);
+	return i;
+}
 
 static const enum program_type feature_type[] = {
 	[PROGRAM_ID] = PROGRAM_INT64, [PROGRAM_BAG] = PROGRAM_INT64,
@@ -140,20 +175,19 @@ program_feature_add(struct program *p, enum program_kind kind, size_t field)
 	if (grown == NULL)
 		return fail(p, "out of memory");
 	p->feature = grown;
-	const size_t value = append(p, PROGRAM_input, NULL, 0);
+	char name[sizeof p->feature->name];
+	const int64_t dim[] = { PROGRAM_N, PROGRAM_L(p->leader[field]) };
+
+	snprintf(name, sizeof name, "%s%s", f->name, kind == PROGRAM_WEIGHT ? ".weight" : "");
+	const size_t value = program_leaf(p, PROGRAM_input, feature_type[kind], name, dim,
+		is_list ? 2 : 1);
 	if (value == 0)
 		return 0;
 	struct program_feature *const feature = &p->feature[p->n_features];
 	*feature = (struct program_feature){ .kind = kind, .field = field, .column = f->index,
 		.value = value };
-	snprintf(feature->name, sizeof feature->name, "%s%s", f->name,
-		kind == PROGRAM_WEIGHT ? ".weight" : "");
-	struct program_value *const v = &p->value[value];
-	const int64_t dim[] = { PROGRAM_N, PROGRAM_L(p->leader[field]) };
-	set_shape(v, dim, is_list ? 2 : 1);
-	v->type = feature_type[kind];
-	v->feature = p->n_features++;
-	snprintf(v->name, sizeof v->name, "%s", feature->name);
+	memcpy(feature->name, name, sizeof name);
+	p->value[value].feature = p->n_features++;
 	return value;
 }
 
@@ -161,8 +195,11 @@ size_t
 program_constant(struct program *p, const char *name, const float *data, const int64_t *dim,
 	size_t rank)
 {
+	for (size_t i = 1; i < p->n; i++)
+		if (p->value[i].op == PROGRAM_constant && p->value[i].data == data
+		    && strcmp(p->value[i].name, name) == 0)
+			return i;
 	const size_t i = append(p, PROGRAM_constant, NULL, 0);
-
 	if (i == 0)
 		return 0;
 	struct program_value *const v = &p->value[i];
@@ -183,6 +220,11 @@ program_scalar(struct program *p, float x)
 	if (memory_alloc(1, sizeof *data, &data) != RS_OK)
 		return fail(p, "out of memory");
 	*data = x;
+	for (size_t i = 1; i < p->n; i++)
+		if (p->value[i].own != NULL && *p->value[i].own == x) {
+			free(data);
+			return i;
+		}
 	snprintf(name, sizeof name, "scalar.%zu", p->n);
 	const size_t i = program_constant(p, name, data, NULL, 0);
 	if (i == 0)
@@ -212,13 +254,16 @@ program_table(struct program *p, size_t table)
 	return i;
 }
 
-/* --- shapes of operators ------------------------------------------------------------------- */
+/* --- shapes of operators ---------------------------------------- */
 
 size_t
 program_unary(struct program *p, enum program_op op, size_t a)
 {
-	const size_t i = append(p, op, &a, 1);
+	const size_t same = a != 0 ? find_same(p, op, &a, 1) : 0;
 
+	if (same != 0)
+		return same;
+	const size_t i = append(p, op, &a, 1);
 	if (i == 0)
 		return 0;
 	struct program_value *const v = &p->value[i];
@@ -287,8 +332,11 @@ gather_shape(struct program *p, size_t i, const struct program_value *a,
 size_t
 program_binary(struct program *p, enum program_op op, size_t a, size_t b)
 {
-	const size_t i = append(p, op, (const size_t []){ a, b }, 2);
+	const size_t input[] = { a, b }, same = a != 0 && b != 0 ? find_same(p, op, input, 2) : 0;
 
+	if (same != 0)
+		return same;
+	const size_t i = append(p, op, input, 2);
 	if (i == 0)
 		return 0;
 	if (op == PROGRAM_matmul)

@@ -117,6 +117,8 @@ enum rs_status program_build(const struct model *m, enum graph_output output,
 void program_free(struct program *p);
 
 /* Building; each returns the number of the new value, 0 after a failure. */
+size_t program_leaf(struct program *p, enum program_op op, enum program_type type,
+	const char *name, const int64_t *dim, size_t rank);
 size_t program_feature_add(struct program *p, enum program_kind kind, size_t field);
 size_t program_constant(struct program *p, const char *name, const float *data,
 	const int64_t *dim, size_t rank);
@@ -136,5 +138,7 @@ size_t program_slice(struct program *p, size_t a, size_t begin, size_t end);
 size_t program_pick(struct program *p, size_t a, const int64_t *index, size_t n);
 
 const char *program_op_name(enum program_op op);
+/* Numbers in a value of fixed shape. */
+size_t program_value_size(const struct program_value *v);
 
 #endif

@@ -13,7 +13,7 @@ struct run {
 	struct tensor *value;              /* [p->n]                                    */
 };
 
-/* --- shapes -------------------------------------------------------------------------- */
+/* --- shapes ---------------------------------------- */
 
 static size_t
 size_of(const struct run *r, int64_t dim)
@@ -52,7 +52,7 @@ place(const struct tensor *out, size_t i, const struct tensor *t)
 	return at;
 }
 
-/* --- operators -------------------------------------------------------------------------- */
+/* --- operators ---------------------------------------- */
 
 static double
 one_of(enum program_op op, double a)

@@ -1,0 +1,113 @@
+/* The inputs of a program as JSON. */
+#include "export/inputs_json.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "spec/option.h"
+
+#define TEXT_LIMIT ((size_t)64 << 20)
+
+static const struct { const char *name, *type, *text; } kind_table[] = {
+	[PROGRAM_ID] = { "id", "int64", "one row of the table for every row of the batch" },
+	[PROGRAM_BAG] = { "bag", "int64", "rows of the table in order, -1 behind the last; at "
+		"least one column" },
+	[PROGRAM_WEIGHT] = { "weight", "float32", "of every id of the bag, 0 behind the last" },
+	[PROGRAM_VALUE] = { "value", "float32", "the number after the transform, NaN where it is "
+		"missing" },
+};
+
+/* Every key of the field's section that has a value. */
+static enum rs_status
+put_settings(struct json *j, const struct field_settings *field)
+{
+	enum rs_status status = RS_OK;
+
+	json_open(j, "settings", '{');
+	for (const struct option_row *row = option_table; row->section != NULL; row++) {
+		struct buffer text;
+
+		if (status != RS_OK || strcmp(row->section, "field") != 0)
+			continue;
+		buffer_init(&text, TEXT_LIMIT);
+		status = option_print(row, field, &text);
+		if (status == RS_OK && text.n > 0)
+			json_string(j, row->key, text.data);
+		buffer_free(&text);
+	}
+	json_close(j);
+	return status;
+}
+
+static enum rs_status
+put_feature(struct json *j, const struct program *p, const struct program_feature *f)
+{
+	const struct schema *const s = &p->model->schema;
+	const struct schema_field *const field = &s->field[f->field];
+
+	json_open(j, NULL, '{');
+	json_string(j, "name", f->name);
+	json_string(j, "kind", kind_table[f->kind].name);
+	json_string(j, "type", kind_table[f->kind].type);
+	json_open(j, "shape", '[');
+	json_string(j, NULL, "N");
+	if (f->kind == PROGRAM_BAG || f->kind == PROGRAM_WEIGHT)
+		json_string(j, NULL, "L");
+	json_close(j);
+	json_string(j, "text", kind_table[f->kind].text);
+	json_string(j, "field", field->name);
+	if (f->kind == PROGRAM_ID || f->kind == PROGRAM_BAG) {
+		const uint64_t buckets = s->table[field->table].buckets;
+
+		json_string(j, "hash", "FarmHash Fingerprint64 of the text, mod buckets");
+		json_int(j, "buckets", (int64_t)buckets);
+		json_int(j, "missing_row", (int64_t)buckets);
+	}
+	const enum rs_status status = put_settings(j, field->settings);
+	json_close(j);
+	return status;
+}
+
+static void
+put_list(struct json *j, const char *key, const struct text_list *list)
+{
+	json_open(j, key, '[');
+	for (size_t i = 0; i < list->n; i++)
+		json_string(j, NULL, list->item[i]);
+	json_close(j);
+}
+
+static enum rs_status
+put_all(struct json *j, const struct program *p)
+{
+	const struct settings *const s = p->model->schema.settings;
+
+	json_open(j, NULL, '{');
+	json_string(j, "model", s->model.type);
+	json_string(j, "separator", s->data.separator);
+	put_list(j, "missing", &s->data.missing);
+	json_open(j, "inputs", '[');
+	for (size_t i = 0; i < p->n_features; i++)
+		RS_TRY(put_feature(j, p, &p->feature[i]));
+	json_close(j);
+	json_open(j, "outputs", '[');
+	for (size_t k = 0; k < p->n_outputs; k++)
+		json_string(j, NULL, p->output[k].name);
+	json_close(j);
+	json_close(j);
+	return RS_OK;
+}
+
+enum rs_status
+inputs_json_write(const struct program *p, const char *path)
+{
+	struct json j;
+
+	json_init(&j);
+	enum rs_status status = put_all(&j, p);
+	if (status == RS_OK)
+		status = file_replace(path, json_text(&j), strlen(json_text(&j)));
+	json_free(&j);
+	return status;
+}

@@ -1,0 +1,40 @@
+/*
+ * ONNX files: IR 8, operator set 17, the default domain alone.
+ *
+ * Inputs and outputs have the names and shapes of the program; N and the L of each list are
+ * free.  Tables of more than `inline_bytes` in all lie in PATH.data beside the file, each from
+ * a multiple of 4096 bytes on, so that readers map them; constants are always inside.
+ */
+#ifndef EXPORT_ONNX_H
+#define EXPORT_ONNX_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/status.h"
+#include "export/program.h"
+
+#define ONNX_INLINE_BYTES ((uint64_t)64 << 20)
+
+struct onnx_property { const char *key, *value; };
+
+struct onnx_options {
+	uint64_t inline_bytes;
+	const struct onnx_property *property;      /* [n_properties] metadata_props    */
+	size_t n_properties;
+};
+
+/* Writes PATH and, when there is one, PATH.data; each is complete or absent. */
+enum rs_status onnx_write(const struct program *p, const char *path,
+	const struct onnx_options *options, int *has_data);
+
+/* A file read back: the program that its nodes are, and its tables. */
+struct onnx_file;
+enum rs_status onnx_read(const char *path, struct onnx_file **out);
+void onnx_close(struct onnx_file *f);
+/* Its features have names only; N and L are as in the file. */
+const struct program *onnx_program(const struct onnx_file *f);
+/* For struct program_feed; context is the file. */
+const float *onnx_row(void *context, size_t table, uint64_t id);
+
+#endif
