@@ -56,6 +56,42 @@ expect 0 "$T" plan r.ini
 expect 0 "$T" train r.ini -f spec -d part.tsv --valid "log.tsv@0-$head,$d-" --json
 grep -q '"valid":{' out || { cat out >&2; exit 1; }
 
+# The items of a catalogue are those of the ranges.
+cat >tower.ini <<END
+[model]
+type = two_tower
+loss = sampled_softmax
+[data]
+train = part.tsv
+format = tsv
+header = yes
+label = y
+[field user]
+column = user
+buckets = 200
+[field item]
+column = item
+buckets = 200
+[embedding]
+dim = 4
+[tower user]
+fields = user
+hidden = 4
+[tower item]
+fields = item
+hidden = 4
+[items]
+key = item
+fields = item
+negatives = 5
+END
+expect 0 "$T" train tower.ini -f tower-part
+expect 0 "$T" train tower.ini -f tower -d "log.gz@$R"
+dump tower-part >tower.want
+dump tower >have
+same tower.want have 'two_tower: another model'
+same tower-part/v000001/items.bin tower/v000001/items.bin 'two_tower: other items'
+
 # Parts of one file: their header may be the same, nothing else.
 expect 0 "$T" train h.ini -f two --json \
 	-d "log.tsv@0-$head,$a-$b" -d "log.tsv@0-$head,$c-$d"
