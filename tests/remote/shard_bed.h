@@ -51,7 +51,7 @@ struct bed {
 	enum consistency consistency;
 	uint64_t staleness, first_step;
 	uint32_t keep;
-	int with_journals, with_copies;
+	int with_journals, with_copies, durable;
 	uint64_t growth;
 	size_t n_tables;
 	struct lookup_table table[BED_TABLES];
@@ -183,6 +183,7 @@ bed_open(struct bed *b, const char *directory, size_t n_shards, size_t n_ranks, 
 		s->journal.job = BED_JOB;
 		s->journal.shard = i;
 		s->journal.growth = b->growth;
+		s->journal.durable = b->durable;
 		if (b->with_journals)
 			s->options.journal = &s->journal;
 		for (size_t r = 0; r < n_ranks; r++)
