@@ -13,6 +13,7 @@
 #include "base/thread.h"
 #include "cmd/cron.h"
 #include "cmd/incremental_past.h"
+#include "cmd/incremental_sound.h"
 #include "cmd/textfile.h"
 #include "cmd/train_job.h"
 #include "train/checkpoint.h"
@@ -114,6 +115,36 @@ look(struct incremental *r)
 {
 	RS_TRY(incremental_past_read(r->directory, &r->settings->incremental, &r->past));
 	return scan(r);
+}
+
+static void
+forget(struct incremental *r)
+{
+	intake_free(r->intake);
+	r->intake = NULL;
+	incremental_past_free(&r->past);
+}
+
+/* Without a due period nothing is read but ledgers.  A damaged one is a damaged version. */
+static enum rs_status
+look_well(struct incremental *r)
+{
+	struct rs_failure failure = { .status = RS_OK };
+	int went_back;
+
+	enum rs_status status = look(r);
+	if (status == RS_OK && r->intake->n_due == 0)
+		return RS_OK;
+	if (status != RS_OK)
+		rs_failure_take(&failure);
+	if (status != RS_OK && status != RS_EDATA)
+		return rs_failure_put(&failure);
+	RS_TRY(incremental_sound_version(r->directory, &r->settings->incremental, &went_back,
+		&r->incomplete));
+	if (!went_back)
+		return status == RS_OK ? RS_OK : rs_failure_put(&failure);
+	forget(r);
+	return look(r);
 }
 
 static void
@@ -446,10 +477,11 @@ static enum rs_status
 run_locked(struct incremental *r)
 {
 	failpoint("incremental.locked");
+	RS_TRY(incremental_sound_mark(r->directory));
 	/* First, as versions that a rollback has not put aside yet look like candidates. */
 	RS_TRY(publish_repair(r->directory, &r->settings->incremental, &r->incomplete));
 	RS_TRY(incremental_past_clean(r->directory));
-	RS_TRY(look(r));
+	RS_TRY(look_well(r));
 	return take_all(r);
 }
 

@@ -31,7 +31,8 @@ dist_check_SCRIPTS += tests/cli/gc.sh
 dist_check_SCRIPTS += tests/cli/rollback_incremental.sh
 EXTRA_DIST += tests/cli/incremental_data.sh tests/bench/cron_daemon.sh tests/bench/drift.sh
 dist_check_SCRIPTS += tests/cli/incremental_cron.sh tests/cli/incremental_crond.sh \
-	tests/cli/incremental_disk.sh tests/cli/incremental_faults.sh \
+	tests/cli/incremental_damaged.sh tests/cli/incremental_disk.sh \
+	tests/cli/incremental_faults.sh \
 	tests/cli/incremental_kill.sh tests/cli/incremental_lines.sh
 dist_check_SCRIPTS += tests/cli/require.sh
 dist_check_SCRIPTS += tests/cli/incremental_rotate.sh

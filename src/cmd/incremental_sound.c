@@ -1,0 +1,111 @@
+/* A damaged current version, and a CURRENT that is lost. */
+#include "cmd/incremental_sound.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/log.h"
+#include "train/checkpoint.h"
+#include "train/manifest.h"
+#include "train/publish.h"
+
+/* --- CURRENT ------------------------------------------------------------------------ */
+
+static enum rs_status
+is_there(const char *directory, const char *name, int *there)
+{
+	char *path;
+
+	RS_TRY(file_join(directory, name, &path));
+	*there = access(path, F_OK) == 0;
+	free(path);
+	return RS_OK;
+}
+
+/* The first candidate of a directory has no parent; any other was made while there was a
+ * CURRENT. */
+static int
+has_parent(const char *directory, uint64_t version)
+{
+	struct manifest manifest;
+	uint64_t parent = 0;
+	char *path;
+
+	if (checkpoint_version_path(directory, version, &path) != RS_OK)
+		return 0;
+	if (manifest_read(&manifest, path) == RS_OK) {
+		parent = manifest.parent;
+		manifest_free(&manifest);
+	}
+	free(path);
+	return parent != 0;
+}
+
+static enum rs_status
+fail_lost(const char *directory, const char *what, uint64_t newest)
+{
+	(void)rs_fail(RS_EDATA, "'%s/CURRENT' %s", directory, what);
+	return newest == 0 ? rs_hint("write the name of a version into it, or train into "
+		"another directory")
+		: rs_hint("recsys-train rollback %s %" PRIu64 " makes that version current; a run "
+		"that was killed may not have judged the newest one", directory, newest);
+}
+
+enum rs_status
+incremental_sound_mark(const char *directory)
+{
+	uint64_t *list;
+	size_t n;
+	int there = 0, is_lost = 0;
+
+	if (checkpoint_current(directory) != 0)
+		return RS_OK;
+	RS_TRY(is_there(directory, "CURRENT", &there));
+	RS_TRY(checkpoint_list(directory, &list, &n));
+	for (size_t i = 0; i < n && !is_lost; i++)
+		is_lost = has_parent(directory, list[i]);
+	const uint64_t newest = n > 0 ? list[n - 1] : 0;
+	free(list);
+	if (there)
+		return fail_lost(directory, "names no version", newest);
+	return is_lost ? fail_lost(directory, "is gone, and tells no more which version is "
+		"current", newest) : RS_OK;
+}
+
+/* --- the version -------------------------------------------------------------------- */
+
+static enum rs_status
+go_back(const char *directory, const struct incremental_settings *s,
+	const struct rs_failure *why, int *incomplete)
+{
+	uint64_t target;
+
+	if (publish_rollback_target(directory, 0, &target) != RS_OK) {
+		(void)rs_fail(RS_EDATA, "%s%s%s; no former version is sound", why->where,
+			why->where[0] != '\0' ? ": " : "", why->text);
+		return rs_hint("restore it from a copy, or train into another directory");
+	}
+	log_warn("%s%s%s; going back to v%06" PRIu64 ", what was trained since is trained again",
+		why->where, why->where[0] != '\0' ? ": " : "", why->text, target);
+	return publish_rollback(directory, target, s, incomplete);
+}
+
+enum rs_status
+incremental_sound_version(const char *directory, const struct incremental_settings *s,
+	int *went_back, int *incomplete)
+{
+	const uint64_t current = checkpoint_current(directory);
+	struct rs_failure why;
+
+	*went_back = 0;
+	if (current == 0 || checkpoint_peek(directory, current, NULL, NULL) == RS_OK)
+		return RS_OK;
+	rs_failure_take(&why);
+	if (why.status != RS_EDATA && why.status != RS_ENOINPUT)
+		return rs_failure_put(&why);
+	*went_back = 1;
+	return go_back(directory, s, &why, incomplete);
+}
