@@ -63,7 +63,8 @@ one() {
 	same want have "$who: another model"
 	nothing_left "$who"
 	[ $dead -gt 0 ] || { echo "$who: nobody was killed" >&2; exit 1; }
-	if grep 'round [0-9]* goes on from the\|resumed from' err >&2; then
+	# Who dies when the final version is there costs nothing either.
+	if grep 'round [0-9]* goes on from the' err | grep -v 'is the final one' >&2; then
 		echo "$who: a death cost all that was done" >&2
 		exit 1
 	fi
