@@ -40,6 +40,7 @@ one() {
 		-o placement.consistency="$1" -o cluster.journal=yes $OPTIONS >out 2>err & pid=$!
 	begun m
 	wait_for is_training
+	[ -z "${2-}" ] || wait_for more 'has a copy of the journal' 1
 	dead=0
 	while [ $dead -lt "$KILLS" ]; do
 		victim=$(nodes "ps --index $((dead % 2))")
