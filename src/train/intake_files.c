@@ -4,7 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/hash.h"
+#include "base/memory.h"
 #include "data/parser.h"
 #include "data/source.h"
 #include "train/intake_private.h"
@@ -20,6 +22,30 @@ intake_file_free(struct intake_file *f)
 	free(f->candidate);
 	range_list_free(&f->covered);
 	free(f->path);
+	free(f->real);
+}
+
+/* Files of one folder follow each other: its real name is asked for once. */
+struct folder {
+	const char *path;          /* of a file in it, borrowed                       */
+	char *real;
+};
+
+static enum rs_status
+make_real(struct folder *folder, struct intake_file *f)
+{
+	const char *const slash = strrchr(f->path, '/');
+	const size_t n = slash != NULL ? (size_t)(slash - f->path) + 1 : 0;
+
+	if (folder->path == NULL || strncmp(folder->path, f->path, n) != 0 ||
+	    strchr(folder->path + n, '/') != NULL) {
+		free(folder->real);
+		folder->real = ledger_folder(f->path);
+		folder->path = f->path;
+	}
+	if (folder->real == NULL)
+		return memory_strdup(f->path, &f->real);
+	return file_join(folder->real, f->path + n, &f->real);
 }
 
 /* --- patterns ---------------------------------------------------------------- */
@@ -37,10 +63,15 @@ may_be_gone(const struct intake_work *w, const char *pattern)
 	if (w->past.n == 0)
 		return 0;
 	if (pattern[plain] == '\0') {
-		const size_t k = intake_map_find(&w->past.by_path, intake_past_key_path(pattern));
+		struct intake_file f = { .path = (char *)(uintptr_t)pattern };
+		struct folder in = { .path = NULL };
 
-		return k != INTAKE_NONE && strcmp(pattern,
-			intake_past_latest(&w->past, &w->past.known[k])->path) == 0;
+		there = make_real(&in, &f) == RS_OK &&
+			intake_map_find(&w->past.by_path, intake_past_key_path(f.real)) !=
+				INTAKE_NONE;
+		free(in.real);
+		free(f.real);
+		return there;
 	}
 	folder = strndup(pattern, plain);
 	if (folder == NULL)
@@ -97,7 +128,7 @@ looks_as(const struct ledger_entry *e, const struct intake_file *f)
 static struct intake_known *
 find_quiet(struct intake_past *past, const struct intake_file *f)
 {
-	size_t k = intake_map_find(&past->by_path, intake_past_key_path(f->path));
+	size_t k = intake_map_find(&past->by_path, intake_past_key_path(f->real));
 
 	if (k != INTAKE_NONE && looks_as(intake_past_latest(past, &past->known[k]), f))
 		return &past->known[k];
@@ -193,6 +224,7 @@ static enum rs_status
 make_files(struct intake_work *w, char **path, size_t n)
 {
 	enum rs_status status = memory_alloc(n + 1, sizeof *w->file, &w->file);
+	struct folder folder = { .path = NULL };
 
 	for (size_t i = 0; i < n; i++) {
 		struct intake_file *const f = w->file != NULL ? &w->file[w->n] : NULL;
@@ -203,11 +235,14 @@ make_files(struct intake_work *w, char **path, size_t n)
 		if (status == RS_OK && there) {
 			f->path = path[i];
 			w->n++;
-			status = name_period(w, f);
+			status = make_real(&folder, f);
+			if (status == RS_OK)
+				status = name_period(w, f);
 		} else {
 			free(path[i]);
 		}
 	}
+	free(folder.real);
 	return status;
 }
 
@@ -327,7 +362,7 @@ find_candidates(const struct intake_past *past, struct intake_file *f, const cha
 			RS_TRY(add_candidate(f, k));
 	}
 	RS_TRY(add_headless(past, f, &past->by_inode, f->inode));
-	return add_headless(past, f, &past->by_path, intake_past_key_path(f->path));
+	return add_headless(past, f, &past->by_path, intake_past_key_path(f->real));
 }
 
 enum rs_status

@@ -112,7 +112,7 @@ is_copy(const struct intake_past *past, const struct intake_known *k)
 static int
 has_name(const struct intake_work *w, const struct intake_file *f, const struct intake_known *k)
 {
-	return strcmp(intake_past_latest(&w->past, k)->path, f->path) == 0;
+	return strcmp(intake_past_latest(&w->past, k)->path, f->real) == 0;
 }
 
 static int
@@ -184,7 +184,7 @@ adopt(struct intake_work *w, struct intake_file *f, struct intake_known *k)
 	f->was = e->path;
 	k->home = f;
 	/* Entries without a number are held together by their name alone. */
-	if (e->file == 0 && strcmp(e->path, f->path) != 0) {
+	if (e->file == 0 && strcmp(e->path, f->real) != 0) {
 		f->copied = 1;
 		return RS_OK;
 	}
@@ -359,7 +359,7 @@ match_twins(const struct matching *m)
 static void
 match_replaced(const struct intake_work *w, struct intake_file *f)
 {
-	const size_t k = find_path(&w->past, f->path);
+	const size_t k = find_path(&w->past, f->real);
 
 	if (k == INTAKE_NONE || w->past.known[k].home != NULL)
 		return;

@@ -74,7 +74,7 @@ intake_entry(const struct intake_file *f, enum ledger_use use, int64_t period,
 	*out = (struct ledger_entry){ .period = period, .use = use, .file = f->number,
 		.size = f->size, .inode = f->inode, .modified_ns = f->modified_ns,
 		.text = f->text, .head = f->head, .head_bytes = f->head_bytes };
-	status = memory_strdup(f->path, &out->path);
+	status = memory_strdup(f->real, &out->path);
 	if (status == RS_OK && rows != NULL && f->skip > 0)
 		status = range_list_add(&out->ranges, 0, f->skip);
 	for (size_t i = 0; rows != NULL && i < rows->n && status == RS_OK; i++)

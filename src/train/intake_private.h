@@ -77,7 +77,8 @@ struct intake_odd {                /* rows without a time                       
 struct intake_candidate { size_t known; uint64_t end; };
 
 struct intake_file {
-	char    *path;
+	char    *path;             /* as data.train names it                          */
+	char    *real;             /* absolute, for the ledger                        */
 	uint64_t size, inode, device;
 	int64_t  modified_ns;
 	int      quiet;            /* looks as an entry says                          */

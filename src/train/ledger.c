@@ -186,6 +186,38 @@ ledger_head(const char *path, uint32_t *head, uint32_t *bytes)
 	return status;
 }
 
+char *
+ledger_folder(const char *path)
+{
+	const char *const slash = strrchr(path, '/');
+	char *folder, *real;
+
+	if (slash == NULL)
+		return realpath(".", NULL);
+	folder = strndup(path, (size_t)(slash - path) + 1);
+	real = folder != NULL ? realpath(folder, NULL) : NULL;
+	free(folder);
+	return real;
+}
+
+/* From wherever the next run is started the file has the same name. */
+static enum rs_status
+make_absolute(struct ledger_entry *entry)
+{
+	char *const folder = ledger_folder(entry->path), *joined;
+	const char *const slash = strrchr(entry->path, '/');
+
+	if (folder == NULL)
+		return RS_OK;
+	const enum rs_status status =
+		file_join(folder, slash != NULL ? slash + 1 : entry->path, &joined);
+	free(folder);
+	RS_TRY(status);
+	free(entry->path);
+	entry->path = joined;
+	return RS_OK;
+}
+
 void
 ledger_count(struct ledger_entry *entry, const struct loader_file *file)
 {
@@ -221,6 +253,8 @@ ledger_add_file(struct ledger *l, const struct loader_file *file)
 	enum rs_status status = range_parse(file->path, &entry.path, &entry.ranges);
 	if (status == RS_OK && entry.path == NULL)
 		status = memory_strdup(file->path, &entry.path);
+	if (status == RS_OK)
+		status = make_absolute(&entry);
 	if (status == RS_OK)
 		status = look_at_file(&entry);
 	if (status != RS_OK) {

@@ -34,7 +34,7 @@ enum ledger_use {
 };
 
 struct ledger_entry {
-	char    *path;
+	char    *path;             /* absolute                                        */
 	struct range_list ranges;  /* none: the whole file                            */
 	uint64_t content_hash;     /* of these bytes, as loader_file.content_hash     */
 	int64_t  period;           /* begin, seconds since 1970; LEDGER_NO_PERIOD     */
@@ -79,6 +79,8 @@ void ledger_count(struct ledger_entry *entry, const struct loader_file *file);
 /* An entry for a file, or a part, of a plain run; none for standard input.  Not for the
  * output of a command. */
 enum rs_status ledger_add_file(struct ledger *l, const struct loader_file *file);
+/* The folder of a path, absolute and without links; caller frees.  NULL: there is none. */
+char *ledger_folder(const char *path);
 /* CRC32C of the first bytes of a file, decompressed: *bytes of them, at most LEDGER_HEAD. */
 enum rs_status ledger_head(const char *path, uint32_t *head, uint32_t *bytes);
 

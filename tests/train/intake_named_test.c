@@ -400,6 +400,29 @@ name_that_tells_no_time_is_an_error(void **state)
 }
 
 static void
+files_are_known_from_another_folder(void **state)
+{
+	struct intake_case *const c = *state;
+	char directory[64];
+
+	snprintf(directory, sizeof directory, "%s", c->directory);
+	case_write(c, "log-20251129-14", "1\t1\ta\n", T);
+	assert_int_equal(chdir(directory), 0);
+	snprintf(c->directory, sizeof c->directory, ".");
+	named(c, "", "");
+	snprintf(c->directory, sizeof c->directory, "%s", directory);
+	c->now = T + HOUR + 300;
+	assert_int_equal(case_train(c), 1);
+	assert_int_equal(c->ledger.entry[0].path[0], '/');
+	assert_int_equal(chdir("/"), 0);
+	named(c, "", "");
+	case_write(c, "log-20251129-15", "1\t1\tb\n", T);
+	c->now = T + 2 * HOUR + 300;
+	assert_int_equal(case_train(c), 1);
+	assert_int_equal(c->ledger.n, 2);
+}
+
+static void
 file_of_two_names_is_refused(void **state)
 {
 	struct intake_case *const c = *state;
@@ -532,6 +555,7 @@ main(void)
 		TEST(header_alone_is_an_empty_period),
 		TEST(last_rows_are_held_out),
 		TEST(name_that_tells_no_time_is_an_error),
+		TEST(files_are_known_from_another_folder),
 		TEST(file_of_two_names_is_refused),
 		TEST(file_of_the_future_is_told),
 		TEST(files_that_are_gone_are_no_news),
