@@ -146,7 +146,7 @@ here=0
 while [ $((kills - named)) -lt "$KILLS" ]; do
 	arrive
 	"$T" "$@" -f m >out 2>err & pid=$!
-	below $((whole_ms * 6 / 5))
+	below $((whole_ms * 2 / HOURS + 20))
 	sleep "$((random / 1000)).$(printf %03d $((random % 1000)))"
 	kill -9 $pid 2>/dev/null
 	code=0; wait $pid 2>/dev/null || code=$?
