@@ -1,18 +1,19 @@
 /* The command export: a trained model as a file that other tools read. */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "cmd/command.h"
 #include "cmd/scorer.h"
+#include "data/source.h"
 #include "export/inputs_json.h"
 #include "export/onnx.h"
+#include "export/staged.h"
 #include "export/verify.h"
 
 #define THREADS_MAX  4096
@@ -24,39 +25,141 @@ struct export {
 	const struct arguments *a;
 	const char *path;                  /* -O                                      */
 	struct scorer *scorer;             /* of the rows to verify with              */
-	int has_rows;
+	int scorer_is_new;                 /* nothing was read through it             */
+	struct text_list data;             /* rows to verify with; n 0: none          */
+	int checks;                        /* --check: FILE is there, nothing is written */
 	double absolute, relative;
 	int64_t rows;                      /* to verify                               */
-	char *made[16];                    /* [n_made] files that go when it fails    */
-	size_t n_made;
+	struct staged staged;              /* what is written                         */
 };
 
 /* --- files --------------------------------------------------------------------------- */
 
-static enum rs_status
-add_file(struct export *e, const char *format, ...)
+static const char *
+name_of(const char *path)
 {
-	va_list list;
-	char *path;
+	const char *const slash = strrchr(path, '/');
 
-	va_start(list, format);
-	const int n = vasprintf(&path, format, list);
-	va_end(list);
-	if (n < 0)
-		return rs_fail(RS_ERESOURCE, "out of memory");
-	e->made[e->n_made++] = path;
-	return RS_OK;
+	return slash != NULL ? slash + 1 : path;
 }
+
+static const char *const suffix[] = { ".data", "", ".inputs.json" };
+enum { DATA_FILE, MODEL_FILE, INPUTS_FILE, N_FILES };
 
 static enum rs_status
 refuse_existing(const struct export *e, const char *path)
 {
+	char *name;
 	struct stat st;
 
-	if (argument_given(e->a, "--force") || stat(path, &st) != 0)
+	for (size_t i = 0; i < N_FILES && !argument_given(e->a, "--force"); i++) {
+		if (asprintf(&name, "%s%s", path, suffix[i]) < 0)
+			return rs_fail(RS_ERESOURCE, "out of memory");
+		const int exists = lstat(name, &st) == 0;
+		if (exists)
+			rs_fail(RS_ECREATE, "'%s' exists", name);
+		free(name);
+		if (exists)
+			return rs_hint("give --force to replace it");
+	}
+	return RS_OK;
+}
+
+/* Where the files of PATH are made: file[N_FILES], which the caller frees. */
+static enum rs_status
+stage_files(struct export *e, const char *path, char **file)
+{
+	for (size_t i = 0; i < N_FILES; i++) {
+		char *name;
+
+		if (asprintf(&name, "%s%s", name_of(path), suffix[i]) < 0)
+			return rs_fail(RS_ERESOURCE, "out of memory");
+		const enum rs_status status = staged_add(&e->staged, name, &file[i]);
+		free(name);
+		RS_TRY(status);
+	}
+	return RS_OK;
+}
+
+/* --- rows to verify with ------------------------------------------------------------------ */
+
+static enum rs_status
+open_scorer(struct export *e)
+{
+	int64_t threads = 0;
+
+	if (e->scorer_is_new)
 		return RS_OK;
-	rs_fail(RS_ECREATE, "'%s' exists", path);
-	return rs_hint("give --force to replace it");
+	RS_TRY(argument_int(e->a, "--threads", 0, THREADS_MAX, &threads));
+	const struct scorer_options options = { .model = e->a->positional[0],
+		.data = (const char *const *)e->data.item, .n_data = e->data.n,
+		.purpose = PARSE_PREDICT, .n_threads = (size_t)threads,
+		.keep_bad_rows = !argument_given(e->a, "--verify") };
+
+	scorer_close(e->scorer);
+	e->scorer = NULL;
+	RS_TRY(scorer_open(&options, &e->scorer));
+	e->scorer_is_new = 1;
+	return RS_OK;
+}
+
+static enum rs_status
+add_data(struct export *e, const char *pattern)
+{
+	char **const grown = reallocarray(e->data.item, e->data.n + 1, sizeof *grown);
+
+	if (grown == NULL)
+		return rs_fail(RS_ERESOURCE, "out of memory");
+	e->data.item = grown;
+	RS_TRY(memory_strdup(pattern, &e->data.item[e->data.n]));
+	e->data.n++;
+	return RS_OK;
+}
+
+/* All files of the patterns are there; standard input is none. */
+static int
+is_readable(const struct text_list *patterns)
+{
+	char **file = NULL;
+	size_t n = 0;
+	int yes = patterns->n > 0;
+
+	for (size_t i = 0; i < patterns->n; i++)
+		yes = yes && strcmp(patterns->item[i], "-") != 0;
+	if (yes && source_expand(patterns, &file, &n) != RS_OK)
+		yes = 0;
+	for (size_t i = 0; i < n; i++) {
+		struct source *source = NULL;
+
+		yes = yes && source_open(file[i], &source) == RS_OK;
+		source_close(source);
+		free(file[i]);
+	}
+	free(file);
+	return yes;
+}
+
+/* Those of the evaluation, else those that it was trained with. */
+static enum rs_status
+choose_data(struct export *e)
+{
+	const struct data_settings *data;
+	const char *name;
+
+	if (argument_given(e->a, "--no-verify"))
+		return open_scorer(e);
+	for (size_t i = 0; (name = argument_nth(e->a, "--verify", i)) != NULL; i++)
+		RS_TRY(add_data(e, name));
+	RS_TRY(open_scorer(e));
+	if (e->data.n > 0)
+		return RS_OK;
+	data = &scorer_model(e->scorer)->schema.settings->data;
+	const struct text_list *const list = is_readable(&data->valid) ? &data->valid
+		: is_readable(&data->train) ? &data->train : NULL;
+	for (size_t i = 0; list != NULL && i < list->n; i++)
+		RS_TRY(add_data(e, list->item[i]));
+	e->scorer_is_new = list == NULL;
+	return open_scorer(e);
 }
 
 /* --- verifying ------------------------------------------------------------------------- */
@@ -66,75 +169,115 @@ static enum rs_status
 compare_rows(struct export *e, struct verify *v, const struct scorer_rows *rows, int tower,
 	size_t width)
 {
+	struct batch part = *rows->batch;
 	float *vector;
 
+	part.B = (uint64_t)e->rows - v->rows < part.B ? (size_t)((uint64_t)e->rows - v->rows)
+		: part.B;
 	if (tower < 0)
-		return verify_batch(v, rows->batch, rows->logit, 1);
+		return verify_batch(v, &part, rows->logit, 1);
 	RS_TRY(memory_alloc(rows->batch->B * width, sizeof *vector, &vector));
 	enum rs_status status = workers_vectors(scorer_workers(e->scorer), tower, rows->batch,
 		vector);
 	if (status == RS_OK)
-		status = verify_batch(v, rows->batch, vector, width);
+		status = verify_batch(v, &part, vector, width);
 	free(vector);
 	return status;
 }
 
 static enum rs_status
-open_rows(struct export *e)
+tell_json(const struct verify *v, const char *path)
 {
-	const char *data[64];
-	size_t n = 0;
-	int64_t threads = 0;
+	struct json j;
 
-	RS_TRY(argument_int(e->a, "--threads", 0, THREADS_MAX, &threads));
-	while (n < 64 && (data[n] = argument_nth(e->a, "--verify", n)) != NULL)
-		n++;
-	const struct scorer_options options = { .model = e->a->positional[0], .data = data,
-		.n_data = n, .purpose = PARSE_PREDICT, .n_threads = (size_t)threads };
+	json_init(&j);
+	json_open(&j, NULL, '{');
+	json_string(&j, "message_type", v != NULL ? "verified" : "not_verified");
+	json_string(&j, "file", path);
+	if (v != NULL) {
+		json_int(&j, "rows", (int64_t)v->rows);
+		json_double(&j, "largest_difference", v->largest);
+	}
+	json_close(&j);
+	const enum rs_status status = output_printf("%s\n", json_text(&j));
+	json_free(&j);
+	return status;
+}
 
-	scorer_close(e->scorer);
-	e->scorer = NULL;
-	return scorer_open(&options, &e->scorer);
+static enum rs_status
+tell_not_verified(const struct export *e, const char *path)
+{
+	if (command_json(e->a))
+		return tell_json(NULL, path);
+	return output_printf("%s was not verified: %s\n", path,
+		argument_given(e->a, "--no-verify") ? "--no-verify"
+		: "no row of data.valid or data.train can be read, --verify DATA names others");
 }
 
 static enum rs_status
 tell_verified(const struct export *e, const struct verify *v, const char *path)
 {
+	if (v->rows == 0 && !argument_given(e->a, "--verify"))
+		return tell_not_verified(e, path);
 	if (v->rows == 0)
 		return rs_fail(RS_EDATA, "there is no row to verify '%s' with", path);
 	if (v->over > 0) {
 		rs_fail(RS_EUNMET, "'%s': %" PRIu64 " of %" PRIu64 " rows differ by more than %g + "
 			"%g |x|, the largest difference is %.3g", path, v->over, v->rows,
 			v->absolute, v->relative, v->largest);
-		return rs_hint("nothing was left behind; --tolerance allows more");
+		return e->checks ? RS_EUNMET : rs_hint("nothing was written; --tolerance allows "
+			"more");
 	}
 	if (command_json(e->a))
-		return output_printf("{\"message_type\":\"verified\",\"file\":\"%s\",\"rows\":%"
-			PRIu64 ",\"largest_difference\":%.9g}\n", path, v->rows, v->largest);
+		return tell_json(v, path);
 	return output_printf("verified %" PRIu64 " rows of %s: largest difference %.3g\n",
 		v->rows, path, v->largest);
 }
 
 static enum rs_status
-verify_file(struct export *e, const char *path, int tower)
+verify_head(const struct verify *v, int tower)
 {
-	struct onnx_file *file;
+	const enum graph_output output = tower == TOWER_USER ? GRAPH_USER
+		: tower == TOWER_ITEM ? GRAPH_ITEM : GRAPH_LOGIT;
+	struct program *own;
+
+	RS_TRY(program_build(v->model, output, &own));
+	const enum rs_status status = verify_interface(v, own);
+	program_free(own);
+	return status;
+}
+
+static enum rs_status
+verify_rows(struct export *e, struct verify *v, int tower)
+{
+	const size_t width = tower < 0 ? 1 : model_vector_dim(v->model);
 	struct scorer_rows rows;
 
-	if (!e->has_rows)
-		return output_printf("%s was not verified: no rows were given\n", path);
-	RS_TRY(open_rows(e));
-	RS_TRY(onnx_read(path, &file));
-	struct verify v = { .model = scorer_model(e->scorer), .program = onnx_program(file),
-		.row = onnx_row, .context = file, .absolute = e->absolute,
-		.relative = e->relative };
-	const size_t width = tower < 0 ? 1 : model_vector_dim(v.model);
-	enum rs_status status = scorer_next(e->scorer, &rows);
-	while (status == RS_OK && rows.batch->B > 0 && v.rows < (uint64_t)e->rows) {
-		status = compare_rows(e, &v, &rows, tower, width);
-		if (status == RS_OK)
-			status = scorer_next(e->scorer, &rows);
+	RS_TRY(scorer_next(e->scorer, &rows));
+	while (rows.batch->B > 0 && v->rows < (uint64_t)e->rows) {
+		RS_TRY(compare_rows(e, v, &rows, tower, width));
+		RS_TRY(scorer_next(e->scorer, &rows));
 	}
+	return RS_OK;
+}
+
+/* The file lies at `made`, and is to be at `path`. */
+static enum rs_status
+verify_file(struct export *e, const char *path, const char *made, int tower)
+{
+	struct onnx_file *file;
+
+	if (e->data.n == 0 && !e->checks)
+		return tell_not_verified(e, path);
+	RS_TRY(open_scorer(e));
+	e->scorer_is_new = 0;
+	RS_TRY(onnx_read(made, &file));
+	struct verify v = { .model = scorer_model(e->scorer), .program = onnx_program(file),
+		.path = path, .row = onnx_row, .context = file, .absolute = e->absolute,
+		.relative = e->relative };
+	enum rs_status status = verify_head(&v, tower);
+	if (status == RS_OK)
+		status = verify_rows(e, &v, tower);
 	onnx_close(file);
 	return status == RS_OK ? tell_verified(e, &v, path) : status;
 }
@@ -142,31 +285,52 @@ verify_file(struct export *e, const char *path, int tower)
 /* --- formats ------------------------------------------------------------------------------ */
 
 static enum rs_status
-write_one(struct export *e, const struct model *m, enum graph_output output, const char *path)
+write_files(const struct export *e, const struct program *p, char *const *file, int *has_data)
 {
 	const struct onnx_property property[] = {
-		{ "recsys.model", m->schema.settings->model.type },
+		{ "recsys.model", p->model->schema.settings->model.type },
 		{ "recsys.hash", "farmhash64" },
 	};
 	double bytes = (double)ONNX_INLINE_BYTES;
-	struct program *p;
-	int has_data;
 
 	RS_TRY(argument_double(e->a, "--inline-bytes", 0, 2e9, &bytes));
 	const struct onnx_options options = { .inline_bytes = (uint64_t)bytes,
 		.property = property, .n_properties = sizeof property / sizeof *property };
-	RS_TRY(refuse_existing(e, path));
-	RS_TRY(program_build(m, output, &p));
-	RS_TRY(add_file(e, "%s", path));
-	RS_TRY(add_file(e, "%s.data", path));
-	RS_TRY(add_file(e, "%s.inputs.json", path));
-	enum rs_status status = onnx_write(p, path, &options, &has_data);
-	if (status == RS_OK)
-		status = inputs_json_write(p, e->made[e->n_made - 1]);
+	RS_TRY(onnx_write(p, file[MODEL_FILE], &options, has_data));
+	return inputs_json_write(p, file[INPUTS_FILE]);
+}
+
+static enum rs_status
+write_one(struct export *e, enum graph_output output, const char *path, char *const *file)
+{
+	struct program *p;
+	int has_data;
+
+	RS_TRY(program_build(scorer_model(e->scorer), output, &p));
+	enum rs_status status = write_files(e, p, file, &has_data);
 	if (status == RS_OK && !command_json(e->a))
 		status = output_printf("%s   opset 17, batch dimension free, %zu inputs%s\n", path,
 			p->n_features, has_data ? ", tables in the file of data beside it" : "");
 	program_free(p);
+	return status;
+}
+
+static enum rs_status
+export_output(struct export *e, enum graph_output output, int tower, const char *path)
+{
+	char *file[N_FILES] = { NULL };
+
+	if (e->checks)
+		return verify_file(e, path, path, tower);
+	enum rs_status status = refuse_existing(e, path);
+	if (status == RS_OK)
+		status = stage_files(e, path, file);
+	if (status == RS_OK)
+		status = write_one(e, output, path, file);
+	if (status == RS_OK)
+		status = verify_file(e, path, file[MODEL_FILE], tower);
+	for (size_t i = 0; i < N_FILES; i++)
+		free(file[i]);
 	return status;
 }
 
@@ -181,13 +345,6 @@ tower_path(const char *path, const char *tower, char **out)
 	if (asprintf(out, "%.*s.%s%s", n, path, tower, path + n) < 0)
 		return rs_fail(RS_ERESOURCE, "out of memory");
 	return RS_OK;
-}
-
-static enum rs_status
-export_output(struct export *e, enum graph_output output, int tower, const char *path)
-{
-	RS_TRY(write_one(e, scorer_model(e->scorer), output, path));
-	return verify_file(e, path, tower);
 }
 
 static enum rs_status
@@ -221,16 +378,17 @@ static const struct { const char *name; enum rs_status (*export)(struct export *
 static enum rs_status
 run(struct export *e, size_t format)
 {
-	struct rs_failure failure;
-
-	RS_TRY(open_rows(e));
-	const enum rs_status status = format_table[format].export(e);
+	if (!e->checks)
+		RS_TRY(refuse_existing(e, e->path));
+	RS_TRY(choose_data(e));
+	if (e->checks)
+		return format_table[format].export(e);
+	RS_TRY(staged_open(&e->staged, e->path));
+	enum rs_status status = format_table[format].export(e);
 	if (status == RS_OK)
-		return output_flush();
-	rs_failure_take(&failure);
-	for (size_t i = 0; i < e->n_made; i++)
-		(void)unlink(e->made[i]);
-	return rs_failure_put(&failure);
+		status = staged_commit(&e->staged);
+	staged_close(&e->staged);
+	return status;
 }
 
 static enum rs_status
@@ -252,25 +410,41 @@ find_format(const struct arguments *a, size_t *out)
 }
 
 static enum rs_status
-export_command(const struct arguments *a)
+read_arguments(struct export *e, size_t *format)
 {
-	struct export e = { .a = a, .path = argument(a, "--output"), .absolute = ABSOLUTE,
-		.relative = RELATIVE,
-		.rows = ROWS_DEFAULT, .has_rows = argument_given(a, "--verify") };
-	size_t format;
+	const struct arguments *const a = e->a;
 
 	if (a->n_positional != 1)
 		return rs_fail(RS_EUSAGE, "export: wanted one model");
-	RS_TRY(find_format(a, &format));
-	RS_TRY(argument_double(a, "--tolerance", 0, 1e6, &e.absolute));
-	RS_TRY(argument_double(a, "--relative", 0, 1, &e.relative));
-	RS_TRY(argument_int(a, "--rows", 1, INT64_MAX, &e.rows));
-	if (e.path == NULL)
+	RS_TRY(find_format(a, format));
+	RS_TRY(argument_double(a, "--tolerance", 0, 1e6, &e->absolute));
+	RS_TRY(argument_double(a, "--relative", 0, 1, &e->relative));
+	RS_TRY(argument_int(a, "--rows", 1, INT64_MAX, &e->rows));
+	if (e->path == NULL)
 		return rs_fail(RS_EUSAGE, "export: -O FILE says where it goes");
-	const enum rs_status status = run(&e, format);
+	if (argument_given(a, "--verify") && argument_given(a, "--no-verify"))
+		return rs_fail(RS_EUSAGE, "--verify and --no-verify exclude each other");
+	if (e->checks && argument_given(a, "--no-verify"))
+		return rs_fail(RS_EUSAGE, "--check and --no-verify exclude each other");
+	return RS_OK;
+}
+
+static enum rs_status
+export_command(const struct arguments *a)
+{
+	struct export e = { .a = a, .path = argument(a, "--output"), .absolute = ABSOLUTE,
+		.relative = RELATIVE, .rows = ROWS_DEFAULT,
+		.checks = argument_given(a, "--check") };
+	size_t format;
+
+	RS_TRY(read_arguments(&e, &format));
+	enum rs_status status = run(&e, format);
+	if (status == RS_OK)
+		status = output_flush();
 	scorer_close(e.scorer);
-	for (size_t i = 0; i < e.n_made; i++)
-		free(e.made[i]);
+	for (size_t i = 0; i < e.data.n; i++)
+		free(e.data.item[i]);
+	free(e.data.item);
 	return status;
 }
 
@@ -281,8 +455,12 @@ static const struct command_option option[] = {
 		.argument = "DATA",
 		.repeats = 1,
 		.text = "Read the file again, run it on rows of this file or pattern, and compare "
-			"with the model; if it differs nothing is left behind and the exit code "
-			"is 1." },
+			"with the model; if it differs nothing is written and the exit code is 1. "
+			"Without it the rows are those of data.valid, or else of data.train, "
+			"where these can be read." },
+	{ .name = "--no-verify", .text = "Write what was not compared with the model." },
+	{ .name = "--check",
+		.text = "Write nothing: verify FILE as it is there." },
 	{ .name = "--rows", .argument = "N", .dflt = "10000", .text = "Rows to verify." },
 	{ .name = "--tolerance",
 		.argument = "X",
@@ -302,7 +480,7 @@ static const struct command_option option[] = {
 
 const struct command command_export = {
 	.name = "export",
-	.synopsis = "MODEL --to FORMAT -O FILE [--verify DATA]...",
+	.synopsis = "MODEL --to FORMAT -O FILE [--verify DATA]...|--no-verify [--check]",
 	.text = "Write a model for other tools.",
 	.option = option,
 	.run = export_command,

@@ -16,4 +16,5 @@ src/export/onnx.pb-c.h: src/export/onnx.pb-c.c
 	@test -f $@ || { rm -f src/export/onnx.pb-c.c && \
 		$(MAKE) $(AM_MAKEFLAGS) src/export/onnx.pb-c.c; }
 src/export/onnx.$(OBJEXT) src/export/onnx_read.$(OBJEXT): src/export/onnx.pb-c.h
+librs_a_SOURCES += src/export/staged.c src/export/staged.h
 librs_a_SOURCES += src/export/verify.c src/export/verify.h src/export/inputs_json.c src/export/inputs_json.h

@@ -16,6 +16,64 @@ struct piece {
 	double **input;                    /* [n_features]                            */
 };
 
+/* --- the interface ---------------------------------------- */
+
+static const struct program_feature *
+find_feature(const struct program *p, const char *name)
+{
+	for (size_t i = 0; i < p->n_features; i++)
+		if (strcmp(p->feature[i].name, name) == 0)
+			return &p->feature[i];
+	return NULL;
+}
+
+static enum rs_status
+verify_input(const struct verify *v, const struct program *own, const struct program_feature *f)
+{
+	const struct program_feature *const other = find_feature(own, f->name);
+
+	if (other == NULL)
+		return rs_fail(RS_EDATA, "'%s': it wants an input '%s', which the model does not "
+			"have", v->path, f->name);
+	if (other->kind != f->kind)
+		return rs_fail(RS_EDATA, "'%s': its input '%s' has another type or shape than the "
+			"model's", v->path, f->name);
+	return RS_OK;
+}
+
+static enum rs_status
+verify_output(const struct verify *v, const struct program *own)
+{
+	const struct program_output *const file = &v->program->output[v->output];
+	const struct program_output *const wanted = &own->output[v->output];
+	const struct program_value *const a = &v->program->value[file->value];
+	const struct program_value *const b = &own->value[wanted->value];
+
+	if (strcmp(file->name, wanted->name) != 0)
+		return rs_fail(RS_EDATA, "'%s': its output is '%s', wanted '%s'", v->path,
+			file->name, wanted->name);
+	if (a->rank != b->rank || memcmp(a->dim, b->dim, a->rank * sizeof *a->dim) != 0)
+		return rs_fail(RS_EDATA, "'%s': its output '%s' has another shape than the model's",
+			v->path, file->name);
+	return RS_OK;
+}
+
+enum rs_status
+verify_interface(const struct verify *v, const struct program *own)
+{
+	const struct program *const p = v->program;
+
+	for (size_t i = 0; i < p->n_features; i++)
+		RS_TRY(verify_input(v, own, &p->feature[i]));
+	for (size_t i = 0; i < own->n_features; i++)
+		if (find_feature(p, own->feature[i].name) == NULL)
+			return rs_fail(RS_EDATA, "'%s': it has no input '%s', which the model has",
+				v->path, own->feature[i].name);
+	return verify_output(v, own);
+}
+
+/* --- rows ---------------------------------------- */
+
 /* The field of a feature, by its name. */
 static const struct schema_field *
 field_of(const struct piece *p, const struct program_feature *f)

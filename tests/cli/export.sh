@@ -37,9 +37,50 @@ expect 0 "$T" export m-deepfm --to onnx -O deepfm.onnx --force --inline-bytes 0 
 [ -s deepfm.onnx.data ] || fail 'no file of data'
 
 # More than the tolerance: nothing is left behind.
-expect 1 "$T" export m-din --to onnx -O x.onnx --verify seq.tsv --tolerance 0 --relative 0
+differs() { expect 1 "$T" export m-din --to onnx -O "$@" --tolerance 0 --relative 0; }
+differs x.onnx --verify seq.tsv
 says 'differ'
-[ ! -e x.onnx ] && [ ! -e x.onnx.inputs.json ] || fail 'a file that failed is left'
+differs x.onnx --verify seq.tsv --inline-bytes 0
+[ -z "$(ls -A | grep -e '^x.onnx' -e '^\.tmp')" ] || fail 'a file that failed is left'
+
+# What was there stays when what replaces it differs, or the disk is full.
+cp din.onnx old.onnx
+cp din.onnx.inputs.json old.json
+echo data >din.onnx.data
+unchanged() {
+	cmp din.onnx old.onnx && cmp din.onnx.inputs.json old.json || fail "$1: an old file is lost"
+	[ "$(cat din.onnx.data)" = data ] || fail "$1: the old file of data is lost"
+	[ -z "$(ls -A | grep '^\.tmp')" ] || fail "$1: rubbish is left"
+}
+differs din.onnx --verify seq.tsv --force
+unchanged 'it differs'
+differs din.onnx --verify seq.tsv --force --inline-bytes 0
+unchanged 'it differs, with data'
+(trap '' XFSZ; ulimit -f 4; expect 74 "$T" export m-din --to onnx -O din.onnx --force \
+	--inline-bytes 0) || exit 1
+unchanged 'the disk is full'
+(trap '' XFSZ; ulimit -f 4; expect 74 "$T" export m-din --to onnx -O din.onnx --force) || exit 1
+unchanged 'the disk is full, one file'
+expect 0 "$T" export m-din --to onnx -O din.onnx --force
+[ ! -e din.onnx.data ] || fail 'the file of data of what was replaced is left'
+
+# Rows are those of the spec, where they can be read.
+prints 'verified 1500 rows of din.onnx'
+expect 0 "$T" export m-din --to onnx -O din.onnx --force --rows 700
+prints 'verified 700 rows of din.onnx'
+expect 0 "$T" export m-din --to onnx -O din.onnx --force --no-verify
+prints 'was not verified'
+mv seq.tsv away.tsv
+expect 0 "$T" export m-din --to onnx -O din.onnx --force
+prints 'was not verified'
+expect 0 "$T" --json export m-din --to onnx -O din.onnx --force
+prints '"message_type":"not_verified"'
+mv away.tsv seq.tsv
+expect 64 "$T" export m-din --to onnx -O din.onnx --force --no-verify --verify seq.tsv
+expect 0 "$T" export m-din --to onnx -O din.onnx --check
+prints 'verified 1500 rows of din.onnx'
+expect 65 "$T" export m-deepfm --to onnx -O din.onnx --check --verify log.tsv
+says 'the model does not have'
 
 expect 64 "$T" export m-din --to onx -O x.onnx
 says "did you mean 'onnx'"
