@@ -26,3 +26,4 @@ check_PROGRAMS += tests/data/range_test
 check_PROGRAMS += tests/data/source_view_test tests/data/loader_ranges_test
 tests_data_loader_ranges_test_SOURCES = tests/data/loader_ranges_test.c tests/data/loader_bed.c tests/data/loader_bed.h
 check_PROGRAMS += tests/data/content_hash_test
+check_PROGRAMS += tests/data/row_column_test
