@@ -147,6 +147,27 @@ look_well(struct incremental *r)
 	return look(r);
 }
 
+/* A number that rows scored before they are trained must reach can be met by no first model:
+ * none scored them.  Refused, all periods would be left out, and no line ever begin. */
+static enum rs_status
+check_first(const struct incremental *r)
+{
+	const struct settings *const s = r->settings;
+	const enum gate_rows gate = s->incremental.gate;
+
+	if (r->past.version != 0 || r->intake->n_due == 0 || gate == GATE_VALID
+	    || (gate == GATE_AUTO && s->data.valid.n > 0))
+		return RS_OK;
+	for (size_t i = 0; i < r->n_conditions; i++)
+		if (r->condition[i].against == GATE_CONSTANT) {
+			rs_fail(RS_ESPEC, "'%s' is judged on rows scored before they are trained, "
+				"and there is no model yet that could", r->condition[i].text);
+			return rs_hint("train a first model without --incremental, compare with "
+				"last or best(N), or set data.valid");
+		}
+	return RS_OK;
+}
+
 static void
 tell_notices(struct incremental *r)
 {
@@ -447,6 +468,16 @@ take_due(struct incremental *r, size_t at, size_t *from)
 	return RS_OK;
 }
 
+static void
+tell_waiting(const struct intake *in)
+{
+	char begin[24];
+
+	log_info("nothing new to train");
+	if (in->waiting != LEDGER_NO_PERIOD)
+		log_info("period %s is not complete", intake_time(in->waiting, begin));
+}
+
 static enum rs_status
 take_all(struct incremental *r)
 {
@@ -454,7 +485,7 @@ take_all(struct incremental *r)
 	size_t from = 0;
 
 	if (in->n_due == 0) {
-		log_info("nothing new to train");
+		tell_waiting(in);
 		cron_summary("nothing new to train");
 		return RS_OK;
 	}
@@ -482,6 +513,7 @@ run_locked(struct incremental *r)
 	RS_TRY(publish_repair(r->directory, &r->settings->incremental, &r->incomplete));
 	RS_TRY(incremental_past_clean(r->directory));
 	RS_TRY(look_well(r));
+	RS_TRY(check_first(r));
 	return take_all(r);
 }
 

@@ -38,6 +38,12 @@ figure_needs_classes(const struct figure *f)
 }
 
 int
+figure_needs_probabilities(const struct figure *f)
+{
+	return figure_table[f->kind].probability;
+}
+
+int
 figure_is_rank(const struct figure *f)
 {
 	return figure_table[f->kind].cut != CUT_NONE;

@@ -61,6 +61,7 @@ enum rs_status figure_parse(
 int figure_better(const struct figure *f);         /* 1 higher, -1 lower, 0 neither */
 int figure_needs_groups(const struct figure *f);
 int figure_needs_classes(const struct figure *f);
+int figure_needs_probabilities(const struct figure *f);
 /* 1: of a rank within the group (hr ndcg mrr recall). */
 int figure_is_rank(const struct figure *f);
 

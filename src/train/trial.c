@@ -29,6 +29,26 @@ add_name(struct figure_list *list, const char *name)
 		add_figure(list, &f);
 }
 
+/* What no rows can give would refuse every candidate. */
+static enum rs_status
+check_figure(const char *metric, const struct settings *s)
+{
+	const int has_groups = s->data.group[0] != '\0' || s->data.format == FORMAT_LISTS;
+	struct figure f;
+
+	RS_TRY(figure_parse(metric, strlen(metric), RS_EUSAGE, &f));
+	if (figure_needs_groups(&f) && !has_groups) {
+		rs_fail(RS_ESPEC, "'%s' is required, which is made of groups of rows, and there "
+			"are none", metric);
+		return rs_hint("name the column of the user in [data] group");
+	}
+	if (figure_needs_probabilities(&f) && s->model.loss == LOSS_MSE) {
+		rs_fail(RS_ESPEC, "'%s' is required, which is no figure of loss = mse", metric);
+		return rs_hint("for example mse<=last+0.01");
+	}
+	return RS_OK;
+}
+
 /* What is required, what evaluations of the spec give, and what a row tells anyway. */
 static enum rs_status
 choose_figures(const struct trial_options *o, const struct settings *s, struct figure_list *out)
@@ -41,8 +61,10 @@ choose_figures(const struct trial_options *o, const struct settings *s, struct f
 	struct figure_list usual;
 	int scores_rows = 0;
 
-	for (size_t i = 0; i < o->n_conditions; i++)
+	for (size_t i = 0; i < o->n_conditions; i++) {
+		RS_TRY(check_figure(o->condition[i].metric, s));
 		add_name(out, o->condition[i].metric);
+	}
 	for (size_t i = 0; i < s->incremental.require.n; i++) {
 		RS_TRY(gate_parse(s->incremental.require.item[i], &c));
 		add_name(out, c.metric);

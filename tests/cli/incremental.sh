@@ -86,6 +86,20 @@ expect 0 run many --require 'auc>=last-0.05'
 expect 0 "$T" runs list --db runs.db --status rejected
 prints rejected
 
+# A condition that no candidate could ever meet is no reason to leave out hours.
+expect 78 run new --require 'auc>=0.1'
+says 'there is no model yet'
+expect 78 run new --require 'gauc>=last'
+says 'data] group'
+[ "$(ls new)" = LOCK ] || fail "nothing was to be trained: $(ls new)"
+expect 0 run new --require 'auc>=last' --until 2026-01-01T01:00Z
+expect 0 run new --require 'auc>=0.1' --until 2026-01-01T02:00Z
+hour 8
+touch h-2026010108.tsv
+expect 0 env RECSYS_TRAIN_NOW=1767258000 "$T" train s.ini --incremental -f many --db runs.db -v \
+	-o incremental.wait=5m
+says 'period 2026-01-01T08:00Z is not complete'
+
 # Usage.
 expect 64 run many --resume
 expect 64 run many --require 'auc>>1'
