@@ -55,6 +55,17 @@ guard(struct training *t, const struct step_result *result, const struct batch *
 	return RS_OK;
 }
 
+/* Too few rows for TRAIN_BAD_STEPS, and none of the steps was taken. */
+static enum rs_status
+fail_untrained(const struct training *t)
+{
+	if (t->progress.skipped_in_a_row == 0)
+		return rs_fail(RS_EDATA, "no row to train on");
+	rs_fail(RS_EDIVERGED, "the loss of no step was finite");
+	return rs_hint("look for absurd numbers in the rows, lower train.learning_rate or set "
+		"train.clip_norm; '%s' was not changed", t->options->directory);
+}
+
 static enum rs_status
 save_state(struct training *t)
 {
@@ -347,7 +358,7 @@ finish(struct training *t, enum ending ending)
 	}
 	RS_TRY(close_epoch(t, &ending));
 	if (t->m->step == 0 || (out->rows_trained == 0 && !t->start.resumed))
-		return rs_fail(RS_EDATA, "no row to train on");
+		return fail_untrained(t);
 	out->stopped_early = ending == ENDING_EARLY;
 	out->out_of_time = ending == ENDING_TIME;
 	train_take_position(t);

@@ -16,6 +16,17 @@ says 'learning_rate 1'
 says 'batch'
 same current m/CURRENT 'B010: a diverged run replaced the model'
 
+# Fewer steps than it takes to give up, and none of them finite.
+awk -F '\t' -v OFS='\t' 'NR <= 50 { $4 = "3e38"; print }' train.tsv >absurd.tsv
+expect 4 "$T" train s.ini -f m --fresh -d absurd.tsv
+says 'the loss of no step was finite'
+same current m/CURRENT 'steps that were not finite replaced the model'
+
+# Bad rows alone are no rows, and it says which of the two.
+sed 's/^[^\t]*/x/' absurd.tsv >bad.tsv
+expect 65 "$T" train s.ini -f m --fresh -d bad.tsv -o data.on_bad_row=skip
+says "no rows but bad ones in 'bad.tsv'"
+
 # A lock held by another run: 75 at once, or wait for it.
 sleep_and_hold() { flock m/LOCK sleep "$1" & holder=$!; sleep 0.1; }
 sleep_and_hold 5
