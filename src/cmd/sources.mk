@@ -27,6 +27,7 @@ librs_a_SOURCES += src/cmd/session.c src/cmd/session.h
 librs_a_SOURCES += src/cmd/train.c
 librs_a_SOURCES += src/cmd/train_incremental.c src/cmd/train_incremental.h \
 	src/cmd/incremental_past.c src/cmd/incremental_past.h \
+	src/cmd/incremental_check.c src/cmd/incremental_check.h \
 	src/cmd/incremental_sound.c src/cmd/incremental_sound.h
 librs_a_SOURCES += src/cmd/keygen.c
 librs_a_SOURCES += src/cmd/job_period.c src/cmd/job_period.h

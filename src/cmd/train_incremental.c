@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "cmd/cron.h"
+#include "cmd/incremental_check.h"
 #include "cmd/incremental_past.h"
 #include "cmd/incremental_sound.h"
 #include "cmd/textfile.h"
@@ -37,35 +38,11 @@ struct incremental {
 	struct intake *intake;
 	double started;
 	int    n_done, n_rejected, n_partial, incomplete;
+	char   reason[1100];               /* why the last rejected period was        */
 	struct textfile_figures figures;
 };
 
 /* --- what was asked for ------------------------------------------------------------- */
-
-static enum rs_status
-check_options(const struct arguments *a, const struct settings *s)
-{
-	static const char *const other[] = { "--initial", "--resume", "--fresh",
-		"--data-command", "--expect-rows", "--reset-optimizer" };
-
-	for (size_t i = 0; i < sizeof other / sizeof *other; i++)
-		if (argument_given(a, other[i]))
-			return rs_fail(RS_EUSAGE, "train: --incremental and %s exclude each other",
-				other[i]);
-	if (s->data.command[0] != '\0' || s->data.train.n == 0)
-		return rs_fail(RS_ESPEC, "data.train: --incremental wants files");
-	if (s->incremental.file_time[0] == '\0' && s->data.time[0] == '\0') {
-		rs_fail(RS_ESPEC, "nothing tells the time of a row");
-		return rs_hint("set data.time to a column, or incremental.file_time to a pattern "
-			"of file names");
-	}
-	if (s->incremental.gate == GATE_VALID && s->data.valid.n == 0)
-		return rs_fail(RS_ESPEC, "incremental.gate = valid, but there is no data.valid");
-	if (s->incremental.gate == GATE_HOLDOUT && s->incremental.holdout == 0)
-		return rs_fail(RS_ESPEC,
-			"incremental.gate = holdout, but incremental.holdout is 0");
-	return RS_OK;
-}
 
 static enum rs_status
 add_condition(struct incremental *r, const char *text)
@@ -397,6 +374,18 @@ is_done(enum rs_status status)
 	return status == RS_OK || status == RS_EPARTIAL || status == RS_EUNMET;
 }
 
+/* The last one is what the run ends with, so the others are told at once. */
+static void
+keep_reason(struct incremental *r, const struct intake_period *period, const char *why)
+{
+	char begin[24];
+
+	if (r->reason[0] != '\0')
+		log_warn("%s", r->reason);
+	snprintf(r->reason, sizeof r->reason, "period %s: %s", intake_time(period->begin, begin),
+		why);
+}
+
 /* RS_OK when the period is done with, whatever became of it. */
 static enum rs_status
 take_period(struct incremental *r, const struct intake_period *period)
@@ -424,7 +413,7 @@ take_period(struct incremental *r, const struct intake_period *period)
 		return rs_failure_put(&failure);
 	r->n_partial += status == RS_EPARTIAL;
 	if (status == RS_EUNMET)
-		log_warn("%s", failure.text);
+		keep_reason(r, period, failure.text);
 	r->n_done++;
 	incremental_past_free(&r->past);
 	return incremental_past_read(r->directory, &r->settings->incremental, &r->past);
@@ -497,8 +486,8 @@ take_all(struct incremental *r)
 	}
 	cron_summary("%d periods trained, %d of them rejected", r->n_done, r->n_rejected);
 	if (r->n_rejected > 0)
-		return rs_fail(RS_EUNMET, "%d of %d periods were rejected", r->n_rejected,
-			r->n_done);
+		return rs_fail(RS_EUNMET, "%d of %d periods rejected; %s", r->n_rejected,
+			r->n_done, r->reason);
 	if (r->n_partial > 0)
 		return rs_fail(RS_EPARTIAL, "rows were skipped");
 	return RS_OK;
@@ -587,7 +576,7 @@ train_incremental(struct session *s, const struct spec *spec)
 	const int is_dry = argument_given(s->a, "--dry-run");
 
 	textfile_init(&r.figures, s->directory);
-	enum rs_status status = check_options(s->a, r.settings);
+	enum rs_status status = incremental_check(s->a, r.settings);
 	if (status == RS_OK)
 		status = read_conditions(&r);
 	if (status == RS_OK)
