@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "cmd/best_items.h"
+#include "cmd/row_inputs.h"
 #include "cmd/scorer.h"
 #include "data/catalogue.h"
 #include "train/retrieval.h"
@@ -31,6 +32,8 @@ struct row {
 	const float *vector;           /* [dim] with --tower                          */
 	const struct top_item *best;   /* [n_best] with --top                         */
 	size_t   n_best;
+	const struct batch *batch;     /* of data, whose row `at` it is               */
+	size_t   at;
 };
 
 struct predict {
@@ -45,6 +48,8 @@ struct predict {
 	size_t vector_capacity;
 	struct text_list seen;         /* of --seen, borrowed strings                 */
 	struct best_items *best;
+	int gives_inputs;              /* --format inputs                             */
+	struct row_inputs *inputs;
 	uint64_t n_bad;
 	enum rs_status (*print)(struct predict *p, const struct row *row);
 	struct file_writer *file;      /* NULL: stdout                                */
@@ -209,6 +214,16 @@ print_json(struct predict *p, const struct row *row)
 	return buffer_printf(&p->text, "%s\n", json_text(&p->json));
 }
 
+static enum rs_status
+print_inputs(struct predict *p, const struct row *row)
+{
+	if (row->is_bad)
+		return buffer_printf(&p->text, "null\n");
+	json_reset(&p->json);
+	row_inputs_print(p->inputs, row->batch, row->at, &p->json);
+	return buffer_printf(&p->text, "%s\n", json_text(&p->json));
+}
+
 static const struct predict_format {
 	const char *name;
 	/* A value, a vector, the best items; NULL: not in this form. */
@@ -220,6 +235,7 @@ static const struct predict_format {
 	{ "logit", print_logit, NULL, NULL },
 	{ "tsv", print_tsv, print_vector, print_top },
 	{ "json", print_json, print_vector_json, print_top_json },
+	{ "inputs", print_inputs, print_inputs, NULL },
 };
 
 static enum rs_status
@@ -239,12 +255,15 @@ set_format(struct predict *p, const struct arguments *a)
 			continue;
 		p->print = plain ? f->print : p->top > 0 ? f->top : f->vector;
 		if (p->print == NULL)
-			return rs_fail(RS_EUSAGE, "--format: '%s' is one number, wanted tsv or "
-				"json", name);
+			return rs_fail(RS_EUSAGE, "--format: '%s' is not for this, wanted tsv "
+				"or json", name);
+		p->gives_inputs = p->print == print_inputs;
+		if (p->gives_inputs && argument_given(a, "--id"))
+			return rs_fail(RS_EUSAGE, "--format: inputs has no place for --id");
 		return RS_OK;
 	}
-	return rs_fail(RS_EUSAGE, "--format: there is no '%s', wanted prob, logit, tsv or json",
-		name);
+	return rs_fail(RS_EUSAGE, "--format: there is no '%s', wanted prob, logit, tsv, json or "
+		"inputs", name);
 }
 
 static enum rs_status
@@ -285,12 +304,13 @@ set_value(const struct predict *p, float z, struct row *row)
 static enum rs_status
 print_rows(struct predict *p, const struct scorer_rows *rows)
 {
-	if (p->tower >= 0 && rows->batch->B > 0)
+	if (p->tower >= 0 && rows->batch->B > 0 && !p->gives_inputs)
 		RS_TRY(make_vectors(p, rows->batch));
 	for (size_t b = 0; b < rows->batch->B; b++) {
 		struct row row = {
 			.number = rows->first + b + 1, .is_bad = isnan(rows->batch->label[b]),
-			.vector = p->tower >= 0 ? p->vector + b * p->dim : NULL,
+			.vector = p->vector != NULL ? p->vector + b * p->dim : NULL,
+			.batch = rows->batch, .at = b,
 		};
 		if (rows->logit != NULL)
 			set_value(p, rows->logit[b], &row);
@@ -380,6 +400,8 @@ predict_with(struct predict *p, const struct arguments *a)
 	const char *path = argument(a, "--predictions");
 
 	RS_TRY(open_towers(p));
+	if (p->gives_inputs)
+		RS_TRY(row_inputs_open(scorer_model(p->scorer), p->tower, &p->inputs));
 	p->is_mse = spec_settings(scorer_model(p->scorer)->spec)->model.loss == LOSS_MSE;
 	if (path != NULL && strcmp(path, "-") != 0)
 		RS_TRY(predict_to_file(p, path));
@@ -435,14 +457,15 @@ open_scorer(struct predict *p, const struct arguments *a)
 {
 	int64_t n_threads = 0;
 
-	p->of_catalogue = p->tower == TOWER_ITEM && a->n_positional == 1;
+	p->of_catalogue = p->tower == TOWER_ITEM && a->n_positional == 1 && !p->gives_inputs;
 	if (a->n_positional < 2 && !p->of_catalogue)
 		return rs_fail(RS_EUSAGE, "predict: wanted MODEL and DATA, got %zu arguments",
 			a->n_positional);
 	struct scorer_options options = {
 		.model = a->positional[0], .data = (const char *const *)a->positional + 1,
 		.n_data = a->n_positional - 1, .purpose = PARSE_PREDICT, .id = argument(a, "--id"),
-		.without_scores = p->tower >= 0, .with_groups = p->seen.n > 0,
+		.without_scores = p->tower >= 0 || p->gives_inputs,
+		.with_groups = p->seen.n > 0,
 	};
 	RS_TRY(set_policy(a, &options.keep_bad_rows));
 	RS_TRY(argument_int(a, "--threads", 0, THREADS_MAX, &n_threads));
@@ -465,6 +488,7 @@ predict_run(const struct arguments *a)
 	if (status == RS_OK)
 		status = predict_with(&p, a);
 	best_items_close(p.best);
+	row_inputs_close(p.inputs);
 	free(p.vector);
 	free(p.seen.item);
 	json_free(&p.json);
@@ -478,7 +502,8 @@ static const struct command_option predict_option[] = {
 		.text = "write the predictions to this file, which is complete or absent" },
 	{ .name = "--format", .argument = "F", .dflt = "prob", .text =
 		"form of a line: prob, logit, tsv "
-		"(id or row number, tab, probability) or json (one object a line)" },
+		"(id or row number, tab, probability), json (one object a line) or inputs (what "
+		"an exported model is given for the row)" },
 	{ .name = "--id", .argument = "COLUMN", .text =
 		"print this column, by name or number, before the "
 		"prediction; implies --format tsv" },

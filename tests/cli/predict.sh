@@ -52,6 +52,16 @@ says 'column'
 # Formats.
 expect 0 "$T" predict m new.tsv --format logit
 paste want out | awk '{ p = 1 / (1 + exp(-$2)); d = p - $1; if (d > 1e-5 || d < -1e-5) exit 1 }' || exit 1
+expect 0 "$T" predict m new.tsv --format inputs
+lines 3000
+[ "$(grep -cE '^\{"user":[0-9]+,"item":[0-9]+,"x":-?[0-9.e-]+\}$' out)" -eq 3000 ] ||
+	{ echo '--format inputs'; head -3 out; exit 1; }
+printf '1\t\ti5\t\n1\tu1\t\t0.5\n' >holes.tsv
+expect 0 "$T" predict m holes.tsv --format inputs
+lines 2
+grep -q '^{"user":200,"item":[0-9]*,"x":null}$' out || { cat out; exit 1; }
+grep -q '^{"user":[0-9]*,"item":200,"x":0.5}$' out || { cat out; exit 1; }
+expect 64 "$T" predict m holes.tsv --format inputs --id 2
 expect 0 "$T" predict m new.tsv --id 2
 cut -f1 out >ids; cut -f2 new.tsv >want_ids
 same want_ids ids '--id'

@@ -1,0 +1,3 @@
+# tests of export
+dist_check_SCRIPTS += tests/export/onnx.sh
+EXTRA_DIST += tests/export/onnx_check.py
