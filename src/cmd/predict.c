@@ -42,6 +42,7 @@ struct predict {
 	struct json json;
 	int is_mse;
 	int of_catalogue;              /* there are no data                           */
+	int follow;                    /* lines are answered as they come             */
 	int tower;                     /* TOWER_USER, TOWER_ITEM or -1                */
 	size_t dim, top;               /* of a vector; items a row, 0: not asked      */
 	float *vector;                 /* [vector_capacity]                           */
@@ -350,6 +351,15 @@ predict_catalogue(struct predict *p)
 	return status == RS_OK ? flush(p) : status;
 }
 
+static void
+set_model(struct predict *p)
+{
+	const struct model *const m = scorer_model(p->scorer);
+
+	p->is_mse = spec_settings(m->spec)->model.loss == LOSS_MSE;
+	p->dim = model_vector_dim(m);
+}
+
 static enum rs_status
 predict_all(struct predict *p)
 {
@@ -359,7 +369,10 @@ predict_all(struct predict *p)
 		return predict_catalogue(p);
 	do {
 		RS_TRY(scorer_next(p->scorer, &rows));
+		set_model(p);
 		RS_TRY(print_rows(p, &rows));
+		if (p->follow)
+			RS_TRY(output_flush());
 	} while (rows.batch->B > 0);
 	return RS_OK;
 }
@@ -400,9 +413,10 @@ predict_with(struct predict *p, const struct arguments *a)
 	const char *path = argument(a, "--predictions");
 
 	RS_TRY(open_towers(p));
+	if (p->gives_inputs && p->follow)
+		return rs_fail(RS_EUSAGE, "--follow and --format inputs exclude each other");
 	if (p->gives_inputs)
 		RS_TRY(row_inputs_open(scorer_model(p->scorer), p->tower, &p->inputs));
-	p->is_mse = spec_settings(scorer_model(p->scorer)->spec)->model.loss == LOSS_MSE;
 	if (path != NULL && strcmp(path, "-") != 0)
 		RS_TRY(predict_to_file(p, path));
 	else
@@ -422,6 +436,20 @@ set_policy(const struct arguments *a, int *keep)
 	if (policy != NULL && !*keep && strcmp(policy, "fail") != 0)
 		return rs_fail(RS_EUSAGE, "--on-bad-row: '%s' is no policy, wanted fail or na",
 			policy);
+	return RS_OK;
+}
+
+static enum rs_status
+set_follow(struct predict *p, const struct arguments *a)
+{
+	static const char *const other[] = { "--predictions", "--tower", "--top" };
+
+	p->follow = argument_given(a, "--follow");
+	for (size_t i = 0; p->follow && i < sizeof other / sizeof other[0]; i++)
+		if (argument_given(a, other[i]))
+			return rs_fail(RS_EUSAGE, "--follow and %s exclude each other", other[i]);
+	if (p->follow && (a->n_positional != 2 || strcmp(a->positional[1], "-") != 0))
+		return rs_fail(RS_EUSAGE, "--follow: wanted MODEL and -, for standard input");
 	return RS_OK;
 }
 
@@ -468,6 +496,8 @@ open_scorer(struct predict *p, const struct arguments *a)
 		.with_groups = p->seen.n > 0,
 	};
 	RS_TRY(set_policy(a, &options.keep_bad_rows));
+	options.follow = p->follow;
+	options.keep_bad_rows |= p->follow && !argument_given(a, "--on-bad-row");
 	RS_TRY(argument_int(a, "--threads", 0, THREADS_MAX, &n_threads));
 	options.n_threads = (size_t)n_threads;
 	return scorer_open(&options, &p->scorer);
@@ -480,7 +510,9 @@ predict_run(const struct arguments *a)
 
 	buffer_init(&p.text, TEXT_LIMIT);
 	json_init(&p.json);
-	enum rs_status status = set_towers(&p, a);
+	enum rs_status status = set_follow(&p, a);
+	if (status == RS_OK)
+		status = set_towers(&p, a);
 	if (status == RS_OK)
 		status = set_format(&p, a);
 	if (status == RS_OK)
@@ -514,6 +546,9 @@ static const struct command_option predict_option[] = {
 		"two_tower: print the K best items of the catalogue instead of a prediction" },
 	{ .name = "--seen", .argument = "FILE", .repeats = 1, .text =
 		"--top: items of the rows of this file are not given to their group" },
+	{ .name = "--follow", .text =
+		"standard input is a stream: answer each line at once, with the version that "
+		"CURRENT names; rows that cannot be read are NA" },
 	{ .name = "--on-bad-row", .argument = "P", .dflt = "fail", .text =
 		"what a row that cannot be read "
 		"does: fail, or na: print NA for it and exit 3" },
@@ -523,7 +558,7 @@ static const struct command_option predict_option[] = {
 const struct command command_predict = {
 	.name = "predict",
 	.synopsis = "MODEL DATA|-... [-p FILE|-] [--format F] [--id COLUMN] [--on-bad-row fail|na] "
-		"[--tower T|--top K [--seen FILE]...]",
+		"[--tower T|--top K [--seen FILE]...] [--follow]",
 	.text = "Predict one value a row.",
 	.option = predict_option,
 	.run = predict_run,

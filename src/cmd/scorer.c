@@ -4,44 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/memory.h"
 #include "base/thread.h"
 #include "cmd/model_files.h"
-#include "data/source.h"
+#include "cmd/scorer_private.h"
 #include "train/checkpoint.h"
 
 #define PIECE ((size_t)1 << 20)        /* bytes of text scored together            */
 
-struct scorer {
-	struct scorer_options options;
-	struct model *model;
-	struct workers *workers;
-	struct spec *spec;                 /* of the model, with the id column         */
-	struct schema schema;
-	struct parser *parser;
-	struct batch batch;
-	float *logit;                      /* [capacity]                               */
-	size_t capacity;
-	struct text_list patterns, files;
-	struct parser_tally tally;
-	size_t n_warned;
-	uint64_t unseen[2], n_rows;
-
-	size_t file;                       /* next of files                            */
-	struct source *source;
-	struct parser_layout *layout;
-	struct buffer text;                /* [begin, n) not yet parsed                */
-	size_t begin;
-	uint64_t line, offset;             /* of text[begin]                           */
-	int at_end;
-	uint64_t drop;                     /* bytes of a row too long, UINT64_MAX:
-	                                      up to the next newline                  */
-};
-
 static enum rs_status
-find_column(struct scorer *s, const char **out)
+find_column(const struct scorer *s, const struct scorer_part *part, const char **out)
 {
-	const struct settings *settings = spec_settings(s->spec);
+	const struct settings *settings = spec_settings(part->spec);
 
 	for (size_t i = 0; i < settings->n_fields; i++)
 		if (strcmp(settings->field[i].name, s->options.field) == 0) {
@@ -59,35 +32,71 @@ find_column(struct scorer *s, const char **out)
 }
 
 static enum rs_status
-set_spec(struct scorer *s)
+set_spec(const struct scorer *s, struct scorer_part *part)
 {
 	const char *column = s->options.id;
 
 	if (s->options.field != NULL)
-		RS_TRY(find_column(s, &column));
+		RS_TRY(find_column(s, part, &column));
 	if (column != NULL)
-		RS_TRY(spec_set(s->spec, "data", "id", column));
+		RS_TRY(spec_set(part->spec, "data", "id", column));
 	if (s->options.purpose == PARSE_PREDICT)
-		RS_TRY(spec_set(s->spec, "data", "on_bad_row", "fail"));
+		RS_TRY(spec_set(part->spec, "data", "on_bad_row", "fail"));
 	return RS_OK;
 }
 
 static enum rs_status
-open_model(struct scorer *s)
+part_fill(const struct scorer *s, uint64_t version, uint64_t *loaded, struct scorer_part *part)
 {
 	const char *why;
 	const size_t n = s->options.n_threads > 0 ? s->options.n_threads : thread_auto_count(&why);
 	const struct model_options options = { .n_threads = n };
-	uint64_t at, version;
-	char *directory;
+	uint64_t found;
 
-	RS_TRY(model_files_resolve(s->options.model, &directory, &at));
-	enum rs_status status = checkpoint_load(directory, at, &options, &s->model, NULL, &version);
-	if (status == RS_OK)
-		status = checkpoint_spec(directory, at == CHECKPOINT_HERE ? at : version, &s->spec);
-	free(directory);
-	RS_TRY(status);
-	return workers_create(s->model, n, &s->workers);
+	RS_TRY(checkpoint_load(s->directory, version, &options, &part->model, NULL, &found));
+	RS_TRY(checkpoint_spec(s->directory, version == CHECKPOINT_HERE ? version : found,
+		&part->spec));
+	RS_TRY(workers_create(part->model, n, &part->workers));
+	RS_TRY(set_spec(s, part));
+	RS_TRY(schema_build(spec_settings(part->spec), &part->schema));
+	part->schema.predicts_groups = s->options.with_groups;
+	RS_TRY(batch_init(&part->batch, &part->schema));
+	RS_TRY(parser_open(&part->schema, s->options.purpose, &part->parser));
+	parser_keep_bad_rows(part->parser, s->options.keep_bad_rows);
+	if (loaded != NULL)
+		*loaded = version == CHECKPOINT_HERE ? version : found;
+	return RS_OK;
+}
+
+enum rs_status
+scorer_part_open(const struct scorer *s, uint64_t version, uint64_t *loaded,
+	struct scorer_part **out)
+{
+	struct scorer_part *part;
+
+	*out = NULL;
+	RS_TRY(memory_alloc(1, sizeof *part, &part));
+	const enum rs_status status = part_fill(s, version, loaded, part);
+	if (status != RS_OK) {
+		scorer_part_close(part);
+		return status;
+	}
+	*out = part;
+	return RS_OK;
+}
+
+void
+scorer_part_close(struct scorer_part *part)
+{
+	if (part == NULL)
+		return;
+	parser_close(part->parser);
+	batch_free(&part->batch);
+	schema_free(&part->schema);
+	workers_free(part->workers);
+	model_free(part->model);
+	spec_free(part->spec);
+	free(part);
 }
 
 static enum rs_status
@@ -102,16 +111,18 @@ expand_files(struct scorer *s)
 static enum rs_status
 open_all(struct scorer *s)
 {
+	uint64_t at;
+
 	RS_TRY(expand_files(s));
-	RS_TRY(open_model(s));
-	RS_TRY(set_spec(s));
-	RS_TRY(schema_build(spec_settings(s->spec), &s->schema));
-	s->schema.predicts_groups = s->options.with_groups;
-	RS_TRY(batch_init(&s->batch, &s->schema));
-	const size_t max_line = (size_t)s->schema.settings->data.max_line;
-	buffer_init(&s->text, 4 * (PIECE + max_line));
-	RS_TRY(parser_open(&s->schema, s->options.purpose, &s->parser));
-	parser_keep_bad_rows(s->parser, s->options.keep_bad_rows);
+	RS_TRY(model_files_resolve(s->options.model, &s->directory, &at));
+	if (s->options.follow && at != CHECKPOINT_HERE)
+		RS_TRY(scorer_follow_open(s));
+	RS_TRY(scorer_part_open(s, at, &s->version, &s->part));
+	const struct data_settings *const data = &s->part->schema.settings->data;
+	if (s->options.follow && data->format == FORMAT_TFRECORD)
+		return rs_fail(RS_EUSAGE, "records of tfrecord are no lines, so that they cannot "
+			"be followed");
+	buffer_init(&s->text, 4 * (PIECE + (size_t)data->max_line));
 	return RS_OK;
 }
 
@@ -157,19 +168,16 @@ scorer_close(struct scorer *s)
 		return;
 	close_file(s);
 	buffer_free(&s->text);
-	parser_close(s->parser);
-	batch_free(&s->batch);
-	schema_free(&s->schema);
-	workers_free(s->workers);
-	model_free(s->model);
-	spec_free(s->spec);
+	scorer_part_close(s->part);
+	scorer_follow_close(s);
+	free(s->directory);
 	free_list(&s->patterns);
 	free_list(&s->files);
 	free(s->logit);
 	free(s);
 }
 
-/* Has at least n bytes ready, or all there are. */
+/* Has at least n bytes ready, or all there are; of a stream that is followed also fewer. */
 static enum rs_status
 fill(struct scorer *s, size_t n)
 {
@@ -185,8 +193,32 @@ fill(struct scorer *s, size_t n)
 		RS_TRY(source_read(s->source, s->text.data + s->text.n, n - s->text.n, &got));
 		s->text.n += got;
 		s->at_end = got == 0;
+		if (s->options.follow)
+			break;
 	}
 	return RS_OK;
+}
+
+static int
+has_row(const struct scorer *s)
+{
+	return parser_split(&s->part->schema, s->text.data + s->begin, s->text.n - s->begin, 0) > 0;
+}
+
+/* What a layout is made from: the beginning of the file, or a row that is followed. */
+static enum rs_status
+fill_head(struct scorer *s)
+{
+	do
+		RS_TRY(fill(s, PIECE));
+	while (s->options.follow && !s->at_end && s->text.n < PIECE && !has_row(s));
+	return RS_OK;
+}
+
+static void
+idle(void *context)
+{
+	scorer_follow_look(context);
 }
 
 static enum rs_status
@@ -199,22 +231,25 @@ open_file(struct scorer *s)
 	s->drop = 0;
 	RS_TRY(buffer_reserve(&s->text, PIECE));
 	RS_TRY(source_open(name, &s->source));
-	if (s->schema.settings->data.format != FORMAT_TFRECORD)
+	if (s->part->schema.settings->data.format != FORMAT_TFRECORD)
 		source_expect_lines(s->source);
-	RS_TRY(fill(s, PIECE));
+	if (s->options.follow)
+		source_set_idle(s->source, idle, s);
+	RS_TRY(fill_head(s));
 	if (s->text.n > 0)
-		RS_TRY(parser_layout_make(&s->schema, s->options.purpose, source_name(s->source),
-			s->text.data, s->text.n, &s->layout, &skip, &lines));
+		RS_TRY(parser_layout_make(&s->part->schema, s->options.purpose,
+			source_name(s->source), s->text.data, s->text.n, &s->layout, &skip,
+			&lines));
 	s->begin = skip;
 	s->offset = skip;
 	s->line = 1 + lines;
-	return RS_OK;
+	return s->options.follow ? scorer_follow_begin(s) : RS_OK;
 }
 
 static void
 advance(struct scorer *s, size_t n)
 {
-	s->line += parser_lines(&s->schema, s->text.data + s->begin, n);
+	s->line += parser_lines(&s->part->schema, s->text.data + s->begin, n);
 	s->begin += n;
 	s->offset += n;
 }
@@ -250,21 +285,22 @@ drop_row(struct scorer *s)
 static enum rs_status
 cut(struct scorer *s, size_t *out)
 {
-	const size_t max_line = (size_t)s->schema.settings->data.max_line;
+	const size_t max_line = (size_t)s->part->schema.settings->data.max_line;
 
 	RS_TRY(drop_row(s));
-	for (size_t want = PIECE;; want += PIECE) {
-		RS_TRY(fill(s, want));
-		const size_t have = s->text.n - s->begin;
+	for (size_t want = PIECE, have;; want = s->options.follow ? have + PIECE : want + PIECE) {
+		if (!s->options.follow || !has_row(s))
+			RS_TRY(fill(s, want));
+		have = s->text.n - s->begin;
 		*out = have;
 		if (s->at_end || have == 0)
 			return RS_OK;
-		*out = parser_split(&s->schema, s->text.data + s->begin, have, 0);
+		*out = parser_split(&s->part->schema, s->text.data + s->begin, have, 0);
 		if (*out > 0)
 			return RS_OK;
 		if (have > max_line) {
 			*out = have;
-			s->drop = parser_overhang(&s->schema, s->text.data + s->begin, have);
+			s->drop = parser_overhang(&s->part->schema, s->text.data + s->begin, have);
 			return RS_OK;
 		}
 	}
@@ -273,7 +309,7 @@ cut(struct scorer *s, size_t *out)
 static enum rs_status
 check_tally(const struct scorer *s)
 {
-	const int64_t limit = s->schema.settings->data.max_bad_rows;
+	const int64_t limit = s->part->schema.settings->data.max_bad_rows;
 
 	if (limit < 0 || s->tally.skipped <= (uint64_t)limit || s->options.keep_bad_rows)
 		return RS_OK;
@@ -293,9 +329,11 @@ parse_piece(struct scorer *s, size_t n)
 	};
 	enum rs_status status;
 
-	batch_clear(&s->batch);
-	status = parser_parse(s->parser, &span, &s->batch, &s->tally);
-	parser_warnings_show(parser_warnings(s->parser), &s->n_warned);
+	batch_clear(&s->part->batch);
+	if (s->options.follow)
+		s->n_warned = 0;
+	status = parser_parse(s->part->parser, &span, &s->part->batch, &s->tally);
+	parser_warnings_show(parser_warnings(s->part->parser), &s->n_warned);
 	RS_TRY(status);
 	advance(s, n);
 	return check_tally(s);
@@ -304,7 +342,7 @@ parse_piece(struct scorer *s, size_t n)
 static enum rs_status
 score_batch(struct scorer *s, struct scorer_rows *out)
 {
-	const size_t B = s->batch.B;
+	const size_t B = s->part->batch.B;
 
 	if (B > s->capacity && !s->options.without_scores) {
 		free(s->logit);
@@ -313,12 +351,12 @@ score_batch(struct scorer *s, struct scorer_rows *out)
 		RS_TRY(memory_alloc(B, sizeof *s->logit, &s->logit));
 		s->capacity = B;
 	}
-	s->batch.first_row = s->n_rows;
+	s->part->batch.first_row = s->n_rows;
 	if (!s->options.without_scores)
-		RS_TRY(workers_predict(s->workers, &s->batch, s->logit, s->unseen));
-	out->batch = &s->batch;
+		RS_TRY(workers_predict(s->part->workers, &s->part->batch, s->logit, s->unseen));
+	out->batch = &s->part->batch;
 	out->logit = s->logit;
-	out->ids = parser_ids(s->parser);
+	out->ids = parser_ids(s->part->parser);
 	out->first = s->n_rows;
 	s->n_rows += B;
 	return RS_OK;
@@ -329,14 +367,18 @@ scorer_next(struct scorer *s, struct scorer_rows *out)
 {
 	size_t n;
 
-	batch_clear(&s->batch);
-	*out = (struct scorer_rows){ .batch = &s->batch, .first = s->n_rows };
-	while (s->batch.B == 0) {
-		if (s->source == NULL && s->file == s->files.n)
+	batch_clear(&s->part->batch);
+	*out = (struct scorer_rows){ .batch = &s->part->batch, .first = s->n_rows };
+	while (s->part->batch.B == 0) {
+		if (s->source == NULL && s->file == s->files.n) {
+			out->batch = &s->part->batch;
 			return RS_OK;
+		}
 		if (s->source == NULL)
 			RS_TRY(open_file(s));
 		RS_TRY(cut(s, &n));
+		if (s->options.follow)
+			scorer_follow_look(s);
 		if (n == 0)
 			close_file(s);
 		else
@@ -348,13 +390,13 @@ scorer_next(struct scorer *s, struct scorer_rows *out)
 struct model *
 scorer_model(const struct scorer *s)
 {
-	return s->model;
+	return s->part->model;
 }
 
 struct workers *
 scorer_workers(const struct scorer *s)
 {
-	return s->workers;
+	return s->part->workers;
 }
 
 const struct text_list *

@@ -5,6 +5,10 @@
  * whose text comes with each row.  scorer_next() gives the rows of the next piece
  * of text, B == 0 at the end; they are borrowed until the next call.  Numbers do
  * not depend on the number of threads.
+ *
+ * With follow a piece is what one read gave, and between two pieces the version that
+ * CURRENT has come to name takes the place of the model: what scorer_model() and
+ * scorer_workers() gave before a call of scorer_next() is gone after it.
  */
 #ifndef CMD_SCORER_H
 #define CMD_SCORER_H
@@ -27,6 +31,7 @@ struct scorer_options {
 	int    keep_bad_rows;          /* they come with label NaN                    */
 	int    with_groups;            /* predict: batch.group is wanted              */
 	int    without_scores;         /* logit is NULL                               */
+	int    follow;                 /* data is a stream of lines, read as it comes */
 	size_t n_threads;              /* 0: auto                                     */
 };
 

@@ -45,7 +45,8 @@ librs_a_SOURCES += src/cmd/synth.c src/cmd/synth.h src/cmd/synth_criteo.c src/cm
 	src/cmd/synth_retrieval.c src/cmd/synth_sequence.c
 librs_a_SOURCES += src/cmd/eval.c src/cmd/eval_groups.c src/cmd/eval_groups.h
 librs_a_SOURCES += src/cmd/best_items.c src/cmd/best_items.h
-librs_a_SOURCES += src/cmd/predict.c src/cmd/scorer.c src/cmd/scorer.h
+librs_a_SOURCES += src/cmd/predict.c src/cmd/scorer.c src/cmd/scorer.h \
+	src/cmd/scorer_follow.c src/cmd/scorer_private.h
 librs_a_SOURCES += src/cmd/bench.c src/cmd/bench_data.c src/cmd/bench_data.h src/cmd/bench_limit.c src/cmd/bench_limit.h \
 	src/cmd/bench_spec.c src/cmd/bench_spec.h
 

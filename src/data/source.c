@@ -124,6 +124,13 @@ source_set_stop(struct source *s, const atomic_int *stop)
 	s->stop = stop;
 }
 
+void
+source_set_idle(struct source *s, void (*idle)(void *context), void *context)
+{
+	s->idle = idle;
+	s->idle_context = context;
+}
+
 /* A pipe may stay silent for ever, so waiting is cut into short polls. */
 static enum rs_status
 source_wait(struct source *s)
@@ -137,6 +144,8 @@ source_wait(struct source *s)
 			return rs_fail(RS_ESIGNAL, "reading '%s' was stopped", s->name);
 		if (poll(&p, 1, SOURCE_POLL_MS) != 0)
 			return RS_OK;
+		if (s->idle != NULL)
+			s->idle(s->idle_context);
 	}
 }
 

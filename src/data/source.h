@@ -37,6 +37,8 @@ int source_is_gzip(const struct source *source);
 void source_expect_lines(struct source *source);
 /* A read that waits on a pipe gives up with RS_ESIGNAL soon after *stop is set. */
 void source_set_stop(struct source *source, const atomic_int *stop);
+/* idle(context) is called some 20 times a second while a read waits on a pipe. */
+void source_set_idle(struct source *source, void (*idle)(void *context), void *context);
 
 /* Collect access points about every span bytes while reading, farther apart when
  * there would be more than `most`; the index outlives the source and serves any

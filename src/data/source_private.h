@@ -40,6 +40,8 @@ struct source {
 	int      fd;
 	pid_t    pid;              /* command, 0 once reaped                          */
 	const atomic_int *stop;    /* set: give up waiting                            */
+	void   (*idle)(void *context);     /* NULL, or called while waiting           */
+	void    *idle_context;
 
 	unsigned char *in;         /* [SOURCE_BUFFER] bytes of the file               */
 	size_t   in_n, in_at;

@@ -36,4 +36,5 @@ dist_check_SCRIPTS += tests/cli/incremental_cron.sh tests/cli/incremental_crond.
 	tests/cli/incremental_faults.sh \
 	tests/cli/incremental_kill.sh tests/cli/incremental_lines.sh
 dist_check_SCRIPTS += tests/cli/require.sh
+dist_check_SCRIPTS += tests/cli/follow.sh
 dist_check_SCRIPTS += tests/cli/incremental_rotate.sh
