@@ -112,8 +112,12 @@ read_refused(const char *directory, uint64_t version, enum rejected_periods reje
 	RS_TRY(status);
 	if (ledger.mark > out->ledger.mark && rejected == REJECTED_SKIP)
 		status = fold(&out->ledger, &ledger);
-	else if (ledger.mark > out->ledger.mark)
+	else if (ledger.mark > out->ledger.mark) {
 		out->refused = ledger.mark;
+		ledger_free(&out->again);
+		out->again = ledger;
+		return RS_OK;
+	}
 	ledger_free(&ledger);
 	return status;
 }
@@ -143,6 +147,7 @@ incremental_past_read(const char *directory, const struct incremental_settings *
 	*out = (struct incremental_past){ .version = checkpoint_current(directory),
 		.refused = LEDGER_NO_PERIOD };
 	ledger_init(&out->ledger);
+	ledger_init(&out->again);
 	if (out->version != 0) {
 		RS_TRY(ledger_read(directory, out->version, &out->ledger));
 		snprintf(folder, sizeof folder, "v%06" PRIu64, out->version);
@@ -155,8 +160,38 @@ void
 incremental_past_free(struct incremental_past *p)
 {
 	ledger_free(&p->ledger);
+	ledger_free(&p->again);
 	free(p->figures);
 	p->figures = NULL;
+}
+
+static int
+is_due(const struct intake *in, int64_t period)
+{
+	for (size_t i = 0; i < in->n_due; i++)
+		if (in->due[i].begin == period)
+			return 1;
+	return 0;
+}
+
+void
+incremental_past_tell_gone(const struct incremental_past *p, const struct intake *in)
+{
+	int64_t told = LEDGER_NO_PERIOD;
+	char text[24];
+
+	if (in->n_due == 0 || in->due[in->n_due - 1].end <= p->refused)
+		return;
+	for (size_t i = 0; i < p->again.n; i++) {
+		const struct ledger_entry *const e = &p->again.entry[i];
+
+		if (e->use != LEDGER_TRAINED || e->period == LEDGER_NO_PERIOD || e->period == told
+		    || e->period < p->ledger.mark || is_due(in, e->period))
+			continue;
+		log_warn("period %s was refused, and '%s' is gone: it is not trained again",
+			intake_time(e->period, text), e->path);
+		told = e->period;
+	}
 }
 
 /* --- what was held out ------------------------------------------------------------------- */

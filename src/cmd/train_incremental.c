@@ -23,7 +23,6 @@
 #include "train/publish.h"
 #include "train/trial.h"
 
-#define TEXT_LIMIT     ((size_t)1 << 30)
 #define CONDITIONS_MAX 32
 
 struct incremental {
@@ -479,6 +478,7 @@ take_all(struct incremental *r)
 		return RS_OK;
 	}
 	tell_notices(r);
+	incremental_past_tell_gone(&r->past, in);
 	for (size_t i = 0; i < in->n_due && may_go_on(r, in->n_due - i); i++) {
 		if (command_stop_signal != 0)
 			return rs_fail(RS_ESIGNAL, "stopped by signal %d", command_stop_signal);

@@ -44,6 +44,7 @@ check_settings(const struct settings *s)
 	for (size_t i = 0; i < s->data.train.n; i++)
 		if (strcmp(s->data.train.item[i], "-") == 0)
 			return rs_fail(RS_ESPEC, "standard input cannot be trained by period");
+	RS_TRY(intake_ready_check(s->incremental.ready));
 	if (s->incremental.file_time[0] == '\0')
 		return check_format(s);
 	return intake_pattern_check(s->incremental.file_time);

@@ -1,4 +1,5 @@
 /* Which periods are due: those that are complete, up to the first that is not. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -6,6 +7,9 @@
 
 #include "base/memory.h"
 #include "train/intake_private.h"
+
+#define READY_CODES "aAbBCdDeFgGHIjmMnpSstTuUVwWyYhR%"
+#define READY_LIMIT ((size_t)1 << 20)
 
 struct pending {                       /* periods with rows                           */
 	struct period { int64_t begin; int young; } *item;     /* [n]                 */
@@ -73,20 +77,52 @@ pending_sort(struct pending *p)
 	p->n = n;
 }
 
+/* What C says of strftime(3), but for what depends on the time zone. */
+enum rs_status
+intake_ready_check(const char *pattern)
+{
+	for (const char *p = pattern; *p != '\0'; p++)
+		if (*p == '%' && (*++p == '\0' || strchr(READY_CODES, *p) == NULL))
+			return rs_fail(RS_ESPEC, "incremental.ready = '%s': '%%%.1s' is no code of "
+				"a time in UTC", pattern, p);
+	return RS_OK;
+}
+
+/* strftime(3) takes %s for a time of the zone that is set. */
+static enum rs_status
+marker_path(const char *pattern, int64_t begin, struct buffer *path)
+{
+	const time_t when = (time_t)begin;
+	char text[128];
+	struct tm tm;
+
+	if (gmtime_r(&when, &tm) == NULL)
+		return rs_fail(RS_ESPEC, "incremental.ready = '%s' names no file", pattern);
+	for (const char *p = pattern; *p != '\0'; p++) {
+		const char code[] = { '%', p[0] == '%' ? *++p : '\0', '\0' };
+
+		if (code[1] == '\0')
+			RS_TRY(buffer_append(path, p, 1));
+		else if (code[1] == 's')
+			RS_TRY(buffer_printf(path, "%" PRId64, begin));
+		else
+			RS_TRY(buffer_append(path, text, strftime(text, sizeof text, code, &tm)));
+	}
+	return buffer_append(path, "", 1);
+}
+
 /* Is the file there that says that a period is complete? */
 static enum rs_status
 marker_is_there(const struct intake_work *w, int64_t begin, int *there)
 {
-	const char *const pattern = w->settings->incremental.ready;
-	const time_t when = (time_t)begin;
-	char path[4096];
+	struct buffer path;
 	struct stat st;
-	struct tm tm;
 
-	if (gmtime_r(&when, &tm) == NULL || strftime(path, sizeof path, pattern, &tm) == 0)
-		return rs_fail(RS_ESPEC, "incremental.ready = '%s' names no file", pattern);
-	*there = stat(path, &st) == 0;
-	return RS_OK;
+	buffer_init(&path, READY_LIMIT);
+	const enum rs_status status = marker_path(w->settings->incremental.ready, begin, &path);
+	*there = status == RS_OK && stat(path.data, &st) == 0;
+	buffer_free(&path);
+	return status;
 }
 
 static enum rs_status

@@ -141,6 +141,7 @@ int intake_date_seconds(const struct intake_date *date, int64_t *out);
 /* A cell: seconds, milliseconds, ... since 1970 by magnitude, or ISO 8601. */
 int intake_read_time(const char *text, size_t n, int64_t *out);
 enum rs_status intake_pattern_check(const char *pattern);
+enum rs_status intake_ready_check(const char *pattern);
 int intake_pattern_match(const char *pattern, const char *path, int64_t *out);
 
 /* --- files ------------------------------------------------------------------- */

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "base/number.h"
+#include "base/thread.h"
 #include "train/intake_private.h"
 
 #define SECOND_LIMIT 100000000000              /* larger numbers are milliseconds, ... */
@@ -212,7 +213,7 @@ intake_parse_time(const char *text, int64_t *out)
 	char shown[72];
 
 	if (strcmp(text, "now") == 0) {
-		*out = (int64_t)time(NULL);
+		*out = clock_wall_ms() / 1000;
 		return RS_OK;
 	}
 	if (number_i64(text, strlen(text), out) || iso_time(text, strlen(text), out))

@@ -69,6 +69,26 @@ says 'never trained'
 current late-skip v000003 'late rows'
 rm -r log/late
 
+# What was refused is trained again with the hour after it; when it is gone, that is told.
+clock 1
+expect 0 "$T" train s.ini --incremental --cron -f again -o incremental.rejected=retry
+clock 2
+expect 1 "$T" train s.ini --incremental --cron -f again -o incremental.rejected=retry \
+	--require 'auc>=0.99'
+cp -r again gone
+clock 3
+expect 0 "$T" train s.ini --incremental --cron -f again -o incremental.rejected=retry
+silent 'an hour that is trained again'
+once again 900
+mv log/click-20261129-01.tsv .
+expect 0 "$T" train s.ini --incremental --cron -f gone -o incremental.rejected=retry
+says 'period 2026-11-29T01:00Z was refused, and '
+expect 0 "$T" train s.ini --incremental --cron -f gone -o incremental.rejected=retry
+silent 'the run after it'
+once gone 600
+touch -d "@$((DAY + 2 * 3600))" click-20261129-01.tsv
+mv click-20261129-01.tsv log
+
 # The run database is locked for longer than anybody waits: the run does without its record,
 # says so, and what the model is does not depend on it.
 command -v python3 >/dev/null || { echo 'a locked database is not tried: no python3'; exit 0; }

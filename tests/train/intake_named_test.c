@@ -133,6 +133,25 @@ marker_makes_a_period_complete(void **state)
 }
 
 static void
+marker_is_of_no_time_zone(void **state)
+{
+	struct intake_case *const c = *state;
+	char ready[256], name[64];
+
+	setenv("TZ", "EST5EDT", 1);
+	tzset();
+	snprintf(ready, sizeof ready, "ready = %s/%%s-%%H.%%%%ready", c->directory);
+	named(c, "", ready);
+	case_write(c, "log-20251129-14", "1\t1\ta\n", T);
+	snprintf(name, sizeof name, "%lld-14.%%ready", (long long)T);
+	case_write(c, name, "", T);
+	c->now = T + HOUR + 1;
+	assert_int_equal(case_train(c), 1);
+	unsetenv("TZ");
+	tzset();
+}
+
+static void
 late_file_joins_the_next_period(void **state)
 {
 	struct intake_case *const c = *state;
@@ -544,6 +563,7 @@ main(void)
 		TEST(since_and_until_leave_periods_alone),
 		TEST(files_that_still_change_are_waited_for),
 		TEST(marker_makes_a_period_complete),
+		TEST(marker_is_of_no_time_zone),
 		TEST(late_file_joins_the_next_period),
 		TEST(late_file_is_skipped_if_wanted),
 		TEST(other_contents_under_a_name_are_told_once),

@@ -286,6 +286,9 @@ wrong_settings_are_refused(void **state)
 		{ "", "file_time = log-%Y-%d", "no day" },
 		{ "", "file_time = log-%m", "no year" },
 		{ "", "file_time = log-%Y%q", "%q" },
+		{ "time = 1", "ready = log-%Q.ready", "%Q" },
+		{ "time = 1", "ready = log-%z", "%z" },
+		{ "time = 1", "ready = log-%", "%" },
 	};
 
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
