@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "cmd/command.h"
+#include "cmd/export_arrays.h"
 #include "cmd/scorer.h"
 #include "data/source.h"
 #include "export/inputs_json.h"
@@ -368,9 +369,27 @@ export_onnx(struct export *e)
 	return export_tower(e, GRAPH_ITEM, TOWER_ITEM, "item");
 }
 
-static const struct { const char *name; enum rs_status (*export)(struct export *e); }
-	format_table[] = {
-	{ "onnx", export_onnx },
+static enum rs_status
+export_numbers(struct export *e)
+{
+	const struct export_arrays x = { .a = e->a, .path = e->path, .scorer = e->scorer,
+		.checks = e->checks, .staged = &e->staged };
+
+	return strcmp(argument(e->a, "--to"), "vectors") == 0 ? export_arrays_vectors(&x)
+		: export_arrays_model(&x);
+}
+
+static const struct format {
+	const char *name;
+	enum rs_status (*export)(struct export *e);
+	int is_arrays;                     /* its numbers are compared, not what rows give */
+} format_table[] = {
+	{ "onnx", export_onnx, 0 },
+	{ "npy", export_numbers, 1 },
+	{ "npz", export_numbers, 1 },
+	{ "safetensors", export_numbers, 1 },
+	{ "text", export_numbers, 1 },
+	{ "vectors", export_numbers, 1 },
 };
 
 /* --- the command ------------------------------------------------------------------------------ */
@@ -378,9 +397,11 @@ static const struct { const char *name; enum rs_status (*export)(struct export *
 static enum rs_status
 run(struct export *e, size_t format)
 {
-	if (!e->checks)
+	const int is_arrays = format_table[format].is_arrays;
+
+	if (!e->checks && !is_arrays)
 		RS_TRY(refuse_existing(e, e->path));
-	RS_TRY(choose_data(e));
+	RS_TRY(is_arrays ? open_scorer(e) : choose_data(e));
 	if (e->checks)
 		return format_table[format].export(e);
 	RS_TRY(staged_open(&e->staged, e->path));
@@ -420,6 +441,11 @@ read_arguments(struct export *e, size_t *format)
 	RS_TRY(argument_double(a, "--tolerance", 0, 1e6, &e->absolute));
 	RS_TRY(argument_double(a, "--relative", 0, 1, &e->relative));
 	RS_TRY(argument_int(a, "--rows", 1, INT64_MAX, &e->rows));
+	if (format_table[*format].is_arrays)
+		RS_TRY(export_arrays_options(a, format_table[*format].name));
+	else if (argument_given(a, "--dtype") || argument_given(a, "--users")
+	    || argument_given(a, "--id"))
+		return rs_fail(RS_EUSAGE, "--dtype, --users and --id are of arrays");
 	if (e->path == NULL)
 		return rs_fail(RS_EUSAGE, "export: -O FILE says where it goes");
 	if (argument_given(a, "--verify") && argument_given(a, "--no-verify"))
@@ -435,7 +461,7 @@ export_command(const struct arguments *a)
 	struct export e = { .a = a, .path = argument(a, "--output"), .absolute = ABSOLUTE,
 		.relative = RELATIVE, .rows = ROWS_DEFAULT,
 		.checks = argument_given(a, "--check") };
-	size_t format;
+	size_t format = 0;
 
 	RS_TRY(read_arguments(&e, &format));
 	enum rs_status status = run(&e, format);
@@ -449,7 +475,9 @@ export_command(const struct arguments *a)
 }
 
 static const struct command_option option[] = {
-	{ .name = "--to", .argument = "onnx", .text = "Format to write." },
+	{ .name = "--to",
+		.argument = "FORMAT",
+		.text = "Format to write: onnx, npy, npz, safetensors, text or vectors." },
 	{ .name = "--output", .letter = 'O', .argument = "FILE", .text = "File to write." },
 	{ .name = "--verify",
 		.argument = "DATA",
@@ -474,6 +502,20 @@ static const struct command_option option[] = {
 		.argument = "N",
 		.dflt = "67108864",
 		.text = "Tables of more bytes in all lie in FILE.data beside the file." },
+	{ .name = "--dtype",
+		.argument = "T",
+		.dflt = "f32",
+		.text = "Numbers of npy, npz, safetensors and vectors: f32, f16 or int8 with a "
+			"scale for each row." },
+	{ .name = "--users",
+		.argument = "DATA",
+		.repeats = 1,
+		.text = "vectors: of the rows of this file or pattern by the tower of users, "
+			"instead of the items." },
+	{ .name = "--id",
+		.argument = "COLUMN",
+		.text = "--users: names are in this column, by name or number; otherwise in that "
+			"of data.id, or they are the numbers of the rows." },
 	{ .name = "--force", .text = "Replace files that exist." },
 	{ .name = NULL },
 };

@@ -65,3 +65,4 @@ librs_a_SOURCES += src/cmd/model_spec.c src/cmd/model_spec.h src/cmd/rollback.c
 librs_a_SOURCES += src/cmd/gc.c src/cmd/gc.h src/cmd/gc_files.c src/cmd/gc_keep.c src/cmd/gc_runs.c src/cmd/gc_scan.c
 librs_a_SOURCES += src/cmd/export.c
 librs_a_SOURCES += src/cmd/row_inputs.c src/cmd/row_inputs.h
+librs_a_SOURCES += src/cmd/export_arrays.c src/cmd/export_arrays.h src/cmd/user_vectors.c src/cmd/user_vectors.h

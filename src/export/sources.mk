@@ -18,3 +18,8 @@ src/export/onnx.pb-c.h: src/export/onnx.pb-c.c
 src/export/onnx.$(OBJEXT) src/export/onnx_read.$(OBJEXT): src/export/onnx.pb-c.h
 librs_a_SOURCES += src/export/staged.c src/export/staged.h
 librs_a_SOURCES += src/export/verify.c src/export/verify.h src/export/inputs_json.c src/export/inputs_json.h
+librs_a_SOURCES += src/export/arrays.c src/export/arrays.h src/export/half.c src/export/half.h \
+	src/export/array_file.c src/export/array_file.h src/export/array_npy.c src/export/array_npz.c \
+	src/export/array_safetensors.c src/export/array_text.c \
+	src/export/array_proof.c src/export/array_proof.h
+librs_a_SOURCES += src/export/ids.c src/export/ids.h
