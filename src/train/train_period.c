@@ -80,15 +80,14 @@ train_read_ledger(struct training *t)
 	return ledger_read(o->resume ? o->directory : o->from, version, &t->ledger);
 }
 
-/* Of a version that is not the last, what was known before: it is gone on with. */
 enum rs_status
-train_make_ledger(struct training *t, enum checkpoint_state state, const struct ledger **out)
+train_count_files(struct training *t)
 {
 	const struct train_period *const period = t->options->period;
 
-	*out = period != NULL ? period->ledger : &t->ledger;
-	if (state != CHECKPOINT_FINAL || t->dealer == NULL)
+	if (t->dealer == NULL || t->files_are_counted)
 		return RS_OK;
+	t->files_are_counted = 1;
 	for (size_t i = 0; i < dealer_n_files(t->dealer); i++) {
 		const struct loader_file *const file = dealer_file(t->dealer, i);
 
@@ -98,4 +97,14 @@ train_make_ledger(struct training *t, enum checkpoint_state state, const struct 
 			ledger_count(&period->ledger->entry[period->first + i], file);
 	}
 	return RS_OK;
+}
+
+/* Of a version that is not the last, what was known before: it is gone on with. */
+enum rs_status
+train_make_ledger(struct training *t, enum checkpoint_state state, const struct ledger **out)
+{
+	const struct train_period *const period = t->options->period;
+
+	*out = period != NULL ? period->ledger : &t->ledger;
+	return state == CHECKPOINT_FINAL ? train_count_files(t) : RS_OK;
 }

@@ -46,6 +46,7 @@ struct training {
 	int      by_file;                          /* rows are dealt by file          */
 	int      signal;                           /* that ended the run              */
 	struct ledger ledger;                      /* of the weights it began with; rank 0 */
+	int      files_are_counted;                /* in that of the last version     */
 	struct train_gate {
 		struct trial *trial;               /* NULL: nothing is required       */
 		char    *history;                  /* figures.txt of the current version */
@@ -68,6 +69,8 @@ enum rs_status train_trial_before(struct training *t);
 enum rs_status train_trial_after(struct training *t);
 /* What the weights that the run goes on from were trained on. */
 enum rs_status train_read_ledger(struct training *t);
+/* What was read of each file enters the ledger, once, while the dealer is open. */
+enum rs_status train_count_files(struct training *t);
 /* The ledger that a version is to have; *out is borrowed, NULL: none. */
 enum rs_status train_make_ledger(struct training *t, enum checkpoint_state state,
 	const struct ledger **out);

@@ -100,6 +100,18 @@ expect 0 env RECSYS_TRAIN_NOW=1767258000 "$T" train s.ini --incremental -f many 
 	-o incremental.wait=5m
 says 'period 2026-01-01T08:00Z is not complete'
 
+# A model that a plain run made has its files in the ledger, also when an epoch before the
+# last was the best: of what learns the opposite of valid, the first is.
+awk -F '\t' -v OFS='\t' 'NR > 1 { $1 = 1 - $1 } { print }' h-2026010100.tsv >flipped.tsv
+expect 0 "$T" train s.ini -f batch -d h-2026010100.tsv --valid flipped.tsv --epochs 3 --db runs.db \
+	--json
+prints '"best_epoch":1'
+grep -q '^path=.*h-2026010100.tsv.*rows=300' "batch/$(cat batch/CURRENT)/ledger.txt" ||
+	fail 'a model of a plain run has no ledger'
+expect 0 run batch --until 2026-01-01T02:00Z --valid flipped.tsv -o incremental.epochs=3
+ledger=batch/$(cat batch/CURRENT)/ledger.txt
+[ "$(grep -c '^path=.*hash=.*rows=300' "$ledger")" = 2 ] || { cat "$ledger" >&2; exit 1; }
+
 # Usage.
 expect 64 run many --resume
 expect 64 run many --require 'auc>>1'
