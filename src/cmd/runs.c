@@ -73,6 +73,7 @@ static const struct runs_row {
 	{ "show",    "one run",                  1, 1,        READ_STORE,   runs_show },
 	{ "compare", "two runs or more",         2, 8,        READ_STORE,   runs_compare },
 	{ "plot",    "runs, or none and --model", 0, SIZE_MAX, READ_STORE,  runs_plot },
+	{ "export",  "runs, or none for all",   0, SIZE_MAX, READ_STORE,   runs_export },
 	{ "rm",      "one run or more",          1, SIZE_MAX, CHANGE_STORE, runs_rm },
 	{ "tag",     "a run and a tag",          2, 2,        CHANGE_STORE, runs_tag },
 	{ "path",    "no further argument",      0, 0,        NO_STORE,     runs_path },
@@ -100,7 +101,7 @@ find_row(const struct arguments *a, const struct runs_row **out)
 	const char *near = spec_nearest(name, names, N_RUNS);
 	if (near != NULL)
 		return rs_hint("did you mean '%s'?", near);
-	return rs_hint("there are list, show, compare, plot, rm, tag and path");
+	return rs_hint("there are list, show, compare, plot, export, rm, tag and path");
 }
 
 /* The database named by --db or the environment, else that of the spec in use. */
@@ -160,17 +161,19 @@ runs_run(const struct arguments *a)
 }
 
 static const struct command_option runs_option[] = {
-	{ .name = "--last", .argument = "N", .text = "list, plot: only the newest N runs" },
+	{ .name = "--last", .argument = "N", .text = "list, plot, export: only the newest N runs" },
 	{ .name = "--status", .argument = "S", .text =
-		"list, plot: only runs with this status: running, ok, partial, "
+		"list, plot, export: only runs with this status: running, ok, partial, "
 		"diverged, failed, interrupted, lost or rejected" },
-	{ .name = "--tag", .argument = "T", .text = "list, plot: only runs with this tag" },
+	{ .name = "--tag", .argument = "T", .text = "list, plot, export: only runs with this tag" },
 	{ .name = "--model", .argument = "NAME", .text =
-		"list: only runs of this type of model; plot: also of the model directory that "
-		"is called so" },
+		"list, export: only runs of this type of model; plot: also of the model "
+		"directory that is called so" },
 	{ .name = "--sort", .argument = "KEY", .text =
 		"list: best first by auc, logloss, rows, took or run" },
-	{ .name = "--csv", .text = "list: comma-separated values" },
+	{ .name = "--csv", .text = "list, export: comma-separated values" },
+	{ .name = "--mlflow", .argument = "FILE", .text =
+		"export: write FILE, an SQLite database that MLflow opens" },
 	{ .name = "--log", .text = "show: only the warnings" },
 	{ .name = "--spec", .text = "show: only the resolved spec" },
 	{ .name = "--metrics", .text = "show: only the metrics, by epoch" },
@@ -180,7 +183,8 @@ static const struct command_option runs_option[] = {
 		"plot: against the rows, the time or the epochs of each run; or one curve over the "
 		"periods of all runs of a model, which is how progressive metrics are shown" },
 	{ .name = "--output", .letter = 'O', .argument = "FILE", .text =
-		"plot: let gnuplot draw FILE, an .svg or .png" },
+		"plot: let gnuplot draw FILE, an .svg or .png; export: write FILE instead of "
+		"standard output" },
 	{ .name = "--require", .argument = "METRIC>=X", .repeats = 1,
 		.text = "compare: exit 1 unless this holds for the last run named" },
 	{ .name = NULL },
@@ -188,9 +192,9 @@ static const struct command_option runs_option[] = {
 
 const struct command command_runs = {
 	.name = "runs",
-	.synopsis = "list | show RUN | compare RUN RUN... | plot RUN... | rm RUN... | "
-		"tag RUN TAG | path",
-	.text = "List, show, compare, plot, tag and remove recorded runs.",
+	.synopsis = "list | show RUN | compare RUN RUN... | plot RUN... | export [RUN...] | "
+		"rm RUN... | tag RUN TAG | path",
+	.text = "List, show, compare, plot, export, tag and remove recorded runs.",
 	.option = runs_option,
 	.run = runs_run,
 };

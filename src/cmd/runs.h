@@ -20,6 +20,11 @@ enum rs_status runs_list(const struct runs_call *call);
 enum rs_status runs_show(const struct runs_call *call);
 enum rs_status runs_compare(const struct runs_call *call);
 enum rs_status runs_plot(const struct runs_call *call);
+enum rs_status runs_export(const struct runs_call *call);
+
+/* Everything about a run, as an object. */
+enum rs_status runs_show_json(struct json *j, const struct runs_call *call,
+	const struct store_run *run);
 
 /* "ndcg@20" of the key "valid.ndcg@20"; NULL when it is no figure that can be better
  * or worse. */

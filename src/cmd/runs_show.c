@@ -161,8 +161,8 @@ json_part(struct json *j, const struct runs_call *call, int64_t run, enum store_
 	return RS_OK;
 }
 
-static enum rs_status
-fill_json(struct json *j, const struct runs_call *call, const struct store_run *run)
+enum rs_status
+runs_show_json(struct json *j, const struct runs_call *call, const struct store_run *run)
 {
 	json_open(j, NULL, '{');
 	json_string(j, "run", run->name);
@@ -188,7 +188,7 @@ fill_json(struct json *j, const struct runs_call *call, const struct store_run *
 	for (size_t part = 0; part < N_PARTS; part++)
 		RS_TRY(json_part(j, call, run->run, (enum store_part)part));
 	json_close(j);
-	return output_printf("%s\n", json_text(j));
+	return RS_OK;
 }
 
 static enum rs_status
@@ -197,7 +197,9 @@ print_json(const struct runs_call *call, const struct store_run *run)
 	struct json j;
 
 	json_init(&j);
-	const enum rs_status status = fill_json(&j, call, run);
+	enum rs_status status = runs_show_json(&j, call, run);
+	if (status == RS_OK)
+		status = output_printf("%s\n", json_text(&j));
 	json_free(&j);
 	return status;
 }

@@ -38,3 +38,4 @@ dist_check_SCRIPTS += tests/cli/incremental_cron.sh tests/cli/incremental_crond.
 dist_check_SCRIPTS += tests/cli/require.sh
 dist_check_SCRIPTS += tests/cli/follow.sh
 dist_check_SCRIPTS += tests/cli/incremental_rotate.sh
+dist_check_SCRIPTS += tests/cli/runs_export.sh tests/cli/runs_export_mlflow.sh

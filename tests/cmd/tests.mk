@@ -2,3 +2,4 @@
 check_PROGRAMS += tests/cmd/eval_groups_test tests/cmd/layout_test tests/cmd/require_test tests/cmd/runs_test
 check_PROGRAMS += tests/cmd/textfile_test
 check_PROGRAMS += tests/cmd/plot_test tests/cmd/runs_plot_test
+check_PROGRAMS += tests/cmd/mlflow_test
