@@ -21,6 +21,7 @@ dist_man_MANS = \
 	man/recsys-train-node.1 \
 	man/recsys-train-plan.1 \
 	man/recsys-train-predict.1 \
+	man/recsys-train-recommend.1 \
 	man/recsys-train-rollback.1 \
 	man/recsys-train-runs.1 \
 	man/recsys-train-synth.1 \

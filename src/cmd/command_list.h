@@ -12,6 +12,7 @@
 	ROW(launch) \
 	ROW(eval) \
 	ROW(predict) \
+	ROW(recommend) \
 	ROW(inspect) \
 	ROW(export) \
 	ROW(runs) \

@@ -1,5 +1,5 @@
 /* The command predict: one line a data row, in the order of the rows. */
-#include "cmd/command.h"
+#include "cmd/predict.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -37,6 +37,8 @@ struct row {
 };
 
 struct predict {
+	const char *const *data;       /* [n_data] patterns                           */
+	size_t n_data;
 	struct scorer *scorer;
 	struct buffer text;
 	struct json json;
@@ -457,7 +459,7 @@ static enum rs_status
 set_towers(struct predict *p, const struct arguments *a)
 {
 	const char *tower = argument(a, "--tower"), *file;
-	int64_t top = 0;
+	int64_t top = (int64_t)p->top;
 
 	p->tower = -1;
 	RS_TRY(argument_int(a, "--top", 1, TOP_MAX, &top));
@@ -485,13 +487,13 @@ open_scorer(struct predict *p, const struct arguments *a)
 {
 	int64_t n_threads = 0;
 
-	p->of_catalogue = p->tower == TOWER_ITEM && a->n_positional == 1 && !p->gives_inputs;
-	if (a->n_positional < 2 && !p->of_catalogue)
+	p->of_catalogue = p->tower == TOWER_ITEM && p->n_data == 0 && !p->gives_inputs;
+	if (p->n_data == 0 && !p->of_catalogue)
 		return rs_fail(RS_EUSAGE, "predict: wanted MODEL and DATA, got %zu arguments",
 			a->n_positional);
 	struct scorer_options options = {
-		.model = a->positional[0], .data = (const char *const *)a->positional + 1,
-		.n_data = a->n_positional - 1, .purpose = PARSE_PREDICT, .id = argument(a, "--id"),
+		.model = a->positional[0], .data = p->data, .n_data = p->n_data,
+		.purpose = PARSE_PREDICT, .id = argument(a, "--id"),
 		.without_scores = p->tower >= 0 || p->gives_inputs,
 		.with_groups = p->seen.n > 0,
 	};
@@ -503,10 +505,10 @@ open_scorer(struct predict *p, const struct arguments *a)
 	return scorer_open(&options, &p->scorer);
 }
 
-static enum rs_status
-predict_run(const struct arguments *a)
+enum rs_status
+predict_best(const struct arguments *a, const char *const *data, size_t n_data, size_t top)
 {
-	struct predict p = { 0 };
+	struct predict p = { .data = data, .n_data = n_data, .top = top };
 
 	buffer_init(&p.text, TEXT_LIMIT);
 	json_init(&p.json);
@@ -527,6 +529,14 @@ predict_run(const struct arguments *a)
 	buffer_free(&p.text);
 	scorer_close(p.scorer);
 	return status;
+}
+
+static enum rs_status
+predict_run(const struct arguments *a)
+{
+	if (a->n_positional == 0)
+		return rs_fail(RS_EUSAGE, "predict: wanted MODEL and DATA, got no arguments");
+	return predict_best(a, (const char *const *)a->positional + 1, a->n_positional - 1, 0);
 }
 
 static const struct command_option predict_option[] = {
