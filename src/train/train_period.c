@@ -85,7 +85,7 @@ train_count_files(struct training *t)
 {
 	const struct train_period *const period = t->options->period;
 
-	if (t->dealer == NULL || t->files_are_counted)
+	if (t->dealer == NULL || t->files_are_counted || train_command(t) != NULL)
 		return RS_OK;
 	t->files_are_counted = 1;
 	for (size_t i = 0; i < dealer_n_files(t->dealer); i++) {

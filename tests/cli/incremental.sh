@@ -112,6 +112,9 @@ expect 0 run batch --until 2026-01-01T02:00Z --valid flipped.tsv -o incremental.
 ledger=batch/$(cat batch/CURRENT)/ledger.txt
 [ "$(grep -c '^path=.*hash=.*rows=300' "$ledger")" = 2 ] || { cat "$ledger" >&2; exit 1; }
 
+expect 0 "$T" train s.ini -f piped --data-command 'cat h-2026010100.tsv' --db runs.db
+! grep -s cat piped/v*/ledger.txt || fail 'a command is no file'
+
 # Usage.
 expect 64 run many --resume
 expect 64 run many --require 'auc>>1'
