@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/hash.h"
 #include "config.h"
 #include "export/onnx.pb-c.h"
 #include "export/table_rows.h"
@@ -31,6 +32,8 @@ struct writer {
 	void **owned;              /* [n_owned]                                       */
 	size_t n_owned, capacity;
 	struct file_writer data;   /* of the side file                                */
+	uint32_t data_crc;
+	char **name;               /* [p->n] of values in the file                    */
 	int has_data;
 	int out_of_memory;
 };
@@ -131,7 +134,7 @@ static char *
 numbers(struct writer *w, const int64_t *x, size_t n, int is_scalar)
 {
 	const int64_t dim[] = { (int64_t)n };
-	char *const name = text(w, "numbers.%zu", w->graph.n_initializer);
+	char *const name = text(w, "/numbers.%zu", w->graph.n_initializer);
 	int64_t *const copy = make(w, n * sizeof *copy);
 
 	if (copy == NULL)
@@ -156,33 +159,26 @@ add_pair(struct writer *w, void *array, size_t *n, const char *key, char *value)
 
 /* --- tables ---------------------------------------- */
 
-static uint64_t
-table_bytes(const struct program *p)
+static enum rs_status
+put_data(struct writer *w, const void *bytes, size_t n)
 {
-	uint64_t bytes = 0;
-
-	for (size_t i = 1; i < p->n; i++)
-		if (p->value[i].op == PROGRAM_table)
-			bytes += (uint64_t)p->value[i].dim[0] * (uint64_t)p->value[i].dim[1]
-				* sizeof(float);
-	return bytes;
+	w->data_crc = hash_crc32c(w->data_crc, bytes, n);
+	return file_writer_write(&w->data, bytes, n);
 }
 
 static enum rs_status
 append_row(void *context, const float *row, size_t n)
 {
-	struct file_writer *const out = context;
-
-	return file_writer_write(out, row, n * sizeof *row);
+	return put_data(context, row, n * sizeof *row);
 }
 
 static enum rs_status
-align_data(struct file_writer *out)
+align_data(struct writer *w)
 {
 	static const char zero[DATA_ALIGN];
-	const size_t over = out->size % DATA_ALIGN;
+	const size_t over = w->data.size % DATA_ALIGN;
 
-	return over > 0 ? file_writer_write(out, zero, DATA_ALIGN - over) : RS_OK;
+	return over > 0 ? put_data(w, zero, DATA_ALIGN - over) : RS_OK;
 }
 
 static enum rs_status
@@ -190,9 +186,9 @@ add_external(struct writer *w, const struct program_value *v, Onnx__Tensor *t)
 {
 	const char *const slash = strrchr(w->path, '/');
 
-	RS_TRY(align_data(&w->data));
+	RS_TRY(align_data(w));
 	const uint64_t offset = w->data.size;
-	RS_TRY(table_rows(w->p->model, v->table, append_row, &w->data));
+	RS_TRY(table_rows(w->p->model, v->table, append_row, w));
 	if (t == NULL)
 		return RS_OK;
 	t->has_data_location = 1;
@@ -205,15 +201,13 @@ add_external(struct writer *w, const struct program_value *v, Onnx__Tensor *t)
 	return RS_OK;
 }
 
-struct inline_rows { float *at; };
-
 static enum rs_status
 copy_row(void *context, const float *row, size_t n)
 {
-	struct inline_rows *const rows = context;
+	float **const at = context;
 
-	memcpy(rows->at, row, n * sizeof *row);
-	rows->at += n;
+	memcpy(*at, row, n * sizeof *row);
+	*at += n;
 	return RS_OK;
 }
 
@@ -222,15 +216,14 @@ add_table(struct writer *w, const struct program_value *v)
 {
 	Onnx__Tensor *const t = add_tensor(w, v->name, ONNX_FLOAT, v->dim, 2);
 	const size_t n = (size_t)(v->dim[0] * v->dim[1]);
-	struct inline_rows rows;
 
 	if (w->has_data)
 		return add_external(w, v, t);
 	float *const data = make(w, n * sizeof *data);
 	if (data == NULL)
 		return RS_OK;
-	rows.at = data;
-	RS_TRY(table_rows(w->p->model, v->table, copy_row, &rows));
+	float *at = data;
+	RS_TRY(table_rows(w->p->model, v->table, copy_row, &at));
 	set_raw(t, data, n * sizeof *data);
 	return RS_OK;
 }
@@ -267,16 +260,26 @@ static const struct onnx_row { const char *op; enum extra extra; } onnx_table[PR
 	[PROGRAM_number] = { "Cast", CAST_FLOAT },
 };
 
-/* The name of a value in the file. */
 static char *
-name_of(struct writer *w, size_t value)
+name_of(const struct writer *w, size_t value)
 {
-	const struct program_value *const v = &w->p->value[value];
+	static char none[1];
 
-	for (size_t k = 0; k < w->p->n_outputs; k++)
-		if (w->p->output[k].value == value)
-			return text(w, "%s", w->p->output[k].name);
-	return v->name[0] != '\0' ? text(w, "%s", v->name) : text(w, "v%zu", value);
+	return w->name != NULL && w->name[value] != NULL ? w->name[value] : none;
+}
+
+static void
+make_names(struct writer *w)
+{
+	w->name = make(w, w->p->n * sizeof *w->name);
+	for (size_t i = 1; w->name != NULL && i < w->p->n; i++) {
+		const struct program_value *const v = &w->p->value[i];
+
+		w->name[i] = v->name[0] != '\0' ? text(w, "%s", v->name)
+			: text(w, "/%s.%zu", program_op_name(v->op), i);
+	}
+	for (size_t k = 0; w->name != NULL && k < w->p->n_outputs; k++)
+		w->name[w->p->output[k].value] = text(w, "%s", w->p->output[k].name);
 }
 
 static void
@@ -462,17 +465,61 @@ add_head(struct writer *w)
 	for (size_t i = 0; i < w->options->n_properties; i++)
 		add_pair(w, &w->model.metadata_props, &w->model.n_metadata_props,
 			w->options->property[i].key, text(w, "%s", w->options->property[i].value));
+	if (!w->has_data)
+		return;
+	add_pair(w, &w->model.metadata_props, &w->model.n_metadata_props, ONNX_DATA_BYTES,
+		text(w, "%" PRIu64, w->data.size));
+	add_pair(w, &w->model.metadata_props, &w->model.n_metadata_props, ONNX_DATA_CRC,
+		text(w, "%08" PRIx32, w->data_crc));
 }
 
-struct stream { ProtobufCBuffer base; struct file_writer *out; enum rs_status status; };
+struct stream {
+	ProtobufCBuffer base;
+	struct file_writer *out;
+	uint32_t crc;
+	enum rs_status status;
+};
 
 static void
 append_stream(ProtobufCBuffer *buffer, size_t n, const uint8_t *bytes)
 {
 	struct stream *const s = (struct stream *)buffer;
 
+	s->crc = hash_crc32c(s->crc, bytes, n);
 	if (s->status == RS_OK)
 		s->status = file_writer_write(s->out, bytes, n);
+}
+
+static enum rs_status
+fail_size(const struct writer *w)
+{
+	rs_fail(RS_ECREATE, "'%s' would be larger than 2 GiB, the limit of the format", w->path);
+	return rs_hint("leave tables outside: --inline-bytes");
+}
+
+/* Before any work: tables and constants alone. */
+static enum rs_status
+check_size(const struct writer *w)
+{
+	const uint64_t bytes = program_bytes(w->p, PROGRAM_constant)
+		+ (w->has_data ? 0 : program_bytes(w->p, PROGRAM_table));
+
+	return bytes > MESSAGE_MAX ? fail_size(w) : RS_OK;
+}
+
+/* An input that has the name of something else in the file would be mistaken for it. */
+static enum rs_status
+check_names(const struct writer *w)
+{
+	for (size_t i = 0; i < w->p->n_features; i++)
+		for (size_t k = 1; k < w->p->n; k++) {
+			const char *const name = w->p->feature[i].name;
+
+			if (w->p->feature[i].value != k && strcmp(name, name_of(w, k)) == 0)
+				return rs_fail(RS_ESPEC, "export: field '%s' has the name of "
+					"another part of the file", name);
+		}
+	return RS_OK;
 }
 
 static enum rs_status
@@ -480,15 +527,17 @@ write_message(struct writer *w)
 {
 	struct file_writer out;
 	struct stream stream = { .base = { append_stream }, .out = &out };
+	char tail[ONNX_TAIL + 1];
 
-	if (protobuf_c_message_get_packed_size(&w->model.base) > MESSAGE_MAX) {
-		rs_fail(RS_ECREATE, "'%s' would be larger than 2 GiB, the limit of the format",
-			w->path);
-		return rs_hint("leave tables outside: --inline-bytes");
-	}
+	if (protobuf_c_message_get_packed_size(&w->model.base) + ONNX_TAIL > MESSAGE_MAX)
+		return fail_size(w);
 	RS_TRY(file_writer_open(&out, w->path));
 	protobuf_c_message_pack_to_buffer(&w->model.base, &stream.base);
 	enum rs_status status = stream.status;
+	if (status == RS_OK) {
+		onnx_tail(stream.crc, tail);
+		status = file_writer_write(&out, tail, ONNX_TAIL);
+	}
 	if (status == RS_OK)
 		status = file_writer_commit(&out);
 	file_writer_close(&out);
@@ -498,6 +547,9 @@ write_message(struct writer *w)
 static enum rs_status
 write_file(struct writer *w)
 {
+	make_names(w);
+	RS_TRY(check_names(w));
+	RS_TRY(check_size(w));
 	RS_TRY(add_values(w));
 	add_head(w);
 	if (w->out_of_memory)
@@ -512,7 +564,7 @@ open_data(struct writer *w)
 {
 	char *path;
 
-	w->has_data = table_bytes(w->p) > w->options->inline_bytes;
+	w->has_data = program_bytes(w->p, PROGRAM_table) > w->options->inline_bytes;
 	if (!w->has_data)
 		return RS_OK;
 	if (asprintf(&path, "%s.data", w->path) < 0)

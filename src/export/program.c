@@ -29,6 +29,17 @@ program_value_size(const struct program_value *v)
 	return n;
 }
 
+uint64_t
+program_bytes(const struct program *p, enum program_op op)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = 1; i < p->n; i++)
+		if (p->value[i].op == op)
+			bytes += sizeof(float) * program_value_size(&p->value[i]);
+	return bytes;
+}
+
 void
 program_free(struct program *p)
 {
@@ -86,9 +97,12 @@ append(struct program *p, enum program_op op, const size_t *input, size_t n)
 {
 	if (p->failure.status != RS_OK)
 		return 0;
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
 		if (input[i] == 0)
 			return fail(p, "an input of '%s' is missing", op_table[op].name);
+		if ((p->value[input[i]].op == PROGRAM_table) != (op == PROGRAM_gather && i == 0))
+			return fail(p, "'%s' of a table, or gather of none", op_table[op].name);
+	}
 	if (p->n == 0) {
 		if (grow(p) != RS_OK)
 			return fail(p, "out of memory");
@@ -141,6 +155,8 @@ program_leaf(struct program *p, enum program_op op, enum program_type type, cons
 
 	if (i == 0)
 		return 0;
+	if (strlen(name) >= sizeof p->value[i].name)
+		return fail(p, "the name '%.40s...' is too long", name);
 	set_shape(&p->value[i], dim, rank);
 	p->value[i].type = type;
 	snprintf(p->value[i].name, sizeof p->value[i].name, "%s", name);
@@ -225,7 +241,7 @@ program_scalar(struct program *p, float x)
 			free(data);
 			return i;
 		}
-	snprintf(name, sizeof name, "scalar.%zu", p->n);
+	snprintf(name, sizeof name, "/scalar.%zu", p->n);
 	const size_t i = program_constant(p, name, data, NULL, 0);
 	if (i == 0)
 		free(data);
@@ -269,9 +285,9 @@ program_unary(struct program *p, enum program_op op, size_t a)
 	struct program_value *const v = &p->value[i];
 	v->type = op == PROGRAM_known || op == PROGRAM_is_nan ? PROGRAM_BOOL
 		: op == PROGRAM_clamp ? PROGRAM_INT64 : PROGRAM_FLOAT;
+	if (v->rank < (op == PROGRAM_transpose ? 2 : op == PROGRAM_softmax))
+		return fail(p, "'%s' of a value with too few axes", op_table[op].name);
 	if (op == PROGRAM_transpose) {
-		if (v->rank < 2)
-			return fail(p, "transpose of a vector");
 		const int64_t last = v->dim[v->rank - 1];
 		v->dim[v->rank - 1] = v->dim[v->rank - 2];
 		v->dim[v->rank - 2] = last;
@@ -309,7 +325,8 @@ product_shape(struct program *p, size_t i, const struct program_value *a,
 	struct program_value *const v = &p->value[i];
 
 	if (b->rank < 2 || a->rank < 2 || (b->rank != 2 && b->rank != a->rank)
-	    || a->dim[a->rank - 1] != b->dim[b->rank - 2])
+	    || a->dim[a->rank - 1] != b->dim[b->rank - 2]
+	    || (b->rank > 2 && memcmp(a->dim, b->dim, (b->rank - 2) * sizeof *b->dim) != 0))
 		return fail(p, "matmul of shapes that do not fit");
 	v->dim[v->rank - 1] = b->dim[b->rank - 1];
 	return i;
@@ -380,10 +397,11 @@ program_axis(struct program *p, enum program_op op, size_t a, size_t axis)
 		return 0;
 	struct program_value *const v = &p->value[i];
 	const int grows = op == PROGRAM_expand;
-	int64_t *const at = v->dim + axis;
 
-	if (grows ? v->rank == PROGRAM_RANK || axis > v->rank : axis >= v->rank || *at != 1)
+	if (grows ? v->rank == PROGRAM_RANK || axis > v->rank
+	    : axis >= v->rank || v->dim[axis] != 1)
 		return fail(p, "'%s' of an axis that is not there", op_table[op].name);
+	int64_t *const at = v->dim + axis;
 	v->axis = axis;
 	v->type = p->value[a].type;
 	memmove(at + grows, at + !grows, (v->rank - axis - !grows) * sizeof *at);
@@ -402,32 +420,76 @@ program_concat(struct program *p, const size_t *input, size_t n)
 	if (i == 0)
 		return 0;
 	struct program_value *const v = &p->value[i];
+	if (v->rank == 0)
+		return fail(p, "concat of numbers");
 	v->axis = v->rank - 1;
-	for (size_t k = 1; k < n; k++)
-		v->dim[v->axis] += p->value[input[k]].dim[v->axis];
+	v->dim[v->axis] = 0;
+	for (size_t k = 0; k < n; k++) {
+		const struct program_value *const a = &p->value[input[k]];
+
+		if (a->rank != v->rank || memcmp(a->dim, v->dim, v->axis * sizeof *a->dim) != 0
+		    || a->dim[v->axis] < 0)
+			return fail(p, "concat of shapes that do not fit");
+		v->dim[v->axis] += a->dim[v->axis];
+	}
 	return i;
+}
+
+/* Free axes in order, and how many numbers the others have; 0: too many. */
+static uint64_t
+fixed_part(const int64_t *dim, size_t rank, int64_t *free_axis)
+{
+	uint64_t n = 1;
+
+	for (size_t k = 0; k < PROGRAM_RANK; k++)
+		free_axis[k] = 0;
+	for (size_t k = 0; k < rank; k++) {
+		if (dim[k] < 0)
+			*free_axis++ = dim[k];
+		else if (__builtin_mul_overflow(n, (uint64_t)dim[k], &n))
+			return 0;
+	}
+	return n;
 }
 
 size_t
 program_reshape(struct program *p, size_t a, const int64_t *dim, size_t rank)
 {
 	const size_t i = append(p, PROGRAM_reshape, &a, 1);
+	int64_t before[PROGRAM_RANK], after[PROGRAM_RANK];
 
 	if (i == 0)
 		return 0;
+	const uint64_t n = fixed_part(p->value[a].dim, p->value[a].rank, before);
+	if (n == 0 || fixed_part(dim, rank, after) != n
+	    || memcmp(before, after, sizeof before) != 0)
+		return fail(p, "reshape to another number of elements");
 	p->value[i].type = p->value[a].type;
 	set_shape(&p->value[i], dim, rank);
 	return i;
 }
 
+/* Its size where it is fixed, else -1. */
+static int64_t
+last_axis(const struct program *p, size_t a)
+{
+	const struct program_value *const v = a != 0 ? &p->value[a] : NULL;
+
+	return v != NULL && v->rank > 0 && v->dim[v->rank - 1] > 0 ? v->dim[v->rank - 1] : -1;
+}
+
 size_t
 program_slice(struct program *p, size_t a, size_t begin, size_t end)
 {
-	if (begin == 0 && a != 0 && (int64_t)end == p->value[a].dim[p->value[a].rank - 1])
+	const int64_t width = last_axis(p, a);
+
+	if (begin == 0 && width > 0 && (int64_t)end == width)
 		return a;
 	const size_t i = append(p, PROGRAM_slice, &a, 1);
 	if (i == 0)
 		return 0;
+	if (width < 0 || begin >= end || end > (uint64_t)width)
+		return fail(p, "slice of columns that are not there");
 	struct program_value *const v = &p->value[i];
 	v->begin = begin;
 	v->end = end;
@@ -442,6 +504,11 @@ program_pick(struct program *p, size_t a, const int64_t *index, size_t n)
 
 	if (i == 0)
 		return 0;
+	for (size_t k = 0; k < n; k++)
+		if (index[k] < 0 || index[k] >= last_axis(p, a))
+			return fail(p, "columns that are not there");
+	if (n == 0 || last_axis(p, a) < 0)
+		return fail(p, "no columns");
 	struct program_value *const v = &p->value[i];
 	if (memory_alloc(n, sizeof *v->index, &v->index) != RS_OK)
 		return fail(p, "out of memory");

@@ -140,5 +140,7 @@ size_t program_pick(struct program *p, size_t a, const int64_t *index, size_t n)
 const char *program_op_name(enum program_op op);
 /* Numbers in a value of fixed shape. */
 size_t program_value_size(const struct program_value *v);
+/* Of all tables, or all constants. */
+uint64_t program_bytes(const struct program *p, enum program_op op);
 
 #endif

@@ -5,12 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of one value; what needs more is no model of ours. */
+#define NUMBERS_MAX ((size_t)1 << 28)
+#define ID_MAX      9e15
+
 struct tensor { double *x; size_t dim[PROGRAM_RANK], rank, n; };
 
 struct run {
 	const struct program *p;
 	const struct program_feed *feed;
 	struct tensor *value;              /* [p->n]                                    */
+	size_t *last_use;                  /* [p->n] the last value that reads it       */
 };
 
 /* --- shapes ---------------------------------------- */
@@ -28,7 +33,10 @@ shape(const struct run *r, const struct program_value *v, struct tensor *t)
 	t->n = 1;
 	for (size_t k = 0; k < v->rank; k++) {
 		t->dim[k] = size_of(r, v->dim[k]);
-		t->n *= t->dim[k];
+		if (size_mul(t->n, t->dim[k], &t->n) != RS_OK || t->n > NUMBERS_MAX)
+			return rs_fail(RS_ERESOURCE, "'%s' of an exported file has more than %zu "
+				"numbers for %zu rows", program_op_name(v->op), NUMBERS_MAX,
+				r->feed->N);
 	}
 	return memory_alloc(t->n + 1, sizeof *t->x, &t->x);
 }
@@ -135,11 +143,12 @@ run_gather(const struct run *r, const struct program_value *v, struct tensor *t)
 	const size_t D = t->dim[t->rank - 1];
 
 	for (size_t i = 0; i < ids->n; i++) {
-		const float *const row = r->feed->row(r->feed->context, table->table,
-			(uint64_t)ids->x[i]);
+		const double id = ids->x[i];
+		const float *const row = id >= 0 && id < ID_MAX
+			? r->feed->row(r->feed->context, table->table, (uint64_t)id) : NULL;
 
 		if (row == NULL)
-			return rs_fail(RS_EDATA, "'%s' has no row %.0f", table->name, ids->x[i]);
+			return rs_fail(RS_EDATA, "'%s' has no row %.0f", table->name, id);
 		for (size_t d = 0; d < D; d++)
 			t->x[i * D + d] = (double)row[d];
 	}
@@ -274,23 +283,53 @@ run_value(const struct run *r, size_t i)
 	return RS_OK;
 }
 
+/* Those of which nothing is wanted any more make room. */
+static void
+forget(const struct run *r, size_t i)
+{
+	const struct program_value *const v = &r->p->value[i];
+
+	for (size_t k = 0; k < v->n_inputs; k++) {
+		struct tensor *const t = &r->value[v->input[k]];
+
+		if (r->last_use[v->input[k]] == i) {
+			free(t->x);
+			t->x = NULL;
+		}
+	}
+}
+
+static enum rs_status
+run_all(struct run *r, size_t output)
+{
+	RS_TRY(memory_alloc(r->p->n, sizeof *r->value, &r->value));
+	RS_TRY(memory_alloc(r->p->n, sizeof *r->last_use, &r->last_use));
+	for (size_t i = 1; i < r->p->n; i++)
+		for (size_t k = 0; k < r->p->value[i].n_inputs; k++)
+			r->last_use[r->p->value[i].input[k]] = i;
+	r->last_use[output] = r->p->n;
+	for (size_t i = 1; i < r->p->n; i++) {
+		RS_TRY(run_value(r, i));
+		forget(r, i);
+	}
+	return RS_OK;
+}
+
 enum rs_status
 program_run(const struct program *p, const struct program_feed *feed, size_t k, double **out)
 {
+	const size_t output = p->output[k].value;
 	struct run r = { .p = p, .feed = feed };
-	enum rs_status status;
+	const enum rs_status status = run_all(&r, output);
 
 	*out = NULL;
-	RS_TRY(memory_alloc(p->n, sizeof *r.value, &r.value));
-	status = RS_OK;
-	for (size_t i = 1; i < p->n && status == RS_OK; i++)
-		status = run_value(&r, i);
-	for (size_t i = 1; i < p->n; i++) {
-		if (status == RS_OK && i == p->output[k].value)
+	for (size_t i = 1; r.value != NULL && i < p->n; i++) {
+		if (status == RS_OK && i == output)
 			*out = r.value[i].x;
 		else
 			free(r.value[i].x);
 	}
+	free(r.last_use);
 	free(r.value);
 	return status;
 }

@@ -1,7 +1,8 @@
 librs_a_SOURCES += src/export/program.c src/export/program.h src/export/program_build.c
 librs_a_SOURCES += src/export/program_run.c src/export/program_run.h
 librs_a_SOURCES += src/export/lower.c src/export/lower.h src/export/lower_fields.c src/export/lower_op.c
-librs_a_SOURCES += src/export/onnx.c src/export/onnx_read.c src/export/onnx.h src/export/table_rows.c src/export/table_rows.h
+librs_a_SOURCES += src/export/onnx.c src/export/onnx_read.c src/export/onnx.h \
+	src/export/onnx_file.h src/export/onnx_nodes.c src/export/onnx_sum.c src/export/table_rows.c src/export/table_rows.h
 # Written by protoc-c beside the other objects; a tarball has them.
 librs_a_SOURCES += src/export/onnx.pb-c.c src/export/onnx.pb-c.h
 BUILT_SOURCES += src/export/onnx.pb-c.c src/export/onnx.pb-c.h
@@ -15,7 +16,8 @@ src/export/onnx.pb-c.c: src/export/onnx.proto
 src/export/onnx.pb-c.h: src/export/onnx.pb-c.c
 	@test -f $@ || { rm -f src/export/onnx.pb-c.c && \
 		$(MAKE) $(AM_MAKEFLAGS) src/export/onnx.pb-c.c; }
-src/export/onnx.$(OBJEXT) src/export/onnx_read.$(OBJEXT): src/export/onnx.pb-c.h
+src/export/onnx.$(OBJEXT) src/export/onnx_read.$(OBJEXT) src/export/onnx_nodes.$(OBJEXT) \
+	src/export/onnx_sum.$(OBJEXT): src/export/onnx.pb-c.h
 librs_a_SOURCES += src/export/staged.c src/export/staged.h
 librs_a_SOURCES += src/export/verify.c src/export/verify.h src/export/inputs_json.c src/export/inputs_json.h
 librs_a_SOURCES += src/export/arrays.c src/export/arrays.h src/export/half.c src/export/half.h \

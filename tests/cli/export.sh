@@ -82,6 +82,86 @@ prints 'verified 1500 rows of din.onnx'
 expect 65 "$T" export m-deepfm --to onnx -O din.onnx --check --verify log.tsv
 says 'the model does not have'
 
+# B038: missing, unseen and negative ids, cells without a number, empty lists.
+awk -F'\t' -v OFS='\t' 'NR > 1 {
+	if (NR % 7 == 0) $3 = ""
+	if (NR % 7 == 1) $4 = "-5"
+	if (NR % 7 == 2) $5 = "never seen"
+	if (NR % 7 == 3) $8 = ""
+	if (NR % 7 == 4) $10 = ""
+	if (NR % 7 == 5) $3 = $4 = $5 = $6 = $7 = $8 = $9 = $10 = ""
+	if (NR % 7 == 6) $3 = -9223372036854775808
+} 1' log.tsv | head -1001 >odd.tsv
+for model in deepfm fm wide_deep dcn dcn2; do
+	expect 0 "$T" export m-$model --to onnx -O $model.onnx --force --verify odd.tsv
+	prints 'verified 1000 rows'
+	awk '/verified/ && $NF > 1e-5 { exit 1 }' out || fail 'B038'
+done
+
+# B036: tables beside the file; the limit of the format is told before any work.
+expect 0 "$T" export m-deepfm --to onnx -O deepfm.onnx --force --inline-bytes 0
+[ -s deepfm.onnx.data ] || fail 'B036: no file of data'
+[ $(($(wc -c <deepfm.onnx.data) / 4096)) -gt 1 ] || fail 'B036: not aligned'
+
+# L005: a table of one row, and of rows that no text is in.
+cut -f3 --complement log.tsv | sed 's/^[^\t]*\t[^\t]*/&\t/; 1s/\t\t/\tuser\t/' >empty.tsv
+sed 's/^buckets = .*/buckets = 1/' log.ini >one.ini
+expect 0 "$T" -q train one.ini -f m-empty -o train.epochs=1 -o data.train=empty.tsv
+expect 0 "$T" export m-empty --to onnx -O empty.onnx --inline-bytes 0
+prints 'verified 1500 rows'
+
+# L010, B028: the model and the files elsewhere, with nothing else there.
+mkdir away
+cp -r m-deepfm deepfm.onnx deepfm.onnx.data deepfm.onnx.inputs.json away
+(cd away && mkdir none && expect 0 "$T" export m-deepfm --to onnx -O deepfm.onnx --check \
+	--verify ../odd.tsv && prints 'verified 1000 rows') || exit 1
+
+# What is damaged is named: a bit of either file, an end that is missing.
+flip() { # FILE BYTE: its lowest bit but one
+	byte=$(dd if="$1" bs=1 skip="$2" count=1 2>/dev/null | od -An -tu1)
+	printf "\\$(printf %o $((byte ^ 2)))" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
+}
+refused() { # WHY FILE TEXT
+	expect 65 "$T" export m-deepfm --to onnx -O deepfm.onnx --check
+	says "$2"
+	says "$3"
+}
+expect 0 "$T" export m-deepfm --to onnx -O deepfm.onnx --check
+for file in deepfm.onnx deepfm.onnx.data; do
+	cp $file whole
+	size=$(wc -c <whole)
+	for at in 0 7 $((size / 3)) $((size / 2)) $((size - 1)); do
+		flip $file "$at"
+		refused 'a flipped bit' $file 'is damaged'
+		cp whole $file
+	done
+	head -c $((size - 1)) whole >$file
+	refused 'cut' $file "'"
+	: >$file
+	refused 'empty' $file "'"
+	rm $file
+	expect 66 "$T" export m-deepfm --to onnx -O deepfm.onnx --check
+	says $file
+	cp whole $file
+done
+expect 0 "$T" export m-deepfm --to onnx -O deepfm.onnx --check
+
+# L075: a model whose column has another name, or another type.
+sed 's/^\[field device\]/[field thing]/' log.ini >renamed.ini
+expect 0 "$T" -q train renamed.ini -f m-renamed -o train.epochs=1 -o embedding.buckets=200
+expect 65 "$T" export m-renamed --to onnx -O deepfm.onnx --check
+says "'device', which the model does not have"
+sed '/^\[field device\]/,/^$/s/categorical/multi/' log.ini >list.ini
+expect 0 "$T" -q train list.ini -f m-list -o train.epochs=1 -o embedding.buckets=200
+expect 65 "$T" export m-list --to onnx -O deepfm.onnx --check
+says "'device' has another type or shape"
+expect 65 "$T" export m-deepfm --to onnx -O criteo.onnx --check
+# A field with the name of an output.
+sed 's/^\[field device\]/[field logit]/' log.ini >taken.ini
+expect 0 "$T" -q train taken.ini -f m-taken -o train.epochs=1 -o embedding.buckets=200
+expect 78 "$T" export m-taken --to onnx -O taken.onnx
+says "'logit'"
+
 expect 64 "$T" export m-din --to onx -O x.onnx
 says "did you mean 'onnx'"
 expect 64 "$T" export m-din --to onnx
