@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/failpoint.h"
 #include "base/log.h"
@@ -163,12 +164,30 @@ tell_notices(struct incremental *r)
 	}
 }
 
+static void
+tell_waiting(const struct incremental *r)
+{
+	const struct incremental_settings *const s = &r->settings->incremental;
+	char begin[24];
+
+	/* Timers want to hear nothing, who looks on wants to know why nothing happens. */
+	if (isatty(2) && log_level() == LOG_WARN && !argument_given(r->session->a, "--cron"))
+		log_set_level(LOG_INFO);
+	log_info("nothing new to train");
+	if (r->intake->waiting != LEDGER_NO_PERIOD)
+		log_info("period %s is not complete: %s", intake_time(r->intake->waiting, begin),
+			s->ready[0] != '\0' ? "its file of incremental.ready is not there"
+			: "incremental.wait has not passed since its end, or since its files changed");
+}
+
 static enum rs_status
 show_due(struct incremental *r)
 {
 	char begin[24];
 
 	RS_TRY(look(r));
+	if (r->intake->n_due == 0)
+		tell_waiting(r);
 	for (size_t i = 0; i < r->intake->n_due; i++) {
 		const struct intake_period *const p = &r->intake->due[i];
 
@@ -456,16 +475,6 @@ take_due(struct incremental *r, size_t at, size_t *from)
 	return RS_OK;
 }
 
-static void
-tell_waiting(const struct intake *in)
-{
-	char begin[24];
-
-	log_info("nothing new to train");
-	if (in->waiting != LEDGER_NO_PERIOD)
-		log_info("period %s is not complete", intake_time(in->waiting, begin));
-}
-
 static enum rs_status
 take_all(struct incremental *r)
 {
@@ -473,7 +482,7 @@ take_all(struct incremental *r)
 	size_t from = 0;
 
 	if (in->n_due == 0) {
-		tell_waiting(in);
+		tell_waiting(r);
 		cron_summary("nothing new to train");
 		return RS_OK;
 	}

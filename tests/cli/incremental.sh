@@ -98,7 +98,20 @@ hour 8
 touch h-2026010108.tsv
 expect 0 env RECSYS_TRAIN_NOW=1767258000 "$T" train s.ini --incremental -f many --db runs.db -v \
 	-o incremental.wait=5m
-says 'period 2026-01-01T08:00Z is not complete'
+says 'period 2026-01-01T08:00Z is not complete: incremental.wait has not passed'
+# A dry run says so, too; so does a run that is watched, but no timer.
+expect 0 run many -v -n -o incremental.wait=1000d
+says 'nothing new to train'
+says 'incremental.wait'
+if script --version >/dev/null 2>&1; then
+	command="$T train s.ini --incremental -f many --db runs.db -o incremental.wait=1000d"
+	script -qec "$command" /dev/null </dev/null >tty
+	grep -q 'T08:00Z is not complete' tty || fail "a terminal is not told why: $(cat tty)"
+	script -qec "$command --cron" /dev/null </dev/null >tty
+	[ -s tty ] && fail "at a terminal --cron says $(cat tty)"
+	script -qec "$command -q" /dev/null </dev/null >tty
+	[ -s tty ] && fail "at a terminal -q says $(cat tty)"
+fi
 
 # A model that a plain run made has its files in the ledger, also when an epoch before the
 # last was the best: of what learns the opposite of valid, the first is.
