@@ -29,8 +29,11 @@ tell(const struct train_options *options, const struct live_choice *c)
 		log_info("round %" PRIu32 " goes on from step %" PRIu64 " (lived on in worker %zu)"
 			", %" PRIu64 " to be done again", round, c->step, c->holder,
 			c->newest - c->step);
-	else if (round > 1)
-		log_info("round %" PRIu32 " goes on from %s, because %s", round,
+	else if (round > 1 && is_over(options))
+		log_info("round %" PRIu32 " goes on from the last version, because %s", round,
+			c->why);
+	else if (round > 1)                    /* work is lost: not to be said with -v only   */
+		log_warn("round %" PRIu32 " goes on from %s, because %s", round,
 			options->resume ? "the last version" : "the beginning", c->why);
 }
 
