@@ -1,7 +1,7 @@
 #!/bin/sh
 # The manual: generated parts are those of the program, lint is clean, every page
-# referred to exists, every command has a page, and the examples of
-# recsys-train(1) run.
+# referred to exists, every command has a page, recsys-train(1) leads to all of them,
+# and its examples run.
 set -eu
 command -v mandoc > /dev/null || { echo "mandoc is missing"; exit 77; }
 work=$(mktemp -d)
@@ -33,6 +33,14 @@ done > "$work/missing"
 while read -r command; do
 	[ -f "$SRCDIR/man/recsys-train-$command.1" ] || fail "no page for the command $command"
 done < "$work/commands"
+
+# recsys-train(1) leads to every page.
+sed -n '/^\.Sh SEE ALSO/,$s/^\.Xr \(recsys-train[^ ]*\) \([157]\).*/\1.\2/p' \
+	"$SRCDIR/man/recsys-train.1" | sort > "$work/seen"
+for page in "$SRCDIR"/man/*.[157]; do
+	[ "${page##*/}" = recsys-train.1 ] || echo "${page##*/}"
+done | sort > "$work/pages"
+diff "$work/pages" "$work/seen" || fail "SEE ALSO of recsys-train(1) is not the list of pages"
 
 # The literal blocks of EXAMPLES.
 sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/p' "$SRCDIR/man/recsys-train.1" | grep '^recsys-train ' > "$work/example.sh"
