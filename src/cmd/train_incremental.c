@@ -177,7 +177,7 @@ tell_waiting(const struct incremental *r)
 	if (r->intake->waiting != LEDGER_NO_PERIOD)
 		log_info("period %s is not complete: %s", intake_time(r->intake->waiting, begin),
 			s->ready[0] != '\0' ? "its file of incremental.ready is not there"
-			: "incremental.wait has not passed since its end, or since its files changed");
+			: "incremental.wait has not passed since its end or a change of its files");
 }
 
 static enum rs_status
