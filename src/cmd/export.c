@@ -5,11 +5,13 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/memory.h"
 #include "cmd/command.h"
 #include "cmd/export_arrays.h"
+#include "cmd/export_savedmodel.h"
 #include "cmd/scorer.h"
 #include "data/source.h"
 #include "export/inputs_json.h"
@@ -25,6 +27,7 @@
 struct export {
 	const struct arguments *a;
 	const char *path;                  /* -O                                      */
+	char *target;                      /* -O/VERSION of a SavedModel, or NULL     */
 	struct scorer *scorer;             /* of the rows to verify with              */
 	int scorer_is_new;                 /* nothing was read through it             */
 	struct text_list data;             /* rows to verify with; n 0: none          */
@@ -379,32 +382,61 @@ export_numbers(struct export *e)
 		: export_arrays_model(&x);
 }
 
+static enum rs_status
+export_savedmodel(struct export *e)
+{
+	struct export_savedmodel x = { .a = e->a, .path = e->target, .scorer = e->scorer,
+		.staged = &e->staged };
+
+	const enum rs_status status = export_savedmodel_write(&x);
+	free(x.made);
+	return status == RS_OK ? tell_not_verified(e, e->target) : status;
+}
+
 static const struct format {
 	const char *name;
 	enum rs_status (*export)(struct export *e);
 	int is_arrays;                     /* its numbers are compared, not what rows give */
+	int is_directory;                  /* -O/VERSION is                           */
 } format_table[] = {
-	{ "onnx", export_onnx, 0 },
-	{ "npy", export_numbers, 1 },
-	{ "npz", export_numbers, 1 },
-	{ "safetensors", export_numbers, 1 },
-	{ "text", export_numbers, 1 },
-	{ "vectors", export_numbers, 1 },
+	{ "onnx", export_onnx, 0, 0 },
+	{ "savedmodel", export_savedmodel, 0, 1 },
+	{ "npy", export_numbers, 1, 0 },
+	{ "npz", export_numbers, 1, 0 },
+	{ "safetensors", export_numbers, 1, 0 },
+	{ "text", export_numbers, 1, 0 },
+	{ "vectors", export_numbers, 1, 0 },
 };
 
 /* --- the command ------------------------------------------------------------------------------ */
 
 static enum rs_status
+find_target(struct export *e)
+{
+	if (asprintf(&e->target, "%s/%" PRIu64, e->path, scorer_version(e->scorer)) < 0) {
+		e->target = NULL;
+		return rs_fail(RS_ERESOURCE, "out of memory");
+	}
+	if (e->checks)
+		return RS_OK;
+	RS_TRY(refuse_existing(e, e->target));
+	return file_make_directories(e->path);
+}
+
+static enum rs_status
 run(struct export *e, size_t format)
 {
 	const int is_arrays = format_table[format].is_arrays;
+	const int is_directory = format_table[format].is_directory;
 
-	if (!e->checks && !is_arrays)
+	if (!e->checks && !is_arrays && !is_directory)
 		RS_TRY(refuse_existing(e, e->path));
 	RS_TRY(is_arrays ? open_scorer(e) : choose_data(e));
+	if (is_directory)
+		RS_TRY(find_target(e));
 	if (e->checks)
 		return format_table[format].export(e);
-	RS_TRY(staged_open(&e->staged, e->path));
+	RS_TRY(staged_open(&e->staged, is_directory ? e->target : e->path));
 	enum rs_status status = format_table[format].export(e);
 	if (status == RS_OK)
 		status = staged_commit(&e->staged);
@@ -471,14 +503,17 @@ export_command(const struct arguments *a)
 	for (size_t i = 0; i < e.data.n; i++)
 		free(e.data.item[i]);
 	free(e.data.item);
+	free(e.target);
 	return status;
 }
 
 static const struct command_option option[] = {
 	{ .name = "--to",
 		.argument = "FORMAT",
-		.text = "Format to write: onnx, npy, npz, safetensors, text or vectors." },
-	{ .name = "--output", .letter = 'O', .argument = "FILE", .text = "File to write." },
+		.text = "Format to write: onnx, savedmodel, npy, npz, safetensors, text or "
+			"vectors." },
+	{ .name = "--output", .letter = 'O', .argument = "FILE",
+		.text = "File to write, or directory." },
 	{ .name = "--verify",
 		.argument = "DATA",
 		.repeats = 1,
@@ -501,7 +536,8 @@ static const struct command_option option[] = {
 	{ .name = "--inline-bytes",
 		.argument = "N",
 		.dflt = "67108864",
-		.text = "Tables of more bytes in all lie in FILE.data beside the file." },
+		.text = "Tables of more bytes in all lie in FILE.data beside the file, or are "
+			"variables of the SavedModel." },
 	{ .name = "--dtype",
 		.argument = "T",
 		.dflt = "f32",

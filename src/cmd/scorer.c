@@ -54,6 +54,7 @@ part_fill(const struct scorer *s, uint64_t version, uint64_t *loaded, struct sco
 	uint64_t found;
 
 	RS_TRY(checkpoint_load(s->directory, version, &options, &part->model, NULL, &found));
+	part->number = found;
 	RS_TRY(checkpoint_spec(s->directory, version == CHECKPOINT_HERE ? version : found,
 		&part->spec));
 	RS_TRY(workers_create(part->model, n, &part->workers));
@@ -391,6 +392,12 @@ struct model *
 scorer_model(const struct scorer *s)
 {
 	return s->part->model;
+}
+
+uint64_t
+scorer_version(const struct scorer *s)
+{
+	return s->part->number;
 }
 
 struct workers *

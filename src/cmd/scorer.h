@@ -49,6 +49,7 @@ void scorer_close(struct scorer *s);
 enum rs_status scorer_next(struct scorer *s, struct scorer_rows *out);
 
 struct model *scorer_model(const struct scorer *s);
+uint64_t scorer_version(const struct scorer *s);   /* of the model             */
 struct workers *scorer_workers(const struct scorer *s);
 const struct text_list *scorer_files(const struct scorer *s);
 const struct parser_tally *scorer_tally(const struct scorer *s);

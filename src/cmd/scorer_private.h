@@ -12,6 +12,7 @@
 
 /* What is made from one version of the model. */
 struct scorer_part {
+	uint64_t number;                   /* of the version                          */
 	struct model *model;
 	struct workers *workers;
 	struct spec *spec;                 /* of the model, with the id column         */

@@ -68,3 +68,4 @@ librs_a_SOURCES += src/cmd/row_inputs.c src/cmd/row_inputs.h
 librs_a_SOURCES += src/cmd/export_arrays.c src/cmd/export_arrays.h src/cmd/user_vectors.c src/cmd/user_vectors.h
 librs_a_SOURCES += src/cmd/runs_export.c src/cmd/mlflow.c src/cmd/mlflow.h src/cmd/mlflow_schema.c
 librs_a_SOURCES += src/cmd/predict.h src/cmd/recommend.c
+librs_a_SOURCES += src/cmd/export.c src/cmd/export_savedmodel.h src/cmd/export_savedmodel.c

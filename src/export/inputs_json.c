@@ -78,8 +78,8 @@ put_list(struct json *j, const char *key, const struct text_list *list)
 	json_close(j);
 }
 
-static enum rs_status
-put_all(struct json *j, const struct program *p)
+static void
+put_head(struct json *j, const struct program *p)
 {
 	const struct settings *const s = p->model->schema.settings;
 
@@ -88,26 +88,82 @@ put_all(struct json *j, const struct program *p)
 	json_string(j, "separator", s->data.separator);
 	put_list(j, "missing", &s->data.missing);
 	json_open(j, "inputs", '[');
-	for (size_t i = 0; i < p->n_features; i++)
-		RS_TRY(put_feature(j, p, &p->feature[i]));
+}
+
+static enum rs_status
+put_end(struct json *j, const struct program *p, const char *path)
+{
 	json_close(j);
 	json_open(j, "outputs", '[');
 	for (size_t k = 0; k < p->n_outputs; k++)
 		json_string(j, NULL, p->output[k].name);
 	json_close(j);
 	json_close(j);
-	return RS_OK;
+	return file_replace(path, json_text(j), strlen(json_text(j)));
 }
 
 enum rs_status
 inputs_json_write(const struct program *p, const char *path)
 {
+	enum rs_status status = RS_OK;
 	struct json j;
 
 	json_init(&j);
-	enum rs_status status = put_all(&j, p);
+	put_head(&j, p);
+	for (size_t i = 0; i < p->n_features && status == RS_OK; i++)
+		status = put_feature(&j, p, &p->feature[i]);
 	if (status == RS_OK)
-		status = file_replace(path, json_text(&j), strlen(json_text(&j)));
+		status = put_end(&j, p, path);
+	json_free(&j);
+	return status;
+}
+
+static enum rs_status
+put_raw(struct json *j, const struct program *p, const struct inputs_json_raw *raw)
+{
+	const struct schema_field *const field = &p->model->schema.field[raw->field];
+	const int is_number = field->settings->type == FIELD_NUMERIC;
+	const struct text_list *const missing = field->settings->missing_own == TRI_YES
+		? &field->settings->missing : &p->model->schema.settings->data.missing;
+
+	json_open(j, NULL, '{');
+	json_string(j, "name", raw->name);
+	json_string(j, "kind", raw->is_weight ? "weights" : is_number ? "number"
+		: raw->rank == 2 ? "list" : "text");
+	json_string(j, "type", raw->is_weight || is_number ? "float32" : "string");
+	json_open(j, "shape", '[');
+	json_string(j, NULL, "N");
+	if (raw->rank == 2)
+		json_string(j, NULL, "L");
+	json_close(j);
+	json_string(j, "text", raw->is_weight ? "of every item, 0 where there is none"
+		: is_number ? "the number as it is in the data, NaN where it is missing"
+		: raw->rank == 2 ? "the items as they are in the data, empty texts where there is "
+		"none" : "the cell as it is in the data");
+	put_list(j, "missing", missing);
+	if (raw->rank == 2) {
+		json_string(j, "item_separator", field->settings->multi_separator);
+		json_string(j, "weight_separator", field->settings->weight_separator);
+	}
+	json_string(j, "field", field->name);
+	const enum rs_status status = put_settings(j, field->settings);
+	json_close(j);
+	return status;
+}
+
+enum rs_status
+inputs_json_write_raw(const struct program *p, const struct inputs_json_raw *raw, size_t n,
+	const char *path)
+{
+	enum rs_status status = RS_OK;
+	struct json j;
+
+	json_init(&j);
+	put_head(&j, p);
+	for (size_t i = 0; i < n && status == RS_OK; i++)
+		status = put_raw(&j, p, &raw[i]);
+	if (status == RS_OK)
+		status = put_end(&j, p, path);
 	json_free(&j);
 	return status;
 }

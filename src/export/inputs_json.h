@@ -11,4 +11,9 @@
 /* One atomic file. */
 enum rs_status inputs_json_write(const struct program *p, const char *path);
 
+/* The same of an export that takes text and numbers as they come. */
+struct inputs_json_raw { const char *name; size_t field, rank; int is_weight; };
+enum rs_status inputs_json_write_raw(const struct program *p, const struct inputs_json_raw *raw,
+	size_t n, const char *path);
+
 #endif

@@ -25,3 +25,21 @@ librs_a_SOURCES += src/export/arrays.c src/export/arrays.h src/export/half.c src
 	src/export/array_safetensors.c src/export/array_text.c \
 	src/export/array_proof.c src/export/array_proof.h
 librs_a_SOURCES += src/export/ids.c src/export/ids.h
+librs_a_SOURCES += src/export/savedmodel.c src/export/savedmodel_variables.c src/export/savedmodel_private.h src/export/savedmodel.h src/export/tf_graph.c src/export/tf_graph.h
+librs_a_SOURCES += src/export/tf_front.c src/export/tf_front.h src/export/tf_node.c src/export/tf_node.h
+librs_a_SOURCES += src/export/bundle.c src/export/bundle_read.c src/export/bundle.h
+librs_a_SOURCES += src/export/tf.pb-c.c src/export/tf.pb-c.h
+BUILT_SOURCES += src/export/tf.pb-c.c src/export/tf.pb-c.h
+MAINTAINERCLEANFILES += src/export/tf.pb-c.c src/export/tf.pb-c.h
+EXTRA_DIST += src/export/tf.proto
+
+src/export/tf.pb-c.c: src/export/tf.proto
+	$(AM_V_GEN)$(MKDIR_P) src/export && \
+		$(PROTOC_C) --proto_path=$(srcdir)/src --c_out=src export/tf.proto && \
+		touch src/export/tf.pb-c.h
+src/export/tf.pb-c.h: src/export/tf.pb-c.c
+	@test -f $@ || { rm -f src/export/tf.pb-c.c && \
+		$(MAKE) $(AM_MAKEFLAGS) src/export/tf.pb-c.c; }
+src/export/savedmodel.$(OBJEXT) src/export/savedmodel_variables.$(OBJEXT) src/export/tf_graph.$(OBJEXT): src/export/tf.pb-c.h
+src/export/tf_front.$(OBJEXT) src/export/tf_node.$(OBJEXT) src/export/savedmodel_read.$(OBJEXT): src/export/tf.pb-c.h
+src/export/bundle.$(OBJEXT) src/export/bundle_read.$(OBJEXT): src/export/tf.pb-c.h

@@ -2,6 +2,7 @@
 #include "export/staged.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,6 +67,10 @@ static enum rs_status
 put_in_place(const char *from, const char *to)
 {
 	if (rename(from, to) == 0)
+		return RS_OK;
+	/* A directory that is there changes places with the new one, and goes with the hidden. */
+	if ((errno == ENOTEMPTY || errno == EEXIST)
+	    && renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_EXCHANGE) == 0)
 		return RS_OK;
 	if (errno == ENOENT && access(from, F_OK) != 0) {
 		if (unlink(to) == 0 || errno == ENOENT)
