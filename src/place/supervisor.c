@@ -50,6 +50,7 @@ struct supervisor {
 	size_t n_arguments;
 	int    signal_sent;
 	double deadline;            /* 0: none; then who is left is killed            */
+	int    is_over;             /* the coordinator said so by how it ended        */
 	const struct node *failed;  /* the first that ended by itself and not with 0  */
 };
 
@@ -229,6 +230,16 @@ hurry(struct supervisor *s, double now)
 		s->deadline = now + LATE_SECONDS;
 }
 
+/* The coordinator leaves well when worker 0 has said that all is done.  One that was killed
+ * behind these words and started again finds nobody, and has nothing to do. */
+static void
+take_last_word(struct supervisor *s, double now)
+{
+	s->is_over = 1;
+	if (s->deadline == 0 || s->deadline > now + UNTOLD_SECONDS)
+		s->deadline = now + UNTOLD_SECONDS;
+}
+
 static enum rs_status
 take_death(struct supervisor *s, struct node *n, int status)
 {
@@ -263,6 +274,8 @@ take_death(struct supervisor *s, struct node *n, int status)
 	if (failed && s->options->job->node[n->number].role == KEY_COORDINATOR
 	    && s->deadline > now + UNTOLD_SECONDS)
 		s->deadline = now + UNTOLD_SECONDS;
+	if (!failed && s->options->job->node[n->number].role == KEY_COORDINATOR)
+		take_last_word(s, now);
 	hurry(s, now);
 	return RS_OK;
 }
@@ -368,6 +381,10 @@ take_end(const struct supervisor *s, int *exit_code)
 
 	if (why == NULL || (zero != NULL && zero->ended && WIFEXITED(zero->status))) {
 		*exit_code = why == NULL ? 0 : WEXITSTATUS(zero->status);
+		return RS_OK;
+	}
+	if (s->is_over && s->failed == NULL) {
+		*exit_code = 0;
 		return RS_OK;
 	}
 	if (!why->ended)
