@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "cmd/check_data.h"
 #include "cmd/command_spec.h"
+#include "cmd/incremental_check.h"
 
 enum { DATA_ROWS = 10000 };
 
@@ -88,12 +89,17 @@ end_with_problems(const char *path, enum rs_status status, size_t errors, size_t
 static enum rs_status
 check_spec(const struct arguments *a, const struct spec *spec, const char *path, uint64_t rows)
 {
+	struct rs_failure failure = { .status = RS_OK };
 	size_t errors, warnings;
 
 	command_spec_count(spec, &errors, &warnings);
 	command_spec_report(spec);
+	if (errors == 0 && incremental_check_spec(spec_settings(spec)) != RS_OK)
+		rs_failure_take(&failure);
 	if (command_json(a))
-		RS_TRY(print_json(spec, path, errors, warnings));
+		RS_TRY(print_json(spec, path, errors + (failure.status != RS_OK), warnings));
+	if (failure.status != RS_OK)
+		return rs_failure_put(&failure);
 	if (errors > 0)
 		return end_with_problems(path, RS_ESPEC, errors, warnings);
 	if (argument_given(a, "--show-origin"))

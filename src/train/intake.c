@@ -32,8 +32,8 @@ check_format(const struct settings *s)
 		"names");
 }
 
-static enum rs_status
-check_settings(const struct settings *s)
+enum rs_status
+intake_check_settings(const struct settings *s)
 {
 	const double period = s->incremental.period;
 
@@ -71,7 +71,7 @@ intake_scan(const struct intake_options *options, struct intake **out)
 		.mark = options->ledger->mark, .waiting = LEDGER_NO_PERIOD };
 
 	*out = NULL;
-	RS_TRY(check_settings(s));
+	RS_TRY(intake_check_settings(s));
 	w.by_rows = s->incremental.file_time[0] == '\0';
 	w.period = (int64_t)s->incremental.period;
 	w.wait = (int64_t)ceil(s->incremental.wait);

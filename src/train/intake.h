@@ -61,6 +61,8 @@ struct intake_options {
 	size_t  most;                      /* periods that are worked out; 0: all     */
 };
 
+/* RS_ESPEC: periods cannot be told by these settings. */
+enum rs_status intake_check_settings(const struct settings *settings);
 enum rs_status intake_scan(const struct intake_options *options, struct intake **out);
 void intake_free(struct intake *intake);
 

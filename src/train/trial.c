@@ -30,8 +30,8 @@ add_name(struct figure_list *list, const char *name)
 }
 
 /* What no rows can give would refuse every candidate. */
-static enum rs_status
-check_figure(const char *metric, const struct settings *s)
+enum rs_status
+trial_check_figure(const char *metric, const struct settings *s)
 {
 	const int has_groups = s->data.group[0] != '\0' || s->data.format == FORMAT_LISTS;
 	struct figure f;
@@ -62,7 +62,7 @@ choose_figures(const struct trial_options *o, const struct settings *s, struct f
 	int scores_rows = 0;
 
 	for (size_t i = 0; i < o->n_conditions; i++) {
-		RS_TRY(check_figure(o->condition[i].metric, s));
+		RS_TRY(trial_check_figure(o->condition[i].metric, s));
 		add_name(out, o->condition[i].metric);
 	}
 	for (size_t i = 0; i < s->incremental.require.n; i++) {

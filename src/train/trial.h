@@ -42,6 +42,8 @@ struct trial_options {
 
 struct trial;
 
+/* RS_ESPEC: a figure that models of these settings never have. */
+enum rs_status trial_check_figure(const char *metric, const struct settings *settings);
 /* settings and conditions are looked at here only.  Evaluated are the figures of the
  * conditions, of incremental.require and of the spec, and whatever rows tell. */
 enum rs_status trial_open(const struct trial_options *options, const struct settings *settings,

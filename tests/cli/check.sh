@@ -9,6 +9,21 @@ expect 0 "$T" check s.ini
 prints 's.ini: OK'
 expect 0 "$T" configtest s.ini
 
+# What train --incremental would refuse.
+while read -r code key; do
+	{ cat s.ini; printf '[incremental]\nfile_time = log-%%Y%%m%%d\n%s\n' "$key"; } >hourly.ini
+	expect "$code" "$T" check hourly.ini
+done <<'END'
+0 period = 1d
+78 period = 1.5
+78 ready = log-%Q
+78 gate = holdout
+78 require = gauc>=last
+64 require = auc is good
+END
+expect 78 "$T" check hourly.ini -o incremental.require= -o incremental.gate=valid --json
+prints '"ok":false'
+
 # Every error, in the order of the file, none on stdout.
 cat >bad.ini <<'END'
 [model]
