@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "cmd/cron.h"
+#include "cmd/session_board.h"
 #include "train/checkpoint.h"
 
 #define SPEC_LIMIT ((size_t)64 << 20)
@@ -161,6 +162,7 @@ on_started(void *context, const struct model *m, uint64_t total_rows)
 		s->placement.kernel = m->kernel->name;
 		record_placement(s->record, &s->placement);
 	}
+	session_board_begin(s, m);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -171,6 +173,7 @@ on_progress(void *context, const struct train_progress *p)
 
 	pthread_mutex_lock(&s->lock);
 	progress_row(&s->progress, p);
+	session_board_progress(s, p);
 	if (s->on_row != NULL)
 		s->on_row(s->context, p);
 	pthread_mutex_unlock(&s->lock);
@@ -184,6 +187,7 @@ on_epoch(void *context, const struct train_epoch *e)
 	pthread_mutex_lock(&s->lock);
 	progress_epoch(&s->progress, e);
 	record_epoch(s->record, e);
+	session_board_epoch(s, e);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -204,6 +208,7 @@ on_scored(void *context, const struct metric_result *m)
 
 	pthread_mutex_lock(&s->lock);
 	progress_scored(&s->progress, s->period, m);
+	session_board_scored(s, m);
 	pthread_mutex_unlock(&s->lock);
 }
 
@@ -390,6 +395,7 @@ session_end(struct session *s, enum rs_status status, struct train_summary *summ
 	const struct progress_end end =
 		{ .status = word, .directory = s->directory, .summary = summary };
 
+	session_board_end(s);
 	log_set_sink(NULL);
 	if (status != RS_OK)
 		rs_failure_take(&failure);
@@ -427,6 +433,7 @@ session_init(struct session *s, const struct arguments *a)
 void
 session_free(struct session *s)
 {
+	session_board_end(s);
 	record_close(s->record);
 	pthread_mutex_destroy(&s->lock);
 	free(s->own_directory);

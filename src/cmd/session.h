@@ -22,6 +22,8 @@
 
 #define SESSION_CONDITIONS 32
 
+struct tensorboard;
+
 struct session {
 	const struct arguments *a;
 	const char *directory;
@@ -34,6 +36,8 @@ struct session {
 	void (*on_row)(void *context, const struct train_progress *p);  /* or NULL     */
 	void  *context;
 	struct record  *record;            /* NULL: none                               */
+	struct tensorboard *board;         /* NULL: none; cmd/session_board.h          */
+	int64_t board_step;                /* that it began with                       */
 	struct gate_condition condition[SESSION_CONDITIONS];   /* of --require         */
 	size_t n_conditions;
 	/* Callbacks of the main thread and warnings of any thread; recursive, as a

@@ -69,3 +69,4 @@ librs_a_SOURCES += src/cmd/export_arrays.c src/cmd/export_arrays.h src/cmd/user_
 librs_a_SOURCES += src/cmd/runs_export.c src/cmd/mlflow.c src/cmd/mlflow.h src/cmd/mlflow_schema.c
 librs_a_SOURCES += src/cmd/predict.h src/cmd/recommend.c
 librs_a_SOURCES += src/cmd/export.c src/cmd/export_savedmodel.h src/cmd/export_savedmodel.c
+librs_a_SOURCES += src/cmd/session_board.c src/cmd/session_board.h

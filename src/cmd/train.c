@@ -8,6 +8,7 @@
 #include "cmd/cron.h"
 #include "cmd/launched.h"
 #include "cmd/session.h"
+#include "cmd/session_board.h"
 #include "cmd/train_incremental.h"
 #include "cmd/train_job.h"
 #include "train/train.h"
@@ -77,6 +78,7 @@ train_session(struct session *s, struct spec *spec)
 		status = train_job(s, spec, NULL, NULL);
 	} else if (status == RS_OK) {
 		choose_threads(s, spec_settings(spec));
+		session_board_rhythm(s, spec_settings(spec), &options);
 		if (!argument_given(s->a, "--dry-run"))
 			return train_here(s, spec, &options);
 		status = dry_run(s, spec);

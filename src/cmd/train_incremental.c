@@ -16,6 +16,7 @@
 #include "cmd/incremental_check.h"
 #include "cmd/incremental_past.h"
 #include "cmd/incremental_sound.h"
+#include "cmd/session_board.h"
 #include "cmd/textfile.h"
 #include "cmd/train_job.h"
 #include "train/checkpoint.h"
@@ -335,6 +336,7 @@ train_candidate(struct incremental *r, struct candidate *c)
 	RS_TRY(session_options(r->session, &options));
 	RS_TRY(session_spec(r->session->a, &spec));
 	options.period = &c->train;
+	session_board_rhythm(r->session, r->settings, &options);
 	(void)intake_time(c->period->begin, r->session->period);
 	options.from = r->past.version != 0 ? r->directory : NULL;
 	enum rs_status status = session_record_begin(r->session, r->spec);

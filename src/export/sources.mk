@@ -43,3 +43,17 @@ src/export/tf.pb-c.h: src/export/tf.pb-c.c
 src/export/savedmodel.$(OBJEXT) src/export/savedmodel_variables.$(OBJEXT) src/export/tf_graph.$(OBJEXT): src/export/tf.pb-c.h
 src/export/tf_front.$(OBJEXT) src/export/tf_node.$(OBJEXT) src/export/savedmodel_read.$(OBJEXT): src/export/tf.pb-c.h
 src/export/bundle.$(OBJEXT) src/export/bundle_read.$(OBJEXT): src/export/tf.pb-c.h
+librs_a_SOURCES += src/export/tensorboard.c src/export/tensorboard.h
+librs_a_SOURCES += src/export/tf_event.pb-c.c src/export/tf_event.pb-c.h
+BUILT_SOURCES += src/export/tf_event.pb-c.c src/export/tf_event.pb-c.h
+MAINTAINERCLEANFILES += src/export/tf_event.pb-c.c src/export/tf_event.pb-c.h
+EXTRA_DIST += src/export/tf_event.proto
+
+src/export/tf_event.pb-c.c: src/export/tf_event.proto
+	$(AM_V_GEN)$(MKDIR_P) src/export && \
+		$(PROTOC_C) --proto_path=$(srcdir)/src --c_out=src export/tf_event.proto && \
+		touch src/export/tf_event.pb-c.h
+src/export/tf_event.pb-c.h: src/export/tf_event.pb-c.c
+	@test -f $@ || { rm -f src/export/tf_event.pb-c.c && \
+		$(MAKE) $(AM_MAKEFLAGS) src/export/tf_event.pb-c.c; }
+src/export/tensorboard.$(OBJEXT): src/export/tf_event.pb-c.h

@@ -589,5 +589,8 @@ const struct option_row option_table[] = {
 	{ "runs", "db", OPTION_PATH, NULL, IN(runs.db),
 	  .text = "run database; by default runs.db beside the model directory",
 	  .example = "runs.db" },
+	{ "runs", "tensorboard", OPTION_PATH, NULL, IN(runs.tensorboard),
+	  .text = "directory where each run writes its curves for TensorBoard",
+	  .example = "curves" },
 	{ .section = NULL },
 };

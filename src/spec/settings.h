@@ -275,7 +275,10 @@ struct incremental_settings {
 	double  lock_warn;                  /* seconds that another run may hold the lock */
 };
 
-struct runs_settings { char *db; };
+struct runs_settings {
+	char *db;                           /* "" = beside the model                */
+	char *tensorboard;                  /* directory of event files; "" = none  */
+};
 
 struct settings {
 	struct model_settings     model;

@@ -4,3 +4,5 @@ EXTRA_DIST += tests/export/onnx_check.py
 check_PROGRAMS += tests/export/bundle_test
 dist_check_SCRIPTS += tests/export/savedmodel.sh
 EXTRA_DIST += tests/export/savedmodel.py
+check_PROGRAMS += tests/export/tensorboard_test
+dist_check_SCRIPTS += tests/export/tensorboard.sh
