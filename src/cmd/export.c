@@ -455,8 +455,10 @@ find_format(const struct arguments *a, size_t *out)
 		if (name != NULL && strcmp(format_table[*out].name, name) == 0)
 			return RS_OK;
 	}
-	if (name == NULL)
-		return rs_fail(RS_EUSAGE, "export: --to which format?");
+	if (name == NULL) {
+		rs_fail(RS_EUSAGE, "export: --to which format?");
+		return rs_hint("--to onnx, for instance; 'recsys-train export --help' lists them");
+	}
 	rs_fail(RS_EUSAGE, "export: there is no format '%s'", name);
 	const char *const near = spec_nearest(name, names, *out);
 	return rs_hint("did you mean '%s'?", near != NULL ? near : names[0]);

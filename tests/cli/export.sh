@@ -162,6 +162,8 @@ expect 0 "$T" -q train taken.ini -f m-taken -o train.epochs=1 -o embedding.bucke
 expect 78 "$T" export m-taken --to onnx -O taken.onnx
 says "'logit'"
 
+expect 64 "$T" export m-din -O x.onnx
+says 'hint: --to onnx, for instance'
 expect 64 "$T" export m-din --to onx -O x.onnx
 says "did you mean 'onnx'"
 expect 64 "$T" export m-din --to onnx
