@@ -172,15 +172,15 @@ prove(const struct job *j)
 	RS_TRY(memory_alloc(j->n_files, sizeof *p.file, &p.file));
 	while (status == RS_OK && p.n_files < j->n_files) {
 		status = array_file_open(j->format, j->target[p.n_files].made,
-			j->set->item[p.n_files].name, &p.file[p.n_files]);
+			j->target[p.n_files].path, j->set->item[p.n_files].name,
+			&p.file[p.n_files]);
 		p.n_files += status == RS_OK;
 	}
-	for (size_t i = 0; i < p.n_files; i++)
-		p.file[i].path = j->target[i].path;
 	if (status == RS_OK)
 		status = array_proof_run(&p, j->set);
 	if (status == RS_OK && j->words != NULL)
-		status = ids_prove(j->words, j->target[j->n_files].made);
+		status = ids_prove(j->words, j->target[j->n_files].made,
+			j->target[j->n_files].path);
 	for (size_t i = 0; i < p.n_files; i++)
 		array_file_close(&p.file[i]);
 	free(p.file);

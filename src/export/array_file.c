@@ -11,10 +11,10 @@ array_file_bad(const struct array_file *f, const char *what)
 }
 
 enum rs_status
-array_file_open(const struct array_format *format, const char *path, const char *name,
-	struct array_file *out)
+array_file_open(const struct array_format *format, const char *path,
+	const char *label, const char *name, struct array_file *out)
 {
-	*out = (struct array_file){ .path = path };
+	*out = (struct array_file){ .path = label };
 	enum rs_status status = file_map_open(&out->map, path);
 
 	if (status == RS_OK)

@@ -27,7 +27,7 @@ struct array_found {
 };
 
 struct array_file {
-	const char *path;                  /* borrowed                                */
+	const char *path;                  /* for messages, borrowed                  */
 	struct file_map map;
 	struct array_found *item;          /* [n]                                     */
 	size_t n, capacity;
@@ -60,9 +60,9 @@ struct array_format {
 
 extern const struct array_format array_npy, array_npz, array_safetensors, array_text, array_fvecs;
 
-/* Maps the file and reads what is in it. */
+/* Maps the file and reads what is in it.  label: its name in messages, borrowed. */
 enum rs_status array_file_open(const struct array_format *format, const char *path,
-	const char *name, struct array_file *out);
+	const char *label, const char *name, struct array_file *out);
 void array_file_close(struct array_file *f);
 /* For readers. */
 enum rs_status array_file_add(struct array_file *f, const struct array_found *found);

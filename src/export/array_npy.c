@@ -8,20 +8,24 @@
 #define MAGIC   "\x93NUMPY\x01"
 #define PREFIX  10                     /* magic, version, length                   */
 #define ALIGN   64
+#define GROWTH  21                     /* digits that the first number may come to have */
 
 void
 array_npy_head(const struct array *a, char out[NPY_HEAD], size_t *n)
 {
-	char shape[64], *const text = out + PREFIX;
+	char shape[64], number[24], *const text = out + PREFIX;
 
 	if (a->rank == 1)
 		(void)snprintf(shape, sizeof shape, "(%" PRIu64 ",)", a->rows);
 	else
 		(void)snprintf(shape, sizeof shape, "(%" PRIu64 ", %zu)", a->rows, a->columns);
+	const int digits = snprintf(number, sizeof number, "%" PRIu64, a->rows);
 	memcpy(out, MAGIC, 8);
 	size_t used = (size_t)snprintf(text, NPY_HEAD - PREFIX,
 		"{'descr': '%s', 'fortran_order': False, 'shape': %s, }",
 		array_kind[a->type].numpy, shape);
+	for (int i = digits; i < GROWTH; i++)
+		text[used++] = ' ';
 	while ((PREFIX + used + 1) % ALIGN != 0)
 		text[used++] = ' ';
 	text[used++] = '\n';

@@ -231,6 +231,9 @@ find_directory(struct archive *z)
 	if (size < END_BYTES || number(data + size - END_BYTES, 4) != END)
 		return array_file_bad(z->f, "not an archive of arrays, or cut off");
 	const char *at = data + size - END_BYTES;
+	if (number(at + 4, 4) != 0 || number(at + 8, 2) != number(at + 10, 2)
+	    || number(at + 20, 2) != 0)
+		return array_file_bad(z->f, "the end of the archive cannot be read");
 	z->n = number(at + 10, 2);
 	z->begin = number(at + 16, 4);
 	z->end = z->begin + number(at + 12, 4);
@@ -239,7 +242,8 @@ find_directory(struct archive *z)
 		at -= LOCATOR_BYTES;
 		last -= LOCATOR_BYTES + END64_BYTES;
 		if (number(at, 4) != LOCATOR || number(at + 8, 8) != last
-		    || number(data + last, 4) != END64)
+		    || number(data + last, 4) != END64
+		    || number(data + last + 24, 8) != number(data + last + 32, 8))
 			return array_file_bad(z->f, "the end of the archive cannot be read");
 		z->n = number(data + last + 32, 8);
 		z->begin = number(data + last + 48, 8);

@@ -69,7 +69,7 @@ is_name(const char **at, const char *end, const char *name, size_t n)
 }
 
 enum rs_status
-ids_prove(const struct array_words *words, const char *path)
+ids_prove(const struct array_words *words, const char *path, const char *label)
 {
 	struct file_map map;
 	enum rs_status status = RS_OK;
@@ -81,11 +81,11 @@ ids_prove(const struct array_words *words, const char *path)
 		const char *const name = array_word(words, i, &n);
 
 		if (!is_name(&at, end, name, n))
-			status = rs_fail(RS_EUNMET, "'%s' line %zu is not the name '%.*s'", path,
+			status = rs_fail(RS_EUNMET, "'%s' line %zu is not the name '%.*s'", label,
 				i + 1, n < 100 ? (int)n : 100, name);
 	}
 	if (status == RS_OK && at != end)
-		status = rs_fail(RS_EUNMET, "'%s' has more than %zu lines", path, words->n);
+		status = rs_fail(RS_EUNMET, "'%s' has more than %zu lines", label, words->n);
 	file_map_close(&map);
 	return status;
 }

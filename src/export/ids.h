@@ -10,7 +10,7 @@
 #include "export/arrays.h"
 
 enum rs_status ids_write(const struct array_words *words, struct file_writer *file);
-/* RS_EUNMET: the lines are not these names. */
-enum rs_status ids_prove(const struct array_words *words, const char *path);
+/* RS_EUNMET: the lines are not these names.  label: of the file in messages. */
+enum rs_status ids_prove(const struct array_words *words, const char *path, const char *label);
 
 #endif

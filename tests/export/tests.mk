@@ -6,3 +6,7 @@ dist_check_SCRIPTS += tests/export/savedmodel.sh
 EXTRA_DIST += tests/export/savedmodel.py
 check_PROGRAMS += tests/export/tensorboard_test
 dist_check_SCRIPTS += tests/export/tensorboard.sh
+check_PROGRAMS += tests/export/arrays_test
+tests_export_arrays_test_SOURCES = tests/export/arrays_test.c tests/export/npy_vectors.h
+dist_check_SCRIPTS += tests/export/arrays.sh
+EXTRA_DIST += tests/export/arrays_check.py
