@@ -35,6 +35,37 @@ outer(const struct gemm_args *a)
 	}
 }
 
+/* One row: a sum of rows of b, eight in one pass over c, each read once and in order; the
+ * library's product packs b first, which costs more than multiplying it. */
+static void
+row(const struct gemm_args *a)
+{
+	const size_t step = a->transpose_a ? a->lda : 1, n = a->n, k8 = a->k / 8 * 8;
+	float *restrict c = a->c;
+
+	for (size_t j = 0; j < n; j++)
+		c[j] = a->beta == 0 ? 0 : a->beta * c[j];
+	for (size_t i = 0; i < k8; i += 8) {
+		const float *const restrict b = a->b + i * a->ldb;
+		float x[8];
+
+		for (size_t r = 0; r < 8; r++)
+			x[r] = a->alpha * a->a[(i + r) * step];
+		for (size_t j = 0; j < n; j++)
+			c[j] += ((x[0] * b[j] + x[1] * b[a->ldb + j])
+				+ (x[2] * b[2 * a->ldb + j] + x[3] * b[3 * a->ldb + j]))
+				+ ((x[4] * b[4 * a->ldb + j] + x[5] * b[5 * a->ldb + j])
+				+ (x[6] * b[6 * a->ldb + j] + x[7] * b[7 * a->ldb + j]));
+	}
+	for (size_t i = k8; i < a->k; i++) {
+		const float x = a->alpha * a->a[i * step];
+		const float *const restrict b = a->b + i * a->ldb;
+
+		for (size_t j = 0; j < n; j++)
+			c[j] += x * b[j];
+	}
+}
+
 void
 CPU(gemm)(const struct gemm_args *a)
 {
@@ -44,6 +75,10 @@ CPU(gemm)(const struct gemm_args *a)
 	}
 	if (a->n == 1) {
 		gemv(a);
+		return;
+	}
+	if (a->m == 1 && !a->transpose_b) {
+		row(a);
 		return;
 	}
 	cblas_sgemm(CblasRowMajor, a->transpose_a ? CblasTrans : CblasNoTrans,
