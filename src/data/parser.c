@@ -128,6 +128,7 @@ parser_close(struct parser *p)
 	free(p->id_begin);
 	free(p->id_end);
 	free(p->number_field);
+	free(p->given);
 	lists_close(p->lists);
 	free(p);
 }

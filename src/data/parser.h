@@ -84,6 +84,21 @@ const struct parser_warnings *parser_warnings(const struct parser *parser);
 void parser_warnings_copy(struct parser_warnings *to, const struct parser_warnings *from);
 void parser_warnings_show(const struct parser_warnings *warnings, size_t *shown);
 
+/* Values of a field of a row that is not text; values of a list follow each other. */
+struct parser_value {
+	const char *field;         /* its name                                       */
+	enum { PARSER_TEXT, PARSER_INTEGER, PARSER_NUMBER } type;
+	const char *text;          /* [n]                                            */
+	size_t  n;
+	int64_t integer;
+	double  number;            /* NaN: missing                                   */
+};
+/* Instead of parser_parse(): begins, then appends row after row.  Fields that are not given
+ * are missing; a field that the model lacks is RS_EUSAGE. */
+void parser_begin_values(struct parser *parser);
+enum rs_status parser_add_values(struct parser *parser, const struct parser_value *value,
+	size_t n, struct batch *batch);
+
 /* Text of the data.id column of each row of the last parse, or NULL: row i is
  * text[begin[i]..end[i]). */
 struct parser_ids { const char *text; const size_t *begin, *end; size_t n; };

@@ -64,6 +64,7 @@ struct parser {
 	size_t n_numbers;
 	struct lists *lists;       /* format lists, or NULL                          */
 	struct examples *examples; /* format tfrecord, or NULL                       */
+	uint8_t *given;            /* [n_fields] in a row of typed values, or NULL   */
 	struct buffer id_text;     /* copied ids of the rows of the last parse       */
 	struct parser_warnings warnings;
 };

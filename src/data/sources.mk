@@ -20,7 +20,7 @@ librs_a_SOURCES += src/data/batch_bytes.c src/data/batch_bytes.h
 librs_a_SOURCES += src/data/feature.c src/data/feature.h src/data/id_hash.h src/data/fast_cell.h
 librs_a_SOURCES += src/data/label.c src/data/label.h
 librs_a_SOURCES += src/data/parser.c src/data/parser_private.h
-librs_a_SOURCES += src/data/parser_layout.c
+librs_a_SOURCES += src/data/parser_layout.c src/data/parser_values.c
 librs_a_SOURCES += src/data/span_index.c
 librs_a_SOURCES += src/data/cross.c src/data/cross.h src/data/history.c src/data/history.h
 librs_a_SOURCES += src/data/delimited.c
@@ -43,4 +43,4 @@ src/data/tf_example.pb-c.c: src/data/tf_example.proto
 src/data/tf_example.pb-c.h: src/data/tf_example.pb-c.c
 	@test -f $@ || { rm -f src/data/tf_example.pb-c.c && \
 		$(MAKE) $(AM_MAKEFLAGS) src/data/tf_example.pb-c.c; }
-src/data/example.$(OBJEXT): src/data/tf_example.pb-c.h
+src/data/librs_a-example.$(OBJEXT): src/data/tf_example.pb-c.h

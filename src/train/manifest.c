@@ -293,24 +293,35 @@ manifest_read(struct manifest *out, const char *directory)
 	return status;
 }
 
+enum rs_status
+manifest_check_size(const struct manifest_file *f, const struct file_map *map, const char *path)
+{
+	if (map->size == f->size)
+		return RS_OK;
+	return rs_fail_at(RS_EDATA, path, 0, 0, "damaged: %zu bytes, MANIFEST says %" PRIu64,
+		map->size, f->size);
+}
+
+enum rs_status
+manifest_check_block(const struct manifest_file *f, size_t i, const struct file_map *map,
+	const char *path)
+{
+	const size_t begin = i * FILE_CRC_BLOCK;
+	const size_t n = map->size - begin < FILE_CRC_BLOCK ? map->size - begin : FILE_CRC_BLOCK;
+	const uint32_t crc = hash_crc32c(0, map->data + begin, n);
+
+	if (crc == f->crc[i])
+		return RS_OK;
+	return rs_fail_at(RS_EDATA, path, 0, 0, "damaged: CRC of bytes %zu to %zu is %08" PRIx32
+		", MANIFEST says %08" PRIx32, begin, begin + n - 1, crc, f->crc[i]);
+}
+
 static enum rs_status
 verify_blocks(const struct manifest_file *f, const struct file_map *map, const char *path)
 {
-	if (map->size != f->size)
-		return rs_fail_at(RS_EDATA, path, 0, 0,
-			"damaged: %zu bytes, MANIFEST says %" PRIu64,
-			map->size, f->size);
-	for (size_t c = 0; c < f->n_crc; c++) {
-		const size_t begin = c * FILE_CRC_BLOCK;
-		const size_t n = map->size - begin < FILE_CRC_BLOCK ? map->size - begin
-			: FILE_CRC_BLOCK;
-		const uint32_t crc = hash_crc32c(0, map->data + begin, n);
-		if (crc != f->crc[c])
-			return rs_fail_at(RS_EDATA, path, 0, 0,
-				"damaged: CRC of bytes %zu to %zu is %08" PRIx32
-					", MANIFEST says %08" PRIx32,
-				begin, begin + n - 1, crc, f->crc[c]);
-	}
+	RS_TRY(manifest_check_size(f, map, path));
+	for (size_t i = 0; i < f->n_crc; i++)
+		RS_TRY(manifest_check_block(f, i, map, path));
 	return RS_OK;
 }
 

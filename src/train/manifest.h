@@ -40,6 +40,11 @@ enum rs_status manifest_write(const struct manifest *m, const char *directory);
 enum rs_status manifest_read(struct manifest *out, const char *directory);
 /* RS_EDATA names the first file that is missing, short or changed. */
 enum rs_status manifest_verify(const struct manifest *m, const char *directory);
+/* RS_EDATA: the mapped file has another size; the bytes of its MiB i another CRC. */
+enum rs_status manifest_check_size(
+	const struct manifest_file *f, const struct file_map *map, const char *path);
+enum rs_status manifest_check_block(
+	const struct manifest_file *f, size_t i, const struct file_map *map, const char *path);
 int manifest_has(const struct manifest *m, const char *name);
 uint64_t manifest_bytes(const struct manifest *m);
 

@@ -58,6 +58,10 @@ enum rs_status model_create(
 void model_free(struct model *m);
 void model_forget_kept(struct model *m);
 
+/* m->graph from spec, schema and kernel; then what table i of it is. */
+enum rs_status model_build_graph(struct model *m);
+enum rs_status model_describe_table(const struct model *m, size_t i, struct lookup_table *out);
+
 /* Columns of the vectors of a model with towers, else 0. */
 size_t model_vector_dim(const struct model *m);
 
