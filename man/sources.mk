@@ -27,4 +27,5 @@ dist_man_MANS = \
 	man/recsys-train-synth.1 \
 	man/recsys-train-train.1 \
 	man/recsys-train.1 \
-	man/recsys-train.ini.5
+	man/recsys-train.ini.5 \
+	man/recsys.3

@@ -56,7 +56,7 @@ EXTRA_DIST += src/cmd/commit.sh
 .PHONY: look-at-commit
 src/cmd/commit.h: look-at-commit
 	$(AM_V_at)$(MKDIR_P) src/cmd && sh $(srcdir)/src/cmd/commit.sh $(srcdir) $@
-src/cmd/help.$(OBJEXT): src/cmd/commit.h
+src/cmd/librs_a-help.$(OBJEXT): src/cmd/commit.h
 librs_a_SOURCES += src/cmd/plan.c
 librs_a_SOURCES += src/cmd/k8s.c
 librs_a_SOURCES += src/cmd/node_status.c src/cmd/node_status.h

@@ -18,6 +18,7 @@ src/export/onnx.pb-c.h: src/export/onnx.pb-c.c
 		$(MAKE) $(AM_MAKEFLAGS) src/export/onnx.pb-c.c; }
 src/export/onnx.$(OBJEXT) src/export/onnx_read.$(OBJEXT) src/export/onnx_nodes.$(OBJEXT) \
 	src/export/onnx_sum.$(OBJEXT): src/export/onnx.pb-c.h
+src/export/librs_a-onnx.$(OBJEXT) src/export/librs_a-onnx_read.$(OBJEXT): src/export/onnx.pb-c.h
 librs_a_SOURCES += src/export/staged.c src/export/staged.h
 librs_a_SOURCES += src/export/verify.c src/export/verify.h src/export/inputs_json.c src/export/inputs_json.h
 librs_a_SOURCES += src/export/arrays.c src/export/arrays.h src/export/half.c src/export/half.h \

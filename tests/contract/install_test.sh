@@ -14,8 +14,8 @@ quiet_make() {
 quiet_make install
 find "$work" -type f | sed 's,.*/,,' | sort >"$work.list"
 code=0
-for name in recsys-train _recsys-train recsys-train.fish $(cd "$SRCDIR" && ls man configs |
-	grep -E '\.([157]|ini)$'); do
+for name in recsys.h recsys.pc librecsys.a librecsys.so.1.0.0 recsys-train _recsys-train recsys-train.fish $(cd "$SRCDIR" && ls man configs |
+	grep -E '\.([1357]|ini)$'); do
 	if ! grep -qxF "$name" "$work.list"; then
 		echo "'$name' is not installed"
 		code=1
@@ -23,7 +23,7 @@ for name in recsys-train _recsys-train recsys-train.fish $(cd "$SRCDIR" && ls ma
 done
 rm -f "$work.list"
 quiet_make uninstall
-left=$(find "$work" -type f)
+left=$(find "$work" -type f -o -type l)
 if [ -n "$left" ]; then
 	echo "uninstall leaves: $left"
 	code=1

@@ -19,7 +19,7 @@ for page in "$work"/man/*; do
 done
 
 # Pages of ours are looked up below; mandoc would want them installed.
-mandoc -T lint "$SRCDIR"/man/*.[157] | grep -v 'referenced manual not found' > "$work/lint" || true
+mandoc -T lint "$SRCDIR"/man/*.[1357] | grep -v 'referenced manual not found' > "$work/lint" || true
 [ ! -s "$work/lint" ] || { cat "$work/lint"; fail "mandoc -T lint"; }
 
 sed -n 's/^\.Xr \(recsys-train[^ ]*\) \([157]\).*/\1.\2/p' "$SRCDIR"/man/*.[157] | sort -u |

@@ -1,0 +1,131 @@
+/* The model and rows of the tests of the library. */
+#include "recsys_case.h"
+
+#include <string.h>
+
+#include "tests/test.h"
+
+#include "base/memory.h"
+#include "base/rng.h"
+#include "data/parser.h"
+#include "train/checkpoint.h"
+#include "train/workers.h"
+
+static const char spec_text[] =
+	"[model]\ntype = deepfm\n"
+	"[data]\ntrain = t.tsv\nformat = tsv\nheader = no\nlabel = 1\n"
+	"[field a]\ncolumn = 2\nbuckets = 3000\n"
+	"[field b]\ncolumn = 3\nbuckets = 500\nid_type = int\n"
+	"[field m]\ncolumn = 4\ntype = multi\nbuckets = 90\n"
+	"[field x]\ncolumn = 5\ntype = numeric\ntransform = log1p\n"
+	"[embedding]\ndim = 4\ninit_stddev = 0.5\n"
+	"[linear]\ninit_stddev = 0.5\n"
+	"[dnn]\nhidden = 16,8\nbatch_norm = yes\ndropout = 0.2\n";
+
+static void
+make_text(struct recsys_case *c)
+{
+	struct buffer text;
+
+	buffer_init(&text, (size_t)1 << 20);
+	for (uint64_t i = 0; i < RECSYS_CASE_ROWS; i++) {
+		c->line[i] = text.n;
+		assert_int_equal(buffer_printf(&text, "u%d\t%d\t%s\t%d\n",
+			(int)rng_below(1, i, 2000), (int)rng_below(2, i, 400),
+			i % 3 ? "k1|k2|k3" : i % 2 ? "k9" : "", (int)rng_below(3, i, 50)), RS_OK);
+	}
+	c->line[RECSYS_CASE_ROWS] = text.n;
+	c->text = text.data;
+	c->n = text.n;
+}
+
+static void
+predict(struct recsys_case *c, struct model *m, float *logit)
+{
+	struct parser_tally tally = { 0 };
+	struct parser_span span = { .file = "case", .text = c->text, .n = c->n, .line = 1 };
+	struct parser_layout *layout;
+	struct parser *parser;
+	struct workers *workers;
+	struct batch batch;
+	size_t skip, lines;
+
+	assert_int_equal(parser_layout_make(&m->schema, PARSE_PREDICT, "case", c->text, c->n,
+		&layout, &skip, &lines), RS_OK);
+	span.layout = layout;
+	assert_int_equal(parser_open(&m->schema, PARSE_PREDICT, &parser), RS_OK);
+	assert_int_equal(batch_init(&batch, &m->schema), RS_OK);
+	assert_int_equal(parser_parse(parser, &span, &batch, &tally), RS_OK);
+	assert_int_equal(batch.B, RECSYS_CASE_ROWS);
+	assert_int_equal(workers_create(m, 1, &workers), RS_OK);
+	assert_int_equal(workers_predict(workers, &batch, logit, NULL), RS_OK);
+	workers_free(workers);
+	batch_free(&batch);
+	parser_close(parser);
+	parser_layout_free(layout);
+}
+
+static void
+save_version(struct recsys_case *c, const char *set, uint64_t seed)
+{
+	const struct model_options options = { .n_threads = 1, .for_training = 1 };
+	const struct checkpoint_progress progress = { .best = 0 };
+	char number[8], text[128], *key, *value;
+	struct spec *spec;
+	struct model *m;
+	uint64_t version;
+
+	assert_int_equal(spec_load_text(spec_text, "case", &spec), RS_OK);
+	snprintf(number, sizeof number, "%d", (int)seed);
+	assert_int_equal(spec_set(spec, "train", "seed", number), RS_OK);
+	if (set != NULL) {
+		snprintf(text, sizeof text, "%s", set);
+		key = strchr(text, '.');
+		value = strchr(text, '=');
+		*key++ = *value++ = '\0';
+		assert_int_equal(spec_set(spec, text, key, value), RS_OK);
+	}
+	assert_int_equal(model_create(spec, &options, &m), RS_OK);
+	predict(c, m, c->logit[seed]);
+	assert_int_equal(
+		checkpoint_save(c->directory, m, &progress, seed == 1, &version, NULL), RS_OK);
+	assert_int_equal(version, seed);
+	model_free(m);
+}
+
+struct recsys_case *
+recsys_case_make(const char *set)
+{
+	struct recsys_case *const c = calloc(1, sizeof *c);
+
+	assert_non_null(c);
+	snprintf(c->directory, sizeof c->directory, "/tmp/recsys-case.XXXXXX");
+	assert_non_null(mkdtemp(c->directory));
+	make_text(c);
+	save_version(c, set, 1);
+	save_version(c, set, 2);
+	return c;
+}
+
+void
+recsys_case_free(struct recsys_case *c)
+{
+	file_remove_tree(c->directory);
+	free(c->text);
+	free(c);
+}
+
+void
+recsys_case_name(const struct recsys_case *c, uint64_t version)
+{
+	assert_int_equal(checkpoint_set_current(c->directory, version), RS_OK);
+}
+
+const char *
+recsys_case_file(const struct recsys_case *c, uint64_t version, const char *name)
+{
+	static char path[256];
+
+	snprintf(path, sizeof path, "%s/v%06d/%s", c->directory, (int)version, name);
+	return path;
+}
