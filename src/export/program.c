@@ -142,7 +142,8 @@ set_shape(struct program_value *v, const int64_t *dim, size_t rank)
 {
 	v->rank = rank;
 	memset(v->dim, 0, sizeof v->dim);
-	memcpy(v->dim, dim, rank * sizeof *dim);
+	if (rank > 0)
+		memcpy(v->dim, dim, rank * sizeof *dim);
 }
 
 /* --- leaves ---------------------------------------- */

@@ -42,3 +42,8 @@ EXTRA_DIST += tests/fuzz/corpus/ledger/cut tests/fuzz/corpus/ledger/empty \
 	tests/fuzz/corpus/ledger/whole
 check_PROGRAMS += tests/fuzz/ledger_fuzz
 tests_fuzz_ledger_fuzz_SOURCES = tests/fuzz/ledger_fuzz.c $(fuzz_main)
+
+EXTRA_DIST += tests/fuzz/corpus/onnx/din \
+	tests/fuzz/corpus/onnx/dlrm tests/fuzz/corpus/onnx/experts tests/fuzz/corpus/onnx/two
+check_PROGRAMS += tests/fuzz/onnx_fuzz
+tests_fuzz_onnx_fuzz_SOURCES = tests/fuzz/onnx_fuzz.c $(fuzz_main)
