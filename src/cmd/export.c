@@ -16,6 +16,7 @@
 #include "data/source.h"
 #include "export/inputs_json.h"
 #include "export/onnx.h"
+#include "export/savedmodel.h"
 #include "export/staged.h"
 #include "export/verify.h"
 
@@ -265,6 +266,16 @@ verify_rows(struct export *e, struct verify *v, int tower)
 	return RS_OK;
 }
 
+static enum rs_status
+verify_program(struct export *e, struct verify *v, int tower)
+{
+	v->model = scorer_model(e->scorer);
+	v->absolute = e->absolute;
+	v->relative = e->relative;
+	RS_TRY(verify_head(v, tower));
+	return verify_rows(e, v, tower);
+}
+
 /* The file lies at `made`, and is to be at `path`. */
 static enum rs_status
 verify_file(struct export *e, const char *path, const char *made, int tower)
@@ -276,14 +287,28 @@ verify_file(struct export *e, const char *path, const char *made, int tower)
 	RS_TRY(open_scorer(e));
 	e->scorer_is_new = 0;
 	RS_TRY(onnx_read(made, &file));
-	struct verify v = { .model = scorer_model(e->scorer), .program = onnx_program(file),
-		.path = path, .row = onnx_row, .context = file, .absolute = e->absolute,
-		.relative = e->relative };
-	enum rs_status status = verify_head(&v, tower);
-	if (status == RS_OK)
-		status = verify_rows(e, &v, tower);
+	struct verify v = { .program = onnx_program(file), .path = path, .row = onnx_row,
+		.context = file };
+	const enum rs_status status = verify_program(e, &v, tower);
 	onnx_close(file);
 	return status == RS_OK ? tell_verified(e, &v, path) : status;
+}
+
+static enum rs_status
+verify_signature(struct export *e, const char *made, const char *signature, int tower)
+{
+	struct savedmodel *file;
+
+	if (e->data.n == 0 && !e->checks)
+		return tower < 0 ? tell_not_verified(e, e->target) : RS_OK;
+	RS_TRY(open_scorer(e));
+	e->scorer_is_new = 0;
+	RS_TRY(savedmodel_read(made, signature, &file));
+	struct verify v = { .program = savedmodel_program(file), .path = e->target,
+		.row = savedmodel_row, .context = file };
+	const enum rs_status status = verify_program(e, &v, tower);
+	savedmodel_close(file);
+	return status == RS_OK ? tell_verified(e, &v, e->target) : status;
 }
 
 /* --- formats ------------------------------------------------------------------------------ */
@@ -385,12 +410,17 @@ export_numbers(struct export *e)
 static enum rs_status
 export_savedmodel(struct export *e)
 {
+	static const char *const name[] = { "serving_default", "user", "item" };
 	struct export_savedmodel x = { .a = e->a, .path = e->target, .scorer = e->scorer,
 		.staged = &e->staged };
 
-	const enum rs_status status = export_savedmodel_write(&x);
+	enum rs_status status = e->checks ? RS_OK : export_savedmodel_write(&x);
+	const char *const made = e->checks ? e->target : x.made;
+	const int last = model_vector_dim(scorer_model(e->scorer)) > 0 ? TOWER_ITEM : -1;
+	for (int tower = -1; tower <= last && status == RS_OK; tower++)
+		status = verify_signature(e, made, name[tower + 1], tower);
 	free(x.made);
-	return status == RS_OK ? tell_not_verified(e, e->target) : status;
+	return status;
 }
 
 static const struct format {

@@ -23,10 +23,10 @@ struct savedmodel_signature { const char *name; const struct program *program; }
 enum rs_status savedmodel_write(const struct savedmodel_signature *signature, size_t n,
 	const char *directory, uint64_t inline_bytes, int *has_variables);
 
-/* A directory read back: the program of all signatures, whose features are by name those of
- * the model, and whose outputs are named SIGNATURE/OUTPUT. */
+/* One signature of a directory read back: its program, behind what hashes and transforms. */
 struct savedmodel;
-enum rs_status savedmodel_read(const char *directory, struct savedmodel **out);
+enum rs_status savedmodel_read(const char *directory, const char *signature,
+	struct savedmodel **out);
 void savedmodel_close(struct savedmodel *s);
 const struct program *savedmodel_program(const struct savedmodel *s);
 /* For struct program_feed; context is the struct savedmodel. */

@@ -18,9 +18,11 @@ try() {
 	name=$1 data=$2 spec=$3 header=$4
 	shift 4
 	expect 0 "$T" -q train $spec.ini -f "m-$name" -o train.epochs=1 -o train.batch_size=256 "$@"
-	expect 0 "$T" export "m-$name" --to savedmodel -O "$name" --inline-bytes 2e9
+	expect 0 "$T" export "m-$name" --to savedmodel -O "$name" --inline-bytes 2e9 --verify "$data"
+	prints 'verified 1'
 	[ ! -e "$name/1/variables" ] || fail 'variables that were not wanted'
-	expect 0 "$T" export "m-$name" --to savedmodel -O "$name.v" --inline-bytes 0
+	expect 0 "$T" export "m-$name" --to savedmodel -O "$name.v" --inline-bytes 0 --verify "$data"
+	prints 'verified 1'
 	[ -s "$name.v/1/variables/variables.index" ] || fail 'no variables'
 	"$T" predict "m-$name" "$data" --format logit >"$name.logit" 2>err || fail "$(cat err)"
 	jobs="$jobs $name/1:$data:$name.logit$header $name.v/1:$data:$name.logit$header"
@@ -42,7 +44,24 @@ try odd odd.tsv odd :header
 expect 73 "$T" export m-fm --to savedmodel -O fm
 says 'exists'
 expect 0 "$T" export m-fm --to savedmodel -O fm --force
-[ "$(ls fm)" = 1 ] || fail "left behind: $(ls fm)"
+[ "$(ls -A fm)" = 1 ] || fail "left behind: $(ls -A fm)"
+
+# What is there is verified; more than the tolerance, and bytes that changed.
+expect 0 "$T" export m-two_tower --to savedmodel -O two_tower.v --check --verify two.tsv
+expect 1 "$T" export m-din --to savedmodel -O x --verify seq.tsv --tolerance 0 --relative 0
+says 'differ'
+[ -z "$(ls -A x)" ] || fail 'a directory that failed is left'
+expect 65 "$T" export m-deepfm --to savedmodel -O din --check --verify log.tsv
+cp -r din.v damaged
+printf x | dd of=damaged/1/variables/variables.data-00000-of-00001 bs=1 seek=99 conv=notrunc 2>err
+expect 65 "$T" export m-din --to savedmodel -O damaged --check --verify seq.tsv
+says 'checksum'
+
+# What a graph cannot say is named.
+sed '/^fields = word,number,size/s/size/tags/' odd.ini >lists.ini
+expect 0 "$T" -q train lists.ini -f m-lists -o train.epochs=1
+expect 78 "$T" export m-lists --to savedmodel -O lists
+says "'word_number': a cross of lists"
 
 python=
 for p in ${RECSYS_READERS:+"$RECSYS_READERS/bin/python"} "$BUILDDIR/venv/bin/python"; do
