@@ -10,3 +10,4 @@ check_PROGRAMS += tests/export/arrays_test
 tests_export_arrays_test_SOURCES = tests/export/arrays_test.c tests/export/npy_vectors.h
 dist_check_SCRIPTS += tests/export/arrays.sh
 EXTRA_DIST += tests/export/arrays_check.py
+check_PROGRAMS += tests/export/program_test
