@@ -11,49 +11,10 @@
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/memory.h"
-#include "base/number.h"
 #include "train/checkpoint_private.h"
 #include "train/manifest.h"
 
-#define CURRENT_NAME  "CURRENT"
-#define VERSION_LIMIT 999999999u
-
-enum { NAME_SIZE = 400, VERSION_NAME_SIZE = 32 };
-
 /* --- names --------------------------------------------------------------- */
-
-static void
-version_name(char out[VERSION_NAME_SIZE], uint64_t version)
-{
-	snprintf(out, VERSION_NAME_SIZE, "v%06" PRIu64, version);
-}
-
-/* The number of "v000012" and, with a suffix, of "v000012SUFFIX"; 0 for any other name. */
-static uint64_t
-version_of_name(const char *name, const char *suffix)
-{
-	const size_t n = strlen(name), n_suffix = strlen(suffix);
-	char again[VERSION_NAME_SIZE];
-	uint64_t version;
-
-	if (n <= n_suffix || name[0] != 'v' || strcmp(name + n - n_suffix, suffix) != 0
-		|| !number_u64(name + 1, n - n_suffix - 1, &version) || version > VERSION_LIMIT)
-		return 0;
-	version_name(again, version);
-	return strlen(again) == n - n_suffix && strncmp(again, name, n - n_suffix) == 0
-		? version : 0;
-}
-
-enum rs_status
-checkpoint_version_path(const char *directory, uint64_t version, char **out)
-{
-	char name[VERSION_NAME_SIZE];
-
-	if (version == CHECKPOINT_HERE)
-		return memory_strdup(directory, out);
-	version_name(name, version);
-	return file_join(directory, name, out);
-}
 
 enum rs_status
 checkpoint_rejected_path(const char *directory, uint64_t version, char **out)
@@ -132,7 +93,7 @@ list_names(const char *directory, const char *suffix, uint64_t **version, size_t
 			: rs_fail(RS_ENOINPUT, "cannot read the model directory '%s': %s",
 				directory, strerror(errno));
 	for (const struct dirent *e; status == RS_OK && (e = readdir(dir)) != NULL; ) {
-		const uint64_t v = version_of_name(e->d_name, suffix);
+		const uint64_t v = checkpoint_version_of_name(e->d_name, suffix);
 
 		if (v != 0 && (suffix[0] != '\0' || has_manifest(directory, v)))
 			status = list_add(&list, v);
@@ -161,14 +122,14 @@ checkpoint_rejected(const char *directory, uint64_t **version, size_t *n)
 static uint64_t
 number_of_name(const char *name)
 {
-	char plain[VERSION_NAME_SIZE];
+	char plain[CHECKPOINT_VERSION_NAME];
 	const size_t n = strcspn(name, ".");
 
 	if (n >= sizeof plain)
 		return 0;
 	memcpy(plain, name, n);
 	plain[n] = '\0';
-	return version_of_name(plain, "");
+	return checkpoint_version_of_name(plain, "");
 }
 
 enum rs_status
@@ -190,33 +151,15 @@ checkpoint_next_version(const char *directory, uint64_t *out)
 	return RS_OK;
 }
 
-uint64_t
-checkpoint_current(const char *directory)
-{
-	char *path, *text = NULL;
-	size_t n;
-	uint64_t version = 0;
-
-	if (file_join(directory, CURRENT_NAME, &path) != RS_OK)
-		return 0;
-	if (access(path, F_OK) == 0 && file_read(path, NAME_SIZE, &text, &n) == RS_OK) {
-		text[strcspn(text, "\n")] = '\0';
-		version = version_of_name(text, "");
-	}
-	free(text);
-	free(path);
-	return version;
-}
-
 enum rs_status
 checkpoint_set_current(const char *directory, uint64_t version)
 {
-	char name[VERSION_NAME_SIZE + 1], *path;
+	char name[CHECKPOINT_VERSION_NAME + 1], *path;
 
-	version_name(name, version);
+	checkpoint_version_name(name, version);
 	const size_t n = strlen(name);
 	name[n] = '\n';
-	RS_TRY(file_join(directory, CURRENT_NAME, &path));
+	RS_TRY(file_join(directory, CHECKPOINT_CURRENT, &path));
 	failpoint("checkpoint.before_current");
 	const enum rs_status status = file_replace(path, name, n + 1);
 	free(path);

@@ -14,4 +14,14 @@ enum rs_status checkpoint_remove_tree(const char *directory, const char *path);
 enum { CHECKPOINT_NAME_SIZE = 400 };
 void checkpoint_table_file(char out[CHECKPOINT_NAME_SIZE], const char *table);
 
+#define CHECKPOINT_CURRENT      "CURRENT"
+#define CHECKPOINT_TABLE_PREFIX "table-"
+
+enum { CHECKPOINT_VERSION_NAME = 32 };
+
+/* "v000012" */
+void checkpoint_version_name(char out[CHECKPOINT_VERSION_NAME], uint64_t version);
+/* The number of "v000012" and, with a suffix, of "v000012SUFFIX"; 0 for any other name. */
+uint64_t checkpoint_version_of_name(const char *name, const char *suffix);
+
 #endif

@@ -10,27 +10,10 @@
 #include "train/checkpoint_private.h"
 #include "train/manifest.h"
 
-#define TABLE_PREFIX "table-"
-
 static int
 is_table(const char *name)
 {
-	return strncmp(name, TABLE_PREFIX, strlen(TABLE_PREFIX)) == 0;
-}
-
-void
-checkpoint_table_file(char out[CHECKPOINT_NAME_SIZE], const char *table)
-{
-	const size_t room = CHECKPOINT_NAME_SIZE;
-	size_t n = (size_t)snprintf(out, room, TABLE_PREFIX);
-
-	for (const char *c = table; *c != '\0' && n + 20 < room; c++) {
-		const int plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z')
-			|| (*c >= 'a' && *c <= 'z') || strchr("._-", *c) != NULL;
-		n += (size_t)snprintf(out + n, room - n, plain ? "%c" : "%%%02X",
-			(unsigned char)*c);
-	}
-	snprintf(out + n, room - n, ".0-of-1.bin");
+	return strncmp(name, CHECKPOINT_TABLE_PREFIX, strlen(CHECKPOINT_TABLE_PREFIX)) == 0;
 }
 
 /* Does the model have a table of this file? */

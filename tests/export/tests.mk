@@ -11,3 +11,4 @@ tests_export_arrays_test_SOURCES = tests/export/arrays_test.c tests/export/npy_v
 dist_check_SCRIPTS += tests/export/arrays.sh
 EXTRA_DIST += tests/export/arrays_check.py
 check_PROGRAMS += tests/export/program_test
+EXTRA_DIST += tests/export/odd.ini tests/export/odd.awk

@@ -53,4 +53,8 @@ same listed got 'global names of librecsys.a'
 nm -D "$lib/librecsys.so.1" | grep -q 'recsys_open@@RECSYS_1.0' || { echo 'no symbol versions'; exit 1; }
 readelf -d "$lib/librecsys.so.1" | grep NEEDED >needed
 grep -q -i -e zmq -e sqlite needed && { cat needed; exit 1; }
+# Nor is anything of the trainer and its processes inside.
+nm "$lib/librecsys.a" | awk '{ print $NF }' |
+	grep -E '^(train_run|workers|exchange|reducer|courier|dealer|wire|member|store|publish)_?' >inside
+[ ! -s inside ] || { head inside; echo 'code of the trainer is in librecsys.a'; exit 1; }
 exit 0

@@ -1,0 +1,79 @@
+/* Names inside of a model directory: versions, CURRENT, files of tables. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "train/checkpoint_private.h"
+
+#define VERSION_LIMIT 999999999u
+#define CURRENT_LIMIT 400
+
+void
+checkpoint_version_name(char out[CHECKPOINT_VERSION_NAME], uint64_t version)
+{
+	snprintf(out, CHECKPOINT_VERSION_NAME, "v%06" PRIu64, version);
+}
+
+uint64_t
+checkpoint_version_of_name(const char *name, const char *suffix)
+{
+	const size_t n = strlen(name), n_suffix = strlen(suffix);
+	char again[CHECKPOINT_VERSION_NAME];
+	uint64_t version;
+
+	if (n <= n_suffix || name[0] != 'v' || strcmp(name + n - n_suffix, suffix) != 0
+		|| !number_u64(name + 1, n - n_suffix - 1, &version) || version > VERSION_LIMIT)
+		return 0;
+	checkpoint_version_name(again, version);
+	return strlen(again) == n - n_suffix && strncmp(again, name, n - n_suffix) == 0
+		? version : 0;
+}
+
+enum rs_status
+checkpoint_version_path(const char *directory, uint64_t version, char **out)
+{
+	char name[CHECKPOINT_VERSION_NAME];
+
+	if (version == CHECKPOINT_HERE)
+		return memory_strdup(directory, out);
+	checkpoint_version_name(name, version);
+	return file_join(directory, name, out);
+}
+
+uint64_t
+checkpoint_current(const char *directory)
+{
+	char *path, *text = NULL;
+	size_t n;
+	uint64_t version = 0;
+
+	if (file_join(directory, CHECKPOINT_CURRENT, &path) != RS_OK)
+		return 0;
+	if (access(path, F_OK) == 0 && file_read(path, CURRENT_LIMIT, &text, &n) == RS_OK) {
+		text[strcspn(text, "\n")] = '\0';
+		version = checkpoint_version_of_name(text, "");
+	}
+	free(text);
+	free(path);
+	return version;
+}
+
+void
+checkpoint_table_file(char out[CHECKPOINT_NAME_SIZE], const char *table)
+{
+	const size_t room = CHECKPOINT_NAME_SIZE;
+	size_t n = (size_t)snprintf(out, room, CHECKPOINT_TABLE_PREFIX);
+
+	for (const char *c = table; *c != '\0' && n + 20 < room; c++) {
+		const int plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z')
+			|| (*c >= 'a' && *c <= 'z') || strchr("._-", *c) != NULL;
+		n += (size_t)snprintf(out + n, room - n, plain ? "%c" : "%%%02X",
+			(unsigned char)*c);
+	}
+	snprintf(out + n, room - n, ".0-of-1.bin");
+}
