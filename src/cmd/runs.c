@@ -74,6 +74,7 @@ static const struct runs_row {
 	{ "compare", "two runs or more",         2, 8,        READ_STORE,   runs_compare },
 	{ "plot",    "runs, or none and --model", 0, SIZE_MAX, READ_STORE,  runs_plot },
 	{ "export",  "runs, or none for all",   0, SIZE_MAX, READ_STORE,   runs_export },
+	{ "report",  "one run",                  1, 1,        READ_STORE,   runs_report },
 	{ "rm",      "one run or more",          1, SIZE_MAX, CHANGE_STORE, runs_rm },
 	{ "tag",     "a run and a tag",          2, 2,        CHANGE_STORE, runs_tag },
 	{ "path",    "no further argument",      0, 0,        NO_STORE,     runs_path },
@@ -101,7 +102,7 @@ find_row(const struct arguments *a, const struct runs_row **out)
 	const char *near = spec_nearest(name, names, N_RUNS);
 	if (near != NULL)
 		return rs_hint("did you mean '%s'?", near);
-	return rs_hint("there are list, show, compare, plot, export, rm, tag and path");
+	return rs_hint("there are list, show, compare, plot, export, report, rm, tag and path");
 }
 
 /* The database named by --db or the environment, else that of the spec in use. */
@@ -183,8 +184,8 @@ static const struct command_option runs_option[] = {
 		"plot: against the rows, the time or the epochs of each run; or one curve over the "
 		"periods of all runs of a model, which is how progressive metrics are shown" },
 	{ .name = "--output", .letter = 'O', .argument = "FILE", .text =
-		"plot: let gnuplot draw FILE, an .svg or .png; export: write FILE instead of "
-		"standard output" },
+		"plot: let gnuplot draw FILE, an .svg or .png; export, report: write FILE instead "
+		"of standard output" },
 	{ .name = "--require", .argument = "METRIC>=X", .repeats = 1,
 		.text = "compare: exit 1 unless this holds for the last run named" },
 	{ .name = NULL },
@@ -193,8 +194,8 @@ static const struct command_option runs_option[] = {
 const struct command command_runs = {
 	.name = "runs",
 	.synopsis = "list | show RUN | compare RUN RUN... | plot RUN... | export [RUN...] | "
-		"rm RUN... | tag RUN TAG | path",
-	.text = "List, show, compare, plot, export, tag and remove recorded runs.",
+		"report RUN | rm RUN... | tag RUN TAG | path",
+	.text = "List, show, compare, plot, export, report, tag and remove recorded runs.",
 	.option = runs_option,
 	.run = runs_run,
 };

@@ -20,6 +20,7 @@ enum rs_status runs_list(const struct runs_call *call);
 enum rs_status runs_show(const struct runs_call *call);
 enum rs_status runs_compare(const struct runs_call *call);
 enum rs_status runs_plot(const struct runs_call *call);
+enum rs_status runs_report(const struct runs_call *call);
 enum rs_status runs_export(const struct runs_call *call);
 
 /* Everything about a run, as an object. */

@@ -70,3 +70,4 @@ librs_a_SOURCES += src/cmd/runs_export.c src/cmd/mlflow.c src/cmd/mlflow.h src/c
 librs_a_SOURCES += src/cmd/predict.h src/cmd/recommend.c
 librs_a_SOURCES += src/cmd/export.c src/cmd/export_savedmodel.h src/cmd/export_savedmodel.c
 librs_a_SOURCES += src/cmd/session_board.c src/cmd/session_board.h
+librs_a_SOURCES += src/cmd/runs_report.c src/cmd/runs_report.h src/cmd/runs_report_svg.c
