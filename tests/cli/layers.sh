@@ -5,7 +5,7 @@ set -u
 T=$RECSYS_TRAIN
 make_rows 600 1 >train.tsv
 make_spec s.ini
-printf '[train]\nslots = 2\n' >>s.ini
+printf '[train]\nslots = 2\n[data]\ntime = 4\n' >>s.ini    # the layer hourly wants a time
 
 for layer in local hybrid slurm kubernetes hourly; do
 	file=$SRCDIR/configs/$layer.ini
