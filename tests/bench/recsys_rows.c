@@ -186,6 +186,8 @@ bench(struct calls *calls, struct products *products, size_t n)
 	const double own = report("products, kernel", t[1], part * ROUNDS, 0);
 	const double blas = report("products, cblas_sgemv", t[2], part * ROUNDS, 0);
 	report("recsys_score_text", t[0], part * ROUNDS, own < blas ? own : blas);
+	for (size_t i = 0; i < 3; i++)
+		free(t[i]);
 	return calls->code;
 }
 

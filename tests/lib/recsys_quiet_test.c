@@ -88,13 +88,13 @@ score_all(struct recsys_scorer *s, const struct recsys_case *c)
 static void
 scoring_does_not_allocate_once_it_is_warm(void **state)
 {
-	struct recsys_case *const c = recsys_case_make(NULL);
 	struct recsys_scorer *s;
 	struct recsys *m;
 
 	(void)state;
 	if (!CAN_COUNT)
 		SKIP_BECAUSE("allocations cannot be counted in this build");
+	struct recsys_case *const c = recsys_case_make(NULL);
 	assert_int_equal(recsys_open(c->directory, &m), RECSYS_OK);
 	assert_int_equal(recsys_scorer_open(m, RECSYS_PREDICTION, &s), RECSYS_OK);
 	for (int i = 0; i < 3; i++)
