@@ -12,6 +12,13 @@ lines() { # N: out has so many
 	[ "$(wc -l <out)" -eq "$1" ] || { echo "wanted $1 lines, got $(wc -l <out)" >&2; exit 1; }
 }
 
+# near TEXT: out is want but for the last bit of a number: where a row lies in its batch
+# decides on some processors which lanes of the matrix product it goes through.
+near() {
+	paste want out | awk 'NF != 2 || $1 - $2 > 2e-7 || $2 - $1 > 2e-7 { exit 1 }' && lines 3000 ||
+		{ echo "$1" >&2; exit 1; }
+}
+
 expect 0 "$T" predict m new.tsv
 lines 3000
 awk '!($1 > 0 && $1 < 1) { exit 1 }' out || exit 1
@@ -32,7 +39,7 @@ same want file '-p'
 [ ! -s out ] || exit 1
 head -n 1000 new.tsv >p1; tail -n +1001 new.tsv >p2
 expect 0 "$T" predict m p1 p2
-same want out 'two files'
+near 'two files'
 
 # B026, B028: elsewhere, with everything else gone.
 mkdir away; cp -r m away/model; mkdir hidden; mv s.ini train.tsv hidden
@@ -43,7 +50,7 @@ mv hidden/* .
 # B083: no label column is needed; a wrong number of columns says so.
 cut -f2- new.tsv >nolabel.tsv
 expect 0 "$T" predict m nolabel.tsv
-same want out 'B083: rows without a label'
+near 'B083: rows without a label'
 cut -f2-3 new.tsv >narrow.tsv
 expect 65 "$T" predict m narrow.tsv
 says 'narrow.tsv'
