@@ -1,11 +1,10 @@
 /* export --to npy|npz|safetensors|text|vectors. */
-#include "cmd/export_arrays.h"
+#include "cmd/export.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/failpoint.h"
 #include "base/json.h"
@@ -16,7 +15,7 @@
 #include "train/retrieval.h"
 
 struct job {
-	const struct export_arrays *x;
+	struct export *x;
 	const struct array_format *format;
 	const struct arrays *set;
 	const struct array_words *words;   /* become STEM.ids.txt; NULL: there is none */
@@ -36,31 +35,19 @@ ends_with(const char *text, const char *end)
 	return n > k && strcmp(text + n - k, end) == 0;
 }
 
-static const char *
-base_name(const char *path)
-{
-	const char *const slash = strrchr(path, '/');
-
-	return slash != NULL ? slash + 1 : path;
-}
-
 static enum rs_status
 add_target(struct job *j, const char *dot, const char *name, const char *suffix)
 {
 	struct target *const t = &j->target[j->n_targets++];
-	struct stat st;
 
 	if (asprintf(&t->path, "%.*s%s%s%s", (int)j->stem, j->x->path, dot, name, suffix) < 0) {
 		t->path = NULL;
 		return rs_fail(RS_ERESOURCE, "out of memory");
 	}
-	if (j->x->checks)
+	if (j->x->proof.checks)
 		return memory_strdup(t->path, &t->made);
-	if (!argument_given(j->x->a, "--force") && lstat(t->path, &st) == 0) {
-		rs_fail(RS_ECREATE, "'%s' exists", t->path);
-		return rs_hint("give --force to replace it");
-	}
-	return staged_add(j->x->staged, base_name(t->path), &t->made);
+	RS_TRY(export_refuse_existing(j->x->a, t->path));
+	return staged_add(&j->x->staged, export_name_of(t->path), &t->made);
 }
 
 static enum rs_status
@@ -100,7 +87,7 @@ free_targets(struct job *j)
 static enum rs_status
 write_arrays(const struct job *j, size_t k, struct file_writer *file)
 {
-	const struct model *const m = scorer_model(j->x->scorer);
+	const struct model *const m = scorer_model(j->x->proof.scorer);
 	char step[24];
 
 	(void)snprintf(step, sizeof step, "%" PRIu64, m->step);
@@ -190,7 +177,7 @@ prove(const struct job *j)
 static enum rs_status
 write_and_prove(const struct job *j)
 {
-	for (size_t k = 0; k < j->n_targets && !j->x->checks; k++)
+	for (size_t k = 0; k < j->n_targets && !j->x->proof.checks; k++)
 		RS_TRY(write_target(j, k));
 	if (argument_given(j->x->a, "--no-verify"))
 		return tell(j, NULL);
@@ -251,10 +238,17 @@ export_arrays_options(const struct arguments *a, const char *to)
 	return RS_OK;
 }
 
+static enum rs_status
+begin(struct export *e)
+{
+	RS_TRY(export_proof_open(&e->proof, 0));
+	return export_stage(e, e->path);
+}
+
 /* --- tables and parameters ------------------------------------------------------------- */
 
 enum rs_status
-export_arrays_model(const struct export_arrays *x)
+export_arrays(struct export *x)
 {
 	static const struct array_format *const format[] = { &array_npy, &array_npz,
 		&array_safetensors, &array_text };
@@ -265,9 +259,10 @@ export_arrays_model(const struct export_arrays *x)
 	for (size_t i = 0; i < sizeof format / sizeof *format; i++)
 		if (strcmp(format[i]->name, argument(x->a, "--to")) == 0)
 			j.format = format[i];
+	RS_TRY(begin(x));
 	RS_TRY(find_type(x->a, &type));
 	RS_TRY(check_type(j.format, type));
-	RS_TRY(arrays_of_model(scorer_model(x->scorer), type, &set));
+	RS_TRY(arrays_of_model(scorer_model(x->proof.scorer), type, &set));
 	j.set = &set;
 	const enum rs_status status = run(&j);
 	arrays_free(&set);
@@ -277,23 +272,23 @@ export_arrays_model(const struct export_arrays *x)
 /* --- vectors --------------------------------------------------------------------------- */
 
 static enum rs_status
-item_vectors(const struct export_arrays *x, float **vector, struct array_words *words)
+item_vectors(struct export *x, float **vector, struct array_words *words)
 {
-	const struct model *const m = scorer_model(x->scorer);
+	const struct model *const m = scorer_model(x->proof.scorer);
 	int finite;
 
 	if (m->catalogue == NULL)
 		return rs_fail(RS_EUSAGE, "the model has no catalogue of items");
 	*words = (struct array_words){ m->catalogue->text, m->catalogue->text_end,
 		m->catalogue->n };
-	return retrieval_items(scorer_workers(x->scorer), m, vector, &finite);
+	return retrieval_items(scorer_workers(x->proof.scorer), m, vector, &finite);
 }
 
 static enum rs_status
-write_vectors(const struct export_arrays *x, const float *vector,
+write_vectors(struct export *x, const float *vector,
 	const struct array_words *words)
 {
-	const size_t D = model_vector_dim(scorer_model(x->scorer));
+	const size_t D = model_vector_dim(scorer_model(x->proof.scorer));
 	const struct array like = { .name = "vectors", .rank = 2, .rows = words->n, .columns = D,
 		.width = D, .data = vector, .words = words };
 	struct arrays set = { 0 };
@@ -313,14 +308,15 @@ write_vectors(const struct export_arrays *x, const float *vector,
 }
 
 enum rs_status
-export_arrays_vectors(const struct export_arrays *x)
+export_arrays_vectors(struct export *x)
 {
-	const struct model *const m = scorer_model(x->scorer);
 	struct user_vectors users = { 0 };
 	struct array_words words;
 	float *items = NULL;
 	enum rs_status status;
 
+	RS_TRY(begin(x));
+	const struct model *const m = scorer_model(x->proof.scorer);
 	if (model_vector_dim(m) == 0)
 		return rs_fail(RS_EUSAGE, "'%s' has no towers, only a two_tower has",
 			m->schema.settings->model.type);
