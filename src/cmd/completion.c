@@ -31,26 +31,40 @@ print_keys(void)
 }
 
 /* Values that stand in the table as they are typed: text|json, but not N of N|F|none. */
+static int
+has_values(const struct command_option *option)
+{
+	return option->argument != NULL && option->argument[0] != '['
+		&& strchr(option->argument, '|') != NULL;
+}
+
 static enum rs_status
 print_values(const struct command_option *option)
 {
-	const char *at, *next;
+	const char *next;
 
+	for (const char *at = option->argument; *at != '\0'; at = next) {
+		const size_t n = strcspn(at, "|");
+
+		next = at + n + (at[n] == '|');
+		if (*at >= 'a' && *at <= 'z')
+			RS_TRY(output_printf("%.*s ", (int)n, at));
+	}
+	return RS_OK;
+}
+
+/* command: "*" of options that every command has. */
+static enum rs_status
+print_bash_values(const struct command_option *option, const char *command)
+{
 	for (; option != NULL && option->name != NULL; option++) {
-		if (option->argument == NULL || option->argument[0] == '['
-		    || strchr(option->argument, '|') == NULL)
+		if (!has_values(option))
 			continue;
-		RS_TRY(output_printf("\t%s", option->name));
+		RS_TRY(output_printf("\t%s:%s", command, option->name));
 		if (option->letter != 0)
-			RS_TRY(output_printf("|-%c", option->letter));
+			RS_TRY(output_printf("|%s:-%c", command, option->letter));
 		RS_TRY(output_printf(") COMPREPLY=($(compgen -W \""));
-		for (at = option->argument; *at != '\0'; at = next) {
-			const size_t n = strcspn(at, "|");
-
-			next = at + n + (at[n] == '|');
-			if (*at >= 'a' && *at <= 'z')
-				RS_TRY(output_printf("%.*s ", (int)n, at));
-		}
+		RS_TRY(print_values(option));
 		RS_TRY(output_printf("\" -- \"$cur\")); return;;\n"));
 	}
 	return RS_OK;
@@ -81,13 +95,13 @@ print_bash(void)
 		RS_TRY(print_words(command_table[i]->option, " "));
 		RS_TRY(output_printf("\";;\n"));
 	}
-	RS_TRY(output_printf("\tesac\n\tCOMPREPLY=()\n\tcase $prev in\n"));
-	RS_TRY(print_values(command_global));
+	RS_TRY(output_printf("\tesac\n\tCOMPREPLY=()\n\tcase $command:$prev in\n"));
+	RS_TRY(print_bash_values(command_global, "*"));
 	for (size_t i = 0; command_table[i] != NULL; i++)
-		RS_TRY(print_values(command_table[i]->option));
+		RS_TRY(print_bash_values(command_table[i]->option, command_table[i]->name));
 	return output_printf(
-		"\t-o|--set) COMPREPLY=($(compgen -W \"$keys\" -- \"$cur\")); compopt -o nospace "
-		"2>/dev/null; return;;\n"
+		"\t*:-o|*:--set) COMPREPLY=($(compgen -W \"$keys\" -- \"$cur\")); "
+		"compopt -o nospace 2>/dev/null; return;;\n"
 		"\tesac\n"
 		"\tcase $cur in\n\t-*) COMPREPLY=($(compgen -W \"$options\" -- \"$cur\")); "
 		"return;;\n\tesac\n"
@@ -129,6 +143,11 @@ print_fish_options(const struct command_option *option, const char *command)
 			RS_TRY(output_printf(" -s %c", option->letter));
 		if (option->argument != NULL && option->argument[0] != '[')
 			RS_TRY(output_printf(" -r"));
+		if (has_values(option)) {
+			RS_TRY(output_printf(" -f -a '"));
+			RS_TRY(print_values(option));
+			RS_TRY(output_printf("'"));
+		}
 		if (strcmp(option->name, "--set") == 0) {
 			RS_TRY(output_printf(" -f -a '"));
 			RS_TRY(print_keys());

@@ -212,13 +212,15 @@ draft_rows(struct draft *d, const char *data, uint64_t rows)
 	return status == RS_OK ? draft_model(d) : status;
 }
 
+#define FORMATS "tsv|csv|tfrecord|libsvm|libffm|libfm|lists"
+
 static enum rs_status
 unknown_format(const char *format)
 {
 	char escaped[72];
 
-	rs_fail(RS_EUSAGE, "--format '%s': init reads tsv, csv, tfrecord, libsvm, libffm, libfm "
-		"and lists", rs_escape(escaped, format, strlen(format)));
+	rs_fail(RS_EUSAGE, "--format '%s': init reads " FORMATS,
+		rs_escape(escaped, format, strlen(format)));
 	return rs_hint("'recsys-train help --spec' prints a spec to begin with");
 }
 
@@ -281,8 +283,8 @@ static const struct command_option init_option[] = {
 	{ .name = "--from", .argument = "DATA", .text = "The file to look at; - is standard "
 	  "input." },
 	{ .name = "--rows", .argument = "N", .dflt = "100000", .text = "Look at this many rows." },
-	{ .name = "--format", .argument = "F", .text = "What the rows are, if not columns: "
-	  "tfrecord, libsvm, libffm, libfm, lists; tsv or csv: do not guess the separator." },
+	{ .name = "--format", .argument = FORMATS,
+	  .text = "What the rows are; with tsv and csv the separator is not guessed." },
 	{ .name = "--output", .letter = 'O', .argument = "FILE",
 	  .text = "Write to FILE, which must not exist, instead of standard output." },
 	{ .name = "--force", .text = "Replace FILE." },

@@ -227,18 +227,25 @@ print_inputs(struct predict *p, const struct row *row)
 	return buffer_printf(&p->text, "%s\n", json_text(&p->json));
 }
 
+/* name, of a value, of a vector, of the best items; NULL: not in this form */
+#define FORMATS(FORMAT) \
+	FORMAT("prob", print_prob, NULL, NULL) \
+	FORMAT("logit", print_logit, NULL, NULL) \
+	FORMAT("tsv", print_tsv, print_vector, print_top) \
+	FORMAT("json", print_json, print_vector_json, print_top_json) \
+	FORMAT("inputs", print_inputs, print_inputs, NULL)
+#define NAME(name, print, vector, top) "|" name
+#define FORMAT_NAMES (&(FORMATS(NAME))[1])
+
 static const struct predict_format {
 	const char *name;
-	/* A value, a vector, the best items; NULL: not in this form. */
 	enum rs_status (*print)(struct predict *p, const struct row *row);
 	enum rs_status (*vector)(struct predict *p, const struct row *row);
 	enum rs_status (*top)(struct predict *p, const struct row *row);
 } format_table[] = {
-	{ "prob", print_prob, NULL, NULL },
-	{ "logit", print_logit, NULL, NULL },
-	{ "tsv", print_tsv, print_vector, print_top },
-	{ "json", print_json, print_vector_json, print_top_json },
-	{ "inputs", print_inputs, print_inputs, NULL },
+#define ROW(name, print, vector, top) { name, print, vector, top },
+	FORMATS(ROW)
+#undef ROW
 };
 
 static enum rs_status
@@ -265,8 +272,8 @@ set_format(struct predict *p, const struct arguments *a)
 			return rs_fail(RS_EUSAGE, "--format: inputs has no place for --id");
 		return RS_OK;
 	}
-	return rs_fail(RS_EUSAGE, "--format: there is no '%s', wanted prob, logit, tsv, json or "
-		"inputs", name);
+	return rs_fail(RS_EUSAGE, "--format: there is no '%s', wanted one of %s", name,
+		FORMAT_NAMES);
 }
 
 static enum rs_status
@@ -542,15 +549,14 @@ predict_run(const struct arguments *a)
 static const struct command_option predict_option[] = {
 	{ .name = "--predictions", .letter = 'p', .argument = "FILE", .dflt = "-",
 		.text = "write the predictions to this file, which is complete or absent" },
-	{ .name = "--format", .argument = "F", .dflt = "prob", .text =
-		"form of a line: prob, logit, tsv "
-		"(id or row number, tab, probability), json (one object a line) or inputs (what "
-		"an exported model is given for the row)" },
+	{ .name = "--format", .argument = FORMAT_NAMES, .dflt = "prob", .text =
+		"form of a line; tsv: id or row number, tab, probability; json: one object a "
+		"line; inputs: what an exported model is given for the row" },
 	{ .name = "--id", .argument = "COLUMN", .text =
 		"print this column, by name or number, before the "
 		"prediction; implies --format tsv" },
-	{ .name = "--tower", .argument = "T", .text =
-		"two_tower: print the vectors of this tower, user or item, instead of "
+	{ .name = "--tower", .argument = "user|item", .text =
+		"two_tower: print the vectors of this tower instead of "
 		"predictions; item without DATA: of every item of the catalogue" },
 	{ .name = "--top", .argument = "K", .text =
 		"two_tower: print the K best items of the catalogue instead of a prediction" },
@@ -559,9 +565,8 @@ static const struct command_option predict_option[] = {
 	{ .name = "--follow", .text =
 		"standard input is a stream: answer each line at once, with the version that "
 		"CURRENT names; rows that cannot be read are NA" },
-	{ .name = "--on-bad-row", .argument = "P", .dflt = "fail", .text =
-		"what a row that cannot be read "
-		"does: fail, or na: print NA for it and exit 3" },
+	{ .name = "--on-bad-row", .argument = "fail|na", .dflt = "fail", .text =
+		"what a row that cannot be read does; na: print NA for it and exit 3" },
 	{ .name = NULL },
 };
 

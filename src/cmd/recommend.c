@@ -35,16 +35,15 @@ static const struct command_option option[] = {
 	{ .name = "--top", .argument = "K", .dflt = "10", .text = "items for each user" },
 	{ .name = "--seen", .argument = "FILE", .repeats = 1, .text =
 		"items of the rows of this file are not given to their group" },
-	{ .name = "--format", .argument = "F", .dflt = "tsv", .text =
-		"form of a line: tsv (id or row number, then items) or json, with scores" },
+	{ .name = "--format", .argument = "tsv|json", .dflt = "tsv", .text =
+		"form of a line; tsv: id or row number, then items; json: with scores" },
 	{ .name = "--id", .argument = "COLUMN", .text =
 		"begin each line with this column, by name or number; otherwise with that of "
 		"data.id, or with the number of the row" },
 	{ .name = "--predictions", .letter = 'p', .argument = "FILE", .dflt = "-",
 		.text = "write to this file, which is complete or absent" },
-	{ .name = "--on-bad-row", .argument = "P", .dflt = "fail", .text =
-		"what a row that cannot be read "
-		"does: fail, or na: print NA for it and exit 3" },
+	{ .name = "--on-bad-row", .argument = "fail|na", .dflt = "fail", .text =
+		"what a row that cannot be read does; na: print NA for it and exit 3" },
 	{ .name = NULL },
 };
 

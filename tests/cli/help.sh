@@ -69,6 +69,21 @@ complete_words() {
 complete_words recsys-train train --exp | grep -qx -- --expect-rows || exit 1
 complete_words recsys-train -o train.ep | grep -qx train.epochs= || exit 1
 complete_words recsys-train check sample | grep -qx sample.ini || exit 1
+offers() { # WANTED WORD...: what is offered for the last word
+	wanted=$1
+	shift
+	[ "$(complete_words recsys-train "$@" | tr '\n' ' ')" = "$wanted " ] ||
+		{ echo "wanted $wanted after $*"; complete_words recsys-train "$@"; exit 1; }
+}
+offers 'onnx savedmodel npy npz safetensors text vectors' export --to ''
+offers savedmodel export m --to sav
+offers 'f32 f16 int8' export m --dtype ''
+offers 'prob logit tsv json inputs' predict --format ''
+offers 'tsv json' recommend --format ''
+offers 'tsv csv' synth --format ''
+offers 'tsv csv tfrecord libsvm libffm libfm lists' init --format ''
+offers 'auto always' --color a
+"$T" completion fish | grep -q "export' -l to -r -f -a 'onnx savedmodel" || exit 1
 expect 64 "$T" completion tcsh
 says "'tcsh': bash, zsh or fish is wanted"
 expect 64 "$T" completion
