@@ -4,3 +4,7 @@ check_PROGRAMS += tests/embed/table_file_test
 check_PROGRAMS += tests/embed/merge_test
 check_PROGRAMS += tests/embed/id_sort_test
 check_PROGRAMS += tests/embed/decay_test
+check_PROGRAMS += tests/embed/admission_test
+check_PROGRAMS += tests/embed/evict_test
+check_PROGRAMS += tests/embed/expiry_test
+check_PROGRAMS += tests/embed/waiting_test
