@@ -1,7 +1,7 @@
 # Manual pages.  man/generate rewrites their generated parts.
 EXTRA_DIST += man/generate
 dist_man_MANS = \
-	man/recsys-train-bench.1 \
+	man/recsys-train-audit.1 man/recsys-train-bench.1 \
 	man/recsys-train-check.1 \
 	man/recsys-train-cluster.7 \
 	man/recsys-train-completion.1 \

@@ -14,6 +14,7 @@
 	ROW(predict) \
 	ROW(recommend) \
 	ROW(inspect) \
+	ROW(audit) \
 	ROW(export) \
 	ROW(runs) \
 	ROW(rollback) \

@@ -64,6 +64,8 @@ part_fill(const struct scorer *s, uint64_t version, uint64_t *loaded, struct sco
 	RS_TRY(batch_init(&part->batch, &part->schema));
 	RS_TRY(parser_open(&part->schema, s->options.purpose, &part->parser));
 	parser_keep_bad_rows(part->parser, s->options.keep_bad_rows);
+	if (s->options.with_cells)
+		RS_TRY(parser_keep_cells(part->parser));
 	if (loaded != NULL)
 		*loaded = version == CHECKPOINT_HERE ? version : found;
 	return RS_OK;
@@ -386,6 +388,12 @@ scorer_next(struct scorer *s, struct scorer_rows *out)
 			RS_TRY(parse_piece(s, n));
 	}
 	return score_batch(s, out);
+}
+
+const char *
+scorer_cell(const struct scorer *s, size_t b, size_t field, size_t *n)
+{
+	return parser_cell_text(s->part->parser, b, field, n);
 }
 
 struct model *

@@ -31,6 +31,7 @@ struct scorer_options {
 	int    keep_bad_rows;          /* they come with label NaN                    */
 	int    with_groups;            /* predict: batch.group is wanted              */
 	int    without_scores;         /* logit is NULL                               */
+	int    with_cells;             /* scorer_cell() is wanted                     */
 	int    follow;                 /* data is a stream of lines, read as it comes */
 	size_t n_threads;              /* 0: auto                                     */
 };
@@ -47,6 +48,9 @@ struct scorer;
 enum rs_status scorer_open(const struct scorer_options *options, struct scorer **out);
 void scorer_close(struct scorer *s);
 enum rs_status scorer_next(struct scorer *s, struct scorer_rows *out);
+
+/* Text of row b of the last piece, as parser_cell_text() has it. */
+const char *scorer_cell(const struct scorer *s, size_t b, size_t field, size_t *n);
 
 struct model *scorer_model(const struct scorer *s);
 uint64_t scorer_version(const struct scorer *s);   /* of the model             */

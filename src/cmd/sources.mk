@@ -71,3 +71,4 @@ librs_a_SOURCES += src/cmd/runs_export.c src/cmd/mlflow.c src/cmd/mlflow.h src/c
 librs_a_SOURCES += src/cmd/predict.h src/cmd/recommend.c
 librs_a_SOURCES += src/cmd/session_board.c src/cmd/session_board.h
 librs_a_SOURCES += src/cmd/runs_report.c src/cmd/runs_report.h src/cmd/runs_report_svg.c
+librs_a_SOURCES += src/cmd/audit.c

@@ -63,8 +63,10 @@ parser_cell(struct parser *p, const struct layout_column *column, struct cell ce
 {
 	switch (column->role) {
 	case ROLE_FIELD:
+		RS_TRY(parser_cells_add(p, column->field, cell));
 		return feature_cell(&p->feature[column->field], cell, batch, &p->scratch, error);
 	case ROLE_LABEL:
+		RS_TRY(parser_cells_add(p, p->schema->n_fields, cell));
 		if (p->purpose == PARSE_PREDICT || label_read(&p->label, cell, &row->label))
 			return RS_OK;
 		return label_error(&p->label, cell, error);

@@ -282,8 +282,12 @@ list_use(struct parser *p, const struct feature *feature, const TfExample__Featu
 	const size_t n = value_count(value);
 	char text[32];
 
-	for (size_t i = 0; i < n; i++)
-		RS_TRY(feature_add(feature, value_cell(value, i, text), batch, &p->scratch, error));
+	for (size_t i = 0; i < n; i++) {
+		const struct cell cell = value_cell(value, i, text);
+
+		RS_TRY(parser_cells_add(p, (size_t)(feature - p->feature), cell));
+		RS_TRY(feature_add(feature, cell, batch, &p->scratch, error));
+	}
 	feature_trim(feature, batch);
 	return RS_OK;
 }
@@ -311,7 +315,8 @@ column_use(struct parser *p, const struct example_column *c, struct batch *batch
 	if (n > 1)
 		return cell_error_set(error, c->name, "feature '%s' has %zu values, wanted one",
 			c->name, n);
-	if (n == 1 && feature != NULL && value_number(feature, c->value, &number))
+	if (n == 1 && feature != NULL && p->cells == NULL &&
+	    value_number(feature, c->value, &number))
 		return feature_number(feature, number, batch);
 	if (n == 0 && c->column.role == ROLE_LABEL && p->purpose != PARSE_PREDICT)
 		return cell_error_set(

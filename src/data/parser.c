@@ -129,6 +129,7 @@ parser_close(struct parser *p)
 	free(p->id_end);
 	free(p->number_field);
 	free(p->given);
+	parser_cells_free(p);
 	lists_close(p->lists);
 	free(p);
 }
@@ -364,6 +365,8 @@ parser_row_settle(struct parser *p, const struct place *at, enum rs_status statu
 {
 	const size_t B = batch->B;
 
+	if (status != RS_OK)
+		RS_TRY(parser_cells_row(p, 0));
 	if (status == RS_EDATA && error->at != NULL)
 		RS_TRY(row_bad(p, at, error, batch, tally));
 	else if (status != RS_OK)
@@ -373,6 +376,7 @@ parser_row_settle(struct parser *p, const struct place *at, enum rs_status statu
 		tally->zero_weight++;
 	} else
 		RS_TRY(row_complete(p, row, batch));
+	RS_TRY(parser_cells_row(p, batch->B > B));
 	return batch->B > B && parser_ids(p) != NULL ? ids_add(p, at->span, row->id) : RS_OK;
 }
 
@@ -480,6 +484,7 @@ parser_parse(struct parser *p, const struct parser_span *span, struct batch *bat
 	p->id_text.n = 0;
 	p->warnings.n = 0;
 	p->limit = span->text + span->n;
+	RS_TRY(parser_cells_begin(p));
 	p->ids = (struct parser_ids){ span->text, p->id_begin, p->id_end, 0 };
 	if (p->examples != NULL)
 		return examples_parse(p, span, batch, tally);

@@ -99,6 +99,13 @@ void parser_begin_values(struct parser *parser);
 enum rs_status parser_add_values(struct parser *parser, const struct parser_value *value,
 	size_t n, struct batch *batch);
 
+/* Before the first parse: the text of every cell is kept from parse to parse. */
+enum rs_status parser_keep_cells(struct parser *parser);
+/* Of a row of the last parse, without quotes, [*n]; values of a list of several cells with
+ * commas between.  NULL: there was none, or it is not known (format lists).  The label is
+ * field schema.n_fields. */
+const char *parser_cell_text(const struct parser *parser, size_t row, size_t field, size_t *n);
+
 /* Text of the data.id column of each row of the last parse, or NULL: row i is
  * text[begin[i]..end[i]). */
 struct parser_ids { const char *text; const size_t *begin, *end; size_t n; };

@@ -66,6 +66,7 @@ struct parser {
 	struct examples *examples; /* format tfrecord, or NULL                       */
 	uint8_t *given;            /* [n_fields] in a row of typed values, or NULL   */
 	struct buffer id_text;     /* copied ids of the rows of the last parse       */
+	struct cells *cells;       /* of the rows of the last parse, or NULL         */
 	struct parser_warnings warnings;
 };
 
@@ -139,6 +140,14 @@ enum rs_status parser_cell(struct parser *p, const struct layout_column *column,
 	struct batch *batch, struct row *row, struct cell_error *error);
 /* The id of a row moves to memory that lasts. */
 enum rs_status parser_keep_id(struct parser *p, struct cell *id);
+
+/* The text of cells (parser_cells.c); without parser_keep_cells() these do nothing.  A further
+ * cell of the same field follows behind a comma. */
+enum rs_status parser_cells_begin(struct parser *p);
+enum rs_status parser_cells_add(struct parser *p, size_t field, struct cell cell);
+/* The row being read is one of the batch, or is forgotten. */
+enum rs_status parser_cells_row(struct parser *p, int kept);
+void parser_cells_free(struct parser *p);
 
 /* Format lists (lists.c). */
 struct lists;

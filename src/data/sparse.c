@@ -80,8 +80,10 @@ index_item(struct parser *p, const struct token *t, struct batch *batch, struct 
 	}
 	RS_TRY(value_read(t, colon + 1, &value, error));
 	snprintf(text, sizeof text, "%llu", (unsigned long long)index);
-	return feature_item(&p->feature[p->schema->column_field[0]],
-		(struct cell){ text, strlen(text) }, value, batch, &p->scratch, error);
+	const struct cell id = { text, strlen(text) };
+	RS_TRY(parser_cells_add(p, p->schema->column_field[0], id));
+	return feature_item(&p->feature[p->schema->column_field[0]], id, value, batch,
+		&p->scratch, error);
 }
 
 static enum rs_status
@@ -119,15 +121,17 @@ ffm_item(struct parser *p, const struct token *t, struct batch *batch, struct ro
 		return token_error(t, error, "the feature is missing");
 	RS_TRY(value_read(t, second + 1, &value, error));
 	feature = &p->feature[p->number_field[number]];
-	if (feature->field->settings->type == FIELD_NUMERIC) {
+	const int is_number = feature->field->settings->type == FIELD_NUMERIC;
+	const struct cell id = { colon + 1, (size_t)(second - colon - 1) };
+	const struct cell shown = { second + 1, (size_t)(t->end - second - 1) };
+	RS_TRY(parser_cells_add(p, p->number_field[number], is_number ? shown : id));
+	if (is_number) {
 		if (feature->field->is_dense ?
 				!batch->missing[batch->B * batch->K + feature->field->index] :
 				batch->column[feature->field->index].N > batch->B)
 			return token_error(t, error, "a second value of a numeric field");
 		return feature_number(feature, value, batch);
 	}
-	const struct cell id = { colon + 1, (size_t)(second - colon - 1) };
-
 	if (feature->field->single)
 		RS_TRY(ffm_single(t, feature, value, batch, error));
 	if (p->number_field[number] == p->schema->item_field) {
@@ -168,6 +172,7 @@ sparse_label(struct parser *p, const struct parser_layout *layout, const struct 
 	const size_t sign = cell.n > 1 && cell.text[0] == '+';
 	double value;
 
+	RS_TRY(parser_cells_add(p, p->schema->n_fields, cell));
 	RS_TRY(sparse_weight(t, layout, row, error));
 	if (label_read(&p->label, cell, &row->label))
 		return RS_OK;

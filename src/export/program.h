@@ -98,6 +98,10 @@ struct program_value {
 
 struct program_output { char name[32]; size_t value; };
 
+/* A sum that ends in the logit has parts, each the value of an operator of the graph. */
+struct program_part { const char *op; size_t value; };
+#define PROGRAM_PARTS 8
+
 struct program {
 	const struct model *model;
 	struct program_value *value;       /* [n]                                       */
@@ -106,6 +110,8 @@ struct program {
 	size_t n_features;
 	struct program_output output[4];   /* "logit" and "probability", or the vectors */
 	size_t n_outputs;
+	struct program_part part[PROGRAM_PARTS];   /* of the logit; not of what was read */
+	size_t n_parts;
 	size_t *leader;                    /* [schema.n_fields] field whose positions those of a
 	                                    * sequence are                            */
 	struct rs_failure failure;         /* the first of building                     */

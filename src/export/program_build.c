@@ -34,6 +34,21 @@ add_output(struct program *p, const char *name, size_t value)
 	o->value = value;
 }
 
+/* What is added to the logit, as at most `room` parts. */
+static void
+add_parts(const struct lowering *l, const struct node *n, size_t room)
+{
+	struct program *const p = l->p;
+	const size_t before = p->n_parts;
+
+	if (n->op == &op_add && room >= 2) {
+		add_parts(l, n->input[0], room - 1);
+		add_parts(l, n->input[1], room - (p->n_parts - before));
+		return;
+	}
+	p->part[p->n_parts++] = (struct program_part){ n->op->name, l->value[n->index] };
+}
+
 static enum rs_status
 lower_nodes(const struct lowering *l, enum graph_output output)
 {
@@ -50,6 +65,7 @@ lower_nodes(const struct lowering *l, enum graph_output output)
 		add_output(l->p, "vector", value);
 		return RS_OK;
 	}
+	add_parts(l, last, PROGRAM_PARTS);
 	add_output(l->p, l->g->loss_is_mse ? "prediction" : "logit", value);
 	if (!l->g->loss_is_mse)
 		add_output(l->p, "probability", program_unary(l->p, PROGRAM_sigmoid, value));

@@ -299,16 +299,28 @@ forget(const struct run *r, size_t i)
 	}
 }
 
+/* last_use 0: nothing that is wanted depends on it. */
+static void
+find_uses(const struct run *r, size_t output)
+{
+	r->last_use[output] = r->p->n;
+	for (size_t i = output; i >= 1; i--)
+		for (size_t k = 0; r->last_use[i] > 0 && k < r->p->value[i].n_inputs; k++) {
+			size_t *const use = &r->last_use[r->p->value[i].input[k]];
+
+			*use = i > *use ? i : *use;
+		}
+}
+
 static enum rs_status
 run_all(struct run *r, size_t output)
 {
 	RS_TRY(memory_alloc(r->p->n, sizeof *r->value, &r->value));
 	RS_TRY(memory_alloc(r->p->n, sizeof *r->last_use, &r->last_use));
-	for (size_t i = 1; i < r->p->n; i++)
-		for (size_t k = 0; k < r->p->value[i].n_inputs; k++)
-			r->last_use[r->p->value[i].input[k]] = i;
-	r->last_use[output] = r->p->n;
-	for (size_t i = 1; i < r->p->n; i++) {
+	find_uses(r, output);
+	for (size_t i = 1; i <= output; i++) {
+		if (r->last_use[i] == 0)
+			continue;
 		RS_TRY(run_value(r, i));
 		forget(r, i);
 	}
@@ -316,20 +328,30 @@ run_all(struct run *r, size_t output)
 }
 
 enum rs_status
-program_run(const struct program *p, const struct program_feed *feed, size_t k, double **out)
+program_run_value(const struct program *p, const struct program_feed *feed, size_t value,
+	double **out, size_t *n)
 {
-	const size_t output = p->output[k].value;
 	struct run r = { .p = p, .feed = feed };
-	const enum rs_status status = run_all(&r, output);
+	const enum rs_status status = run_all(&r, value);
 
 	*out = NULL;
 	for (size_t i = 1; r.value != NULL && i < p->n; i++) {
-		if (status == RS_OK && i == output)
-			*out = r.value[i].x;
-		else
+		if (status != RS_OK || i != value) {
 			free(r.value[i].x);
+			continue;
+		}
+		*out = r.value[i].x;
+		*n = r.value[i].n;
 	}
-	free(r.last_use);
 	free(r.value);
+	free(r.last_use);
 	return status;
+}
+
+enum rs_status
+program_run(const struct program *p, const struct program_feed *feed, size_t k, double **out)
+{
+	size_t n;
+
+	return program_run_value(p, feed, p->output[k].value, out, &n);
 }

@@ -23,5 +23,8 @@ struct program_feed {
 /* Value of output k: [N] or [N,D], owned by the caller. */
 enum rs_status program_run(const struct program *p, const struct program_feed *feed, size_t k,
 	double **out);
+/* The same of any value, for which only what it depends on is worked out; *n numbers. */
+enum rs_status program_run_value(const struct program *p, const struct program_feed *feed,
+	size_t value, double **out, size_t *n);
 
 #endif

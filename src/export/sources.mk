@@ -58,3 +58,4 @@ src/export/tf_event.pb-c.h: src/export/tf_event.pb-c.c
 	@test -f $@ || { rm -f src/export/tf_event.pb-c.c && \
 		$(MAKE) $(AM_MAKEFLAGS) src/export/tf_event.pb-c.c; }
 src/export/tensorboard.$(OBJEXT): src/export/tf_event.pb-c.h
+librs_a_SOURCES += src/export/explain.c src/export/explain.h
