@@ -1,12 +1,14 @@
 /* export --to onnx: a file of the model, and with towers one of each. */
 #include "cmd/export.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "export/inputs_json.h"
 #include "export/onnx.h"
+#include "export/sums.h"
 
 static const char *const suffix[] = { ".data", "", ".inputs.json" };
 enum { DATA_FILE, MODEL_FILE, INPUTS_FILE, N_FILES };
@@ -46,17 +48,23 @@ stage_files(struct export *e, const char *path, char **file)
 static enum rs_status
 write_files(const struct export *e, const struct program *p, char *const *file, int *has_data)
 {
+	char inputs_sum[16];
+	uint32_t crc;
+	uint64_t size;
 	const struct onnx_property property[] = {
 		{ "recsys.model", p->model->schema.settings->model.type },
 		{ "recsys.hash", "farmhash64" },
+		{ ONNX_INPUTS_CRC, inputs_sum },
 	};
 	double bytes = (double)ONNX_INLINE_BYTES;
 
 	RS_TRY(argument_double(e->a, "--inline-bytes", 0, 2e9, &bytes));
+	RS_TRY(inputs_json_write(p, file[INPUTS_FILE]));
+	RS_TRY(sums_of_file(file[INPUTS_FILE], &crc, &size));
+	(void)snprintf(inputs_sum, sizeof inputs_sum, "%08" PRIx32, crc);
 	const struct onnx_options options = { .inline_bytes = (uint64_t)bytes,
 		.property = property, .n_properties = sizeof property / sizeof *property };
-	RS_TRY(onnx_write(p, file[MODEL_FILE], &options, has_data));
-	return inputs_json_write(p, file[INPUTS_FILE]);
+	return onnx_write(p, file[MODEL_FILE], &options, has_data);
 }
 
 static enum rs_status
@@ -74,19 +82,33 @@ write_one(struct export *e, enum graph_output output, const char *path, char *co
 	return status;
 }
 
-/* The file lies at `made`, and is to be at `path`. */
+static enum rs_status
+prove_file(struct export *e, const char *path, const char *inputs, struct onnx_file *file,
+	int tower)
+{
+	struct verify v = { .program = onnx_program(file), .path = path, .row = onnx_row,
+		.context = file };
+
+	RS_TRY(onnx_check_inputs(file, inputs));
+	return export_proof_run(&e->proof, &v, tower);
+}
+
+/* The file lies at `made`, what tells of its inputs beside it, and is to be at `path`. */
 static enum rs_status
 prove(struct export *e, const char *path, const char *made, int tower)
 {
 	struct onnx_file *file;
+	char *inputs;
 
 	if (!export_proof_has_rows(&e->proof))
 		return export_proof_tell_none(&e->proof, path);
-	RS_TRY(onnx_read(made, &file));
-	struct verify v = { .program = onnx_program(file), .path = path, .row = onnx_row,
-		.context = file };
-	const enum rs_status status = export_proof_run(&e->proof, &v, tower);
+	if (asprintf(&inputs, "%s%s", made, suffix[INPUTS_FILE]) < 0)
+		return rs_fail(RS_ERESOURCE, "out of memory");
+	enum rs_status status = onnx_read(made, &file);
+	if (status == RS_OK)
+		status = prove_file(e, path, inputs, file, tower);
 	onnx_close(file);
+	free(inputs);
 	return status;
 }
 

@@ -89,6 +89,7 @@ prove(const struct directory *d)
 {
 	if (!export_proof_has_rows(&d->e->proof))
 		return export_proof_tell_none(&d->e->proof, d->path);
+	RS_TRY(savedmodel_check(d->made != NULL ? d->made : d->path));
 	for (size_t i = 0; i < d->n_signatures; i++)
 		RS_TRY(prove_signature(d, i));
 	return RS_OK;

@@ -29,6 +29,7 @@ struct onnx_options {
 /* Properties. */
 #define ONNX_DATA_BYTES "recsys.data.bytes"
 #define ONNX_DATA_CRC   "recsys.data.crc32c"
+#define ONNX_INPUTS_CRC "recsys.inputs.crc32c"     /* of PATH.inputs.json, by the caller */
 #define ONNX_CRC        "recsys.crc32c"
 
 /* The end of a file: the property of its sum, as a part of the message. */
@@ -43,6 +44,8 @@ enum rs_status onnx_write(const struct program *p, const char *path,
 struct onnx_file;
 enum rs_status onnx_read(const char *path, struct onnx_file **out);   /* else RS_EDATA */
 void onnx_close(struct onnx_file *f);
+/* PATH.inputs.json is as its property says. */
+enum rs_status onnx_check_inputs(const struct onnx_file *f, const char *path);
 /* Its features have names only; N and L are as in the file. */
 const struct program *onnx_program(const struct onnx_file *f);
 /* For struct program_feed; context is the file. */

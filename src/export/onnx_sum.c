@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/number.h"
 #include "export/onnx_file.h"
+#include "export/sums.h"
 
 const char *
 onnx_sum_pair(Onnx__Pair *const *pair, size_t n, const char *key)
@@ -40,6 +41,24 @@ onnx_sum_check_data(const struct onnx_file *f, const char *path)
 		return rs_fail(RS_EDATA, "'%s' has %zu bytes, wanted %" PRIu64, path, f->data.size,
 			bytes);
 	snprintf(sum, sizeof sum, "%08" PRIx32, hash_crc32c(0, f->data.data, f->data.size));
+	return strcmp(sum, wanted) == 0 ? RS_OK
+		: rs_fail(RS_EDATA, "'%s' is damaged: its CRC32C is %s, wanted %s", path, sum,
+			wanted);
+}
+
+enum rs_status
+onnx_check_inputs(const struct onnx_file *f, const char *path)
+{
+	const char *const wanted = onnx_sum_pair(f->model->metadata_props,
+		f->model->n_metadata_props, ONNX_INPUTS_CRC);
+	uint32_t crc;
+	uint64_t bytes;
+	char sum[16];
+
+	if (wanted == NULL)
+		return onnx_file_fail(f, "no sum of", path);
+	RS_TRY(sums_of_file(path, &crc, &bytes));
+	snprintf(sum, sizeof sum, "%08" PRIx32, crc);
 	return strcmp(sum, wanted) == 0 ? RS_OK
 		: rs_fail(RS_EDATA, "'%s' is damaged: its CRC32C is %s, wanted %s", path, sum,
 			wanted);

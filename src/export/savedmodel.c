@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "export/inputs_json.h"
 #include "export/savedmodel_private.h"
+#include "export/sums.h"
 #include "export/table_rows.h"
 
 #define PRODUCER     27
@@ -463,6 +464,16 @@ write_inputs(const struct savedmodel_writer *w)
 	return status;
 }
 
+/* Variables have their own. */
+static const char *const summed[] = { "saved_model.pb", "inputs.json" };
+enum { N_SUMMED = sizeof summed / sizeof *summed };
+
+enum rs_status
+savedmodel_check(const char *directory)
+{
+	return sums_check(directory, summed, N_SUMMED);
+}
+
 enum rs_status
 savedmodel_write(const struct savedmodel_signature *signature, size_t n, const char *directory,
 	uint64_t inline_bytes, int *has_variables)
@@ -485,6 +496,8 @@ savedmodel_write(const struct savedmodel_signature *signature, size_t n, const c
 		status = write_model(&w);
 	if (status == RS_OK)
 		status = write_inputs(&w);
+	if (status == RS_OK)
+		status = sums_write(directory, summed, N_SUMMED);
 	tf_front_free(&w.front);
 	free(w.table);
 	tf_graph_free(&w.g);

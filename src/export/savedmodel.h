@@ -1,6 +1,7 @@
 /*
  * SavedModels of TensorFlow: saved_model.pb, when there are variables variables/, and
- * inputs.json (export/inputs_json.h).
+ * inputs.json (export/inputs_json.h); crc32c.txt (export/sums.h) has the sums of saved_model.pb
+ * and inputs.json.
  *
  * Inputs are raw (export/tf_front.h): text is hashed in the graph.  Several programs of one
  * model are signatures of one graph; fields and tables are there once.  Tables of more than
@@ -22,6 +23,10 @@ struct savedmodel_signature { const char *name; const struct program *program; }
 /* Into a directory that exists; *has_variables tells where the tables are. */
 enum rs_status savedmodel_write(const struct savedmodel_signature *signature, size_t n,
 	const char *directory, uint64_t inline_bytes, int *has_variables);
+
+/* saved_model.pb and inputs.json are as they were written; variables are checked as they are
+ * read. */
+enum rs_status savedmodel_check(const char *directory);
 
 /* One signature of a directory read back: its program, behind what hashes and transforms. */
 struct savedmodel;

@@ -25,6 +25,7 @@ librs_a_SOURCES += src/export/arrays.c src/export/arrays.h src/export/half.c src
 	src/export/array_file.c src/export/array_file.h src/export/array_npy.c src/export/array_npz.c \
 	src/export/array_safetensors.c src/export/array_text.c \
 	src/export/array_proof.c src/export/array_proof.h
+librs_a_SOURCES += src/export/sums.c src/export/sums.h
 librs_a_SOURCES += src/export/ids.c src/export/ids.h
 librs_a_SOURCES += src/export/savedmodel.c src/export/savedmodel_variables.c src/export/savedmodel_read.c src/export/savedmodel_private.h src/export/savedmodel.h src/export/tf_graph.c src/export/tf_graph.h
 librs_a_SOURCES += src/export/tf_front.c src/export/tf_front.h src/export/tf_node.c src/export/tf_node.h

@@ -1,14 +1,9 @@
 #!/bin/sh
 # export: what is written computes what the model does; what is damaged is named.
 set -u
-. "$SRCDIR/tests/cli/train_data.sh"
-T=$RECSYS_TRAIN
-fail() { echo "export.sh: $1" >&2; exit 1; }
+. "$SRCDIR/tests/export/export_data.sh"
 
-"$T" -q synth --rows 1500 --users 50 --items 20 -O log.tsv --spec-out log.ini
-"$T" -q synth --rows 1500 --layout sequence --users 50 --items 20 -O seq.tsv --spec-out seq.ini
-"$T" -q synth --rows 1500 --layout retrieval --users 50 --items 20 -O two.tsv --spec-out two.ini
-"$T" -q synth --rows 1500 --layout criteo -O criteo.tsv --spec-out criteo.ini
+make_logs log sequence retrieval criteo
 
 # try NAME DATA SPEC [OPTION...]: trains a little and exports.
 try() {
@@ -26,8 +21,8 @@ try dcn log.tsv log -o model.type=dcn -o dcn.version=v1 -o dnn.activation=prelu
 try dcn2 log.tsv log -o model.type=dcn -o dnn.activation=dice
 try criteo criteo.tsv criteo
 try dlrm criteo.tsv criteo -o model.type=dlrm -o embedding.dim=8
-try din seq.tsv seq
-try two_tower two.tsv two
+try din sequenceuence.tsv seq
+try two_tower retrieval.tsv retrieval
 [ -s two_tower.user.onnx ] && [ -s two_tower.item.onnx ] || fail 'no files of the towers'
 
 # Tables beside the file; a file that is there; one that is damaged.
@@ -38,9 +33,9 @@ expect 0 "$T" export m-deepfm --to onnx -O deepfm.onnx --force --inline-bytes 0 
 
 # More than the tolerance: nothing is left behind.
 differs() { expect 1 "$T" export m-din --to onnx -O "$@" --tolerance 0 --relative 0; }
-differs x.onnx --verify seq.tsv
+differs x.onnx --verify sequence.tsv
 says 'differ'
-differs x.onnx --verify seq.tsv --inline-bytes 0
+differs x.onnx --verify sequence.tsv --inline-bytes 0
 [ -z "$(ls -A | grep -e '^x.onnx' -e '^\.tmp')" ] || fail 'a file that failed is left'
 
 # What was there stays when what replaces it differs, or the disk is full.
@@ -52,9 +47,9 @@ unchanged() {
 	[ "$(cat din.onnx.data)" = data ] || fail "$1: the old file of data is lost"
 	[ -z "$(ls -A | grep '^\.tmp')" ] || fail "$1: rubbish is left"
 }
-differs din.onnx --verify seq.tsv --force
+differs din.onnx --verify sequence.tsv --force
 unchanged 'it differs'
-differs din.onnx --verify seq.tsv --force --inline-bytes 0
+differs din.onnx --verify sequence.tsv --force --inline-bytes 0
 unchanged 'it differs, with data'
 (trap '' XFSZ; ulimit -f 4; expect 74 "$T" export m-din --to onnx -O din.onnx --force \
 	--inline-bytes 0) || exit 1
@@ -70,13 +65,13 @@ expect 0 "$T" export m-din --to onnx -O din.onnx --force --rows 700
 prints 'verified 700 rows of din.onnx'
 expect 0 "$T" export m-din --to onnx -O din.onnx --force --no-verify
 prints 'was not verified'
-mv seq.tsv away.tsv
+mv sequence.tsv away.tsv
 expect 0 "$T" export m-din --to onnx -O din.onnx --force
 prints 'was not verified'
 expect 0 "$T" --json export m-din --to onnx -O din.onnx --force
 prints '"message_type":"not_verified"'
-mv away.tsv seq.tsv
-expect 64 "$T" export m-din --to onnx -O din.onnx --force --no-verify --verify seq.tsv
+mv away.tsv sequence.tsv
+expect 64 "$T" export m-din --to onnx -O din.onnx --force --no-verify --verify sequence.tsv
 expect 0 "$T" export m-din --to onnx -O din.onnx --check
 prints 'verified 1500 rows of din.onnx'
 expect 65 "$T" export m-deepfm --to onnx -O din.onnx --check --verify log.tsv
@@ -116,46 +111,6 @@ cp -r m-deepfm deepfm.onnx deepfm.onnx.data deepfm.onnx.inputs.json away
 (cd away && mkdir none && expect 0 "$T" export m-deepfm --to onnx -O deepfm.onnx --check \
 	--verify ../odd.tsv && prints 'verified 1000 rows') || exit 1
 
-# What is damaged is named: a bit of either file, an end that is missing.
-flip() { # FILE BYTE: its lowest bit but one
-	byte=$(dd if="$1" bs=1 skip="$2" count=1 2>/dev/null | od -An -tu1)
-	printf "\\$(printf %o $((byte ^ 2)))" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null
-}
-refused() { # WHY FILE TEXT
-	expect 65 "$T" export m-deepfm --to onnx -O deepfm.onnx --check
-	says "$2"
-	says "$3"
-}
-expect 0 "$T" export m-deepfm --to onnx -O deepfm.onnx --check
-for file in deepfm.onnx deepfm.onnx.data; do
-	cp $file whole
-	size=$(wc -c <whole)
-	for at in 0 7 $((size / 3)) $((size / 2)) $((size - 1)); do
-		flip $file "$at"
-		refused 'a flipped bit' $file 'is damaged'
-		cp whole $file
-	done
-	head -c $((size - 1)) whole >$file
-	refused 'cut' $file "'"
-	: >$file
-	refused 'empty' $file "'"
-	rm $file
-	expect 66 "$T" export m-deepfm --to onnx -O deepfm.onnx --check
-	says $file
-	cp whole $file
-done
-expect 0 "$T" export m-deepfm --to onnx -O deepfm.onnx --check
-
-# L075: a model whose column has another name, or another type.
-sed 's/^\[field device\]/[field thing]/' log.ini >renamed.ini
-expect 0 "$T" -q train renamed.ini -f m-renamed -o train.epochs=1 -o embedding.buckets=200
-expect 65 "$T" export m-renamed --to onnx -O deepfm.onnx --check
-says "'device', which the model does not have"
-sed '/^\[field device\]/,/^$/s/categorical/multi/' log.ini >list.ini
-expect 0 "$T" -q train list.ini -f m-list -o train.epochs=1 -o embedding.buckets=200
-expect 65 "$T" export m-list --to onnx -O deepfm.onnx --check
-says "'device' has another type or shape"
-expect 65 "$T" export m-deepfm --to onnx -O criteo.onnx --check
 # A field with the name of an output.
 sed 's/^\[field device\]/[field logit]/' log.ini >taken.ini
 expect 0 "$T" -q train taken.ini -f m-taken -o train.epochs=1 -o embedding.buckets=200

@@ -1,24 +1,21 @@
 #!/bin/sh
 # runs export --mlflow: MLflow itself opens the file, lists the runs and their histories.
 set -u
-. "$SRCDIR/tests/cli/train_data.sh"
-T=$RECSYS_TRAIN
-reader=${RECSYS_READERS:-$BUILDDIR/venv}/bin/python
-"$reader" -c 'import mlflow.tracking, sqlalchemy' >/dev/null 2>&1 ||
-	{ echo 'skipped: MLflow is not installed'; exit 77; }
+. "$SRCDIR/tests/export/export_data.sh"
+reader mlflow sqlalchemy alembic
 make_rows 300 1 >train.tsv
 make_rows 200 2 >valid.tsv
 make_spec s.ini
 expect 0 "$T" train s.ini -f m --valid valid.tsv --epochs 3 --note 'a "b", c'
 expect 0 "$T" train s.ini -f m2 --epochs 1
-"$reader" -c '
+"$python" -c '
 import sqlite3
 d = sqlite3.connect("runs.db")
 d.execute("UPDATE metrics SET value = NULL, text = \"NaN\" WHERE run = 2 AND key = \"train.loss\"")
 d.execute("UPDATE runs SET status = \"diverged\" WHERE run = 2")
 d.commit()' || exit 1
 expect 0 "$T" runs export --mlflow out.db
-expect 0 "$reader" -c '
+expect 0 "$python" -c '
 from mlflow.tracking import MlflowClient
 import math, sqlite3
 c = MlflowClient("sqlite:///out.db")

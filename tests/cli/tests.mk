@@ -11,7 +11,7 @@ dist_check_SCRIPTS += tests/cli/cron.sh tests/cli/cron_syslog.sh tests/cli/share
 	tests/cli/share_logrotate.sh tests/cli/share_prometheus.sh tests/cli/share_systemd.sh
 dist_check_SCRIPTS += tests/cli/train_ends.sh
 dist_check_SCRIPTS += tests/cli/incremental.sh
-dist_check_SCRIPTS += tests/cli/export.sh
+dist_check_SCRIPTS += tests/cli/export.sh tests/cli/export_damage.sh
 dist_check_SCRIPTS += tests/cli/incremental_retry.sh
 dist_check_SCRIPTS += tests/cli/warm_start.sh
 dist_check_SCRIPTS += tests/cli/kill_resume.sh

@@ -1,9 +1,7 @@
 #!/bin/sh
 # export --to npy, npz, safetensors, text, vectors: what is written is the model's, or nothing is.
 set -u
-. "$SRCDIR/tests/cli/train_data.sh"
-T=$RECSYS_TRAIN
-fail() { echo "arrays.sh: $1" >&2; exit 1; }
+. "$SRCDIR/tests/export/export_data.sh"
 clean() { [ -z "$(ls -A | grep -e '^x' -e '^\.tmp')" ] || fail "$1: something is left"; }
 
 "$T" -q synth --rows 600 --layout retrieval --users 50 --items 20 -O two.tsv --spec-out two.ini
@@ -60,12 +58,6 @@ tr '\t' ' ' <out >blank
 sed 1d u.txt >vectors
 same vectors blank 'the vectors of users are not those of predict'
 
-# flip FILE OFFSET: another byte there.
-flip() {
-	was=$(od -An -tu1 -j"$2" -N1 "$1" | tr -d ' ')
-	# shellcheck disable=SC2059
-	printf "\\$(printf %o $(((was + 1) % 256)))" | dd of="$1" bs=1 seek="$2" conv=notrunc 2>dd
-}
 # A byte is another one when the file is read again: refused, and nothing is left.
 damaged() {
 	model=$1 form=$2 file=$3
@@ -116,8 +108,6 @@ expect 73 "$T" export m --to npz -O no/such/x
 clean 'refused'
 
 # Other readers.
-python=$SRCDIR/build/venv/bin/python
-"$python" -c 'import numpy, safetensors' 2>/dev/null ||
-	{ echo 'numpy and safetensors (PyPI) are not installed; the rest passed'; exit 77; }
+reader numpy safetensors
 "$python" "$SRCDIR/tests/export/arrays_check.py" m || exit 1
 exit 0

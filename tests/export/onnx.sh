@@ -3,14 +3,11 @@
 # `predict --format inputs` gives.  ALL=1 takes 10,000 rows, or all there are, each alone as
 # well, and more variants of the models.
 set -u
-. "$SRCDIR/tests/cli/train_data.sh"
-T=$RECSYS_TRAIN
+. "$SRCDIR/tests/export/export_data.sh"
 D=${RECSYS_DATA-}
-python=$BUILDDIR/venv/bin/python
 check=$SRCDIR/tests/export/onnx_check.py
 
-[ -x "$python" ] && "$python" -c 'import onnx, onnxruntime, numpy' 2>/dev/null ||
-	{ echo 'onnx, onnxruntime and numpy (PyPI) are not installed'; exit 77; }
+reader onnx onnxruntime numpy
 [ -d "$D" ] || { echo "no data in '$D' (RECSYS_DATA)"; exit 77; }
 rows=1200 one=50
 [ -z "${ALL-}" ] || { rows=10000 one=10000; }

@@ -2,8 +2,7 @@
 # runs.tensorboard: curves of runs, of a resumed run, of a job; read by TensorBoard itself
 # where it is installed.
 set -u
-. "$SRCDIR/tests/cli/train_data.sh"
-T=$RECSYS_TRAIN
+. "$SRCDIR/tests/export/export_data.sh"
 make_rows 3000 1 >train.tsv
 make_rows 200 2 >valid.tsv
 make_spec s.ini
@@ -32,10 +31,8 @@ touch file
 expect 0 "$T" train s.ini -f m3 --epochs 1 -o runs.tensorboard=file/x
 says 'no more curves for TensorBoard'
 
-reader=${RECSYS_READERS:-$BUILDDIR/venv}/bin/python
-"$reader" -c 'import tensorboard' >/dev/null 2>&1 ||
-	{ echo 'skipped: TensorBoard is not installed'; exit 77; }
-expect 0 "$reader" -c '
+reader tensorboard
+expect 0 "$python" -c '
 import sqlite3
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 def curves(name):
