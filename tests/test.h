@@ -1,6 +1,6 @@
 /*
  * What every test program includes: cmocka with the headers it wants before it,
- * a fresh directory, and a skip that says why.
+ * a fresh directory, a skip that says why, and a wait that ends and says for what it was.
  */
 #ifndef TESTS_TEST_H
 #define TESTS_TEST_H
@@ -11,10 +11,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "base/thread.h"
 
 #define N_ROWS(table) (sizeof(table) / sizeof((table)[0]))
 
@@ -23,6 +25,16 @@
 	print_message(__VA_ARGS__); \
 	print_message("\n"); \
 	skip(); \
+} while (0)
+
+/* Looks every millisecond whether the condition holds; fails after so many seconds. */
+#define WAIT_UNTIL(condition, seconds) do { \
+	const double wait_end = clock_seconds() + (seconds); \
+	while (!(condition)) { \
+		if (clock_seconds() > wait_end) \
+			fail_msg("not so within %g s: %s", (double)(seconds), #condition); \
+		usleep(1000); \
+	} \
 } while (0)
 
 /* Setup and teardown of a test that needs a directory: *state is its path. */

@@ -93,8 +93,7 @@ a_place_waits_for_a_file_and_says_that_it_does(void **state)
 	snprintf(text, sizeof text, "a=wait:%s", file);
 	assert_int_equal(failpoint_arm(text), RS_OK);
 	assert_int_equal(pthread_create(&thread, NULL, reach, name), 0);
-	while (access(said, F_OK) != 0)
-		usleep(1000);
+	WAIT_UNTIL(access(said, F_OK) == 0, 60);
 	assert_int_equal(pthread_tryjoin_np(thread, NULL), EBUSY);
 	assert_int_equal(file_replace(file, "", 0), RS_OK);
 	assert_int_equal(pthread_join(thread, NULL), 0);

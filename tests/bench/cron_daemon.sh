@@ -54,9 +54,10 @@ no_mail() {
 
 # until_line N SECONDS: the log has so many lines.
 until_line() {
-	until=$(($(now_ms) + $2 * 1000))
+	tries=0
 	until [ "$(wc -l 2>/dev/null <ctr.log || echo 0)" -ge "$1" ]; do
-		[ "$(now_ms)" -lt $until ] || {
+		tries=$((tries + 1))
+		[ $tries -le $(($2 * 10)) ] || {
 			echo "$1 runs did not end within $2 s" >&2
 			cat ctr.log mail/* >&2
 			exit 1
@@ -80,7 +81,7 @@ if [ "${REBOOT-}" = 1 ]; then
 	grep ': exit 0 in ' ctr.log || { cat ctr.log >&2; exit 1; }
 	# What is wrong comes by mail.
 	kill $daemon
-	wait $daemon 2>/dev/null
+	ends $daemon 20
 	rm -rf run/*
 	echo nonsense >>etc/recsys-train/ctr.ini
 	start_cron

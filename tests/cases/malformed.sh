@@ -14,7 +14,7 @@ run() {
 	shift 2
 	n_runs=$((n_runs + 1))
 	got=0
-	timeout 300 "$@" >out 2>err || got=$?
+	timeout -k 9 300 "$@" >out 2>err || got=$?
 	why=
 	[ "$got" = "$want" ] || why="exit $got, wanted $want"
 	case $got in

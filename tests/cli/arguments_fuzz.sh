@@ -30,7 +30,7 @@ while read -r line; do
 	set -- $(echo "$line" | sed "s/LONG/$long/g")
 	set +f
 	status=0
-	timeout 10 "$T" "$@" </dev/null >out 2>err || status=$?
+	timeout -k 9 10 "$T" "$@" </dev/null >out 2>err || status=$?
 	case $status in
 	0 | 1 | 64 | 65 | 66 | 73 | 78) ;;
 	*) echo "exit $status: $line"; cat err; exit 1 ;;

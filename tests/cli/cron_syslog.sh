@@ -26,6 +26,6 @@ done
 # shellcheck disable=SC2016
 unshare -rm sh -c 'mount --bind dev /dev && exec "$@"' sh \
 	"$T" train s.ini -f m --cron >out 2>err || { cat err >&2; exit 1; }
-wait $listener || { cat listen.err >&2; exit 1; }
+ends $listener; [ $code = 0 ] || { cat listen.err >&2; exit 1; }
 grep -q '^<14>.*recsys-train\[[0-9]*\]: train s.ini: exit 0 in .* ok, 400 rows' system ||
 	{ cat system >&2; exit 1; }

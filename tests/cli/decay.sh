@@ -32,7 +32,7 @@ for kill in 1 2 3 no; do
 	"$T" train s.ini $S -f killed -d ab.tsv $resume 2>err & pid=$!
 	resume=--resume
 	[ $kill = no ] || { sleep 0.1; kill -9 $pid 2>/dev/null; }
-	code=0; wait $pid 2>/dev/null || code=$?
+	ends $pid
 	[ $code = 0 ] && break
 	[ $code = 137 ] || { echo "exit $code" >&2; cat err >&2; exit 1; }
 done

@@ -56,8 +56,7 @@ B057_the_best_of_before_the_interruption_is_kept() {
 	"$T" "$@" -f part >out 2>err & pid=$!
 	sleep 0.4
 	kill -TERM $pid
-	code=0
-	wait $pid || code=$?
+	ends $pid
 	if [ $code -eq 143 ]; then expect 0 "$T" "$@" -f part --resume; fi
 	[ "$(tail -n 1 out | sed 's/.*"best_epoch":\([0-9]*\).*/\1/')" = "$(cat best)" ] || { tail -n 1 out; exit 1; }
 	dump whole >one; dump part >two
@@ -101,8 +100,7 @@ B109_killed_runs_are_lost_and_stopped_ones_interrupted() {
 			"$T" runs list --db runs.db --status running 2>/dev/null | grep -q running && break
 		done
 		kill -$signal $pid
-		code=0
-		wait $pid || code=$?
+		ends $pid
 		case $signal in
 		KILL) [ $code -eq 137 ] || exit 1; status=lost ;;
 		TERM) [ $code -eq 143 ] || { cat err; exit 1; }; status=interrupted ;;

@@ -20,7 +20,8 @@ name() {
 
 name 1
 mkfifo in answers
-"$T" predict m - --follow -j 1 <in >answers 2>err &
+# Killed, it has no more answers, and who waits for one hears that.
+timeout -s KILL 200 "$T" predict m - --follow -j 1 <in >answers 2>err &
 pid=$!
 trap 'kill $pid 2>/dev/null; rm -rf "$TMP"' EXIT
 exec 3>in 4<answers
@@ -85,8 +86,7 @@ sed -n 13p new.tsv | tr -d '\n' >&3
 exec 3>&-
 read -r answer <&4
 [ "$answer" = "$(sed -n 13p want2)" ] || { echo "the last line is '$answer'"; exit 1; }
-code=0
-wait $pid || code=$?
+ends $pid
 trap 'rm -rf "$TMP"' EXIT
 [ "$code" = 3 ] || { echo "exit $code"; cat err; exit 1; }
 
@@ -98,7 +98,7 @@ name 1
 		name $((i % 2 + 1))
 		sleep .1
 	done
-) | "$T" predict m - --follow -j 1 >got 2>err || { cat err; exit 1; }
+) | timeout -s KILL 200 "$T" predict m - --follow -j 1 >got 2>err || { cat err; exit 1; }
 for i in 1 2 3 4 5 6 7 8 9 10; do cat want1; done >all1
 for i in 1 2 3 4 5 6 7 8 9 10; do cat want2; done >all2
 paste got all1 all2 | awk '

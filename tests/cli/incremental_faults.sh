@@ -42,8 +42,7 @@ RECSYS_TRAIN_FAILPOINT="incremental.period=wait:$TMP/go" \
 reached go
 kill -TERM $pid
 : >go
-code=0
-wait $pid || code=$?
+ends $pid
 [ $code = 143 ] || { echo "exit $code after SIGTERM" >&2; cat err >&2; exit 1; }
 says 'stopped by signal 15'
 current t v000001 SIGTERM
@@ -97,7 +96,9 @@ import os, sqlite3, time
 db = sqlite3.connect("runs.db", isolation_level=None)
 db.execute("BEGIN EXCLUSIVE")
 open("held", "w").close()
-while not os.path.exists("let go"):
+for _ in range(12000):
+    if os.path.exists("let go"):
+        break
     time.sleep(0.01)
 END
 cp runs.db copy.db
@@ -119,7 +120,7 @@ current m v000004 'a locked database'
 once m 1200
 serves m
 : >'let go'
-wait $holder
+ends $holder
 make_hour 4
 clock 5
 expect 0 "$T" train s.ini --incremental --cron -f m

@@ -35,8 +35,7 @@ reached go
 mv log/click log/click.1
 more 2
 : >go
-code=0
-wait $pid || code=$?
+ends $pid
 [ $code = 75 ] || { echo "exit $code, not 75, when the log was rotated" >&2; cat err >&2; exit 1; }
 current m v000001 'a log that was rotated while it was trained'
 expect 0 "$T" train s.ini --incremental --cron -f m

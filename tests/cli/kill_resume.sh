@@ -23,7 +23,7 @@ while [ "$kills" -lt "$KILLS" ]; do
 		resume=--resume
 		sleep "$(awk -v s="$((kills * 7919 + round))" 'BEGIN { srand(s); printf "%.3f", 0.02 + rand() * 0.25 }')"
 		[ "$kills" -lt "$KILLS" ] && kill -9 $pid 2>/dev/null
-		code=0; wait $pid 2>/dev/null || code=$?
+		ends $pid
 		[ $code = 0 ] && break
 		[ $code = 137 ] || { echo "exit $code" >&2; cat err >&2; exit 1; }
 		kills=$((kills + 1))

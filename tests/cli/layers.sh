@@ -25,7 +25,7 @@ expect 0 "$T" train s.ini --layer "$SRCDIR/configs/local.ini" -o cluster.workers
 	-o placement.mode=allreduce -f none -n
 prints 'in 2 workers'
 "$T" --version | grep -qw zmq || exit 0
-expect 0 timeout 60 "$T" train s.ini --layer "$SRCDIR/configs/hybrid.ini" -f hybrid -P none
+expect 0 timeout -k 9 60 "$T" train s.ini --layer "$SRCDIR/configs/hybrid.ini" -f hybrid -P none
 expect 0 "$T" runs show last --json
 prints '"mode":"hybrid"'
 dump local >want

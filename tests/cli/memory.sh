@@ -13,13 +13,13 @@ fi
 # peak COMMAND...: the largest resident size of the command in KiB, in $peak.
 peak() {
 	"$@" >out 2>err & pid=$!
-	peak=0
-	while kill -0 $pid 2>/dev/null; do
+	peak=0 tries=0
+	while kill -0 $pid 2>/dev/null && [ $((tries += 1)) -lt 6000 ]; do
 		now=$(awk '/^VmHWM/ { print $2 }' /proc/$pid/status 2>/dev/null)
 		[ "${now:-0}" -gt "$peak" ] && peak=$now
 		sleep 0.02
 	done
-	code=0; wait $pid || code=$?
+	ends $pid
 	[ $code = 0 ] || { echo "exit $code: $*" >&2; cat err >&2; exit 1; }
 }
 

@@ -23,8 +23,7 @@ interrupt() {
 			sleep "0.$(awk -v s="$((kills + n))" 'BEGIN { srand(s); printf "%02d", 3 + 20 * rand() }')"
 			if [ $((n % 2)) = 0 ]; then kill -9 $pid; else kill -TERM $pid; fi 2>/dev/null
 		fi
-		code=0
-		wait $pid 2>/dev/null || code=$?
+		ends $pid
 		case $code in
 		0) break ;;
 		137 | 143) n=$((n + 1)) ;;

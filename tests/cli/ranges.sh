@@ -44,10 +44,10 @@ for f in log.tsv log.gz; do
 	same out want "predict: other scores of $f"
 done
 mkfifo pipe
-cat log.tsv >pipe &
+cat log.tsv >pipe & writer=$!
 expect 0 "$T" predict m "pipe@$R"
 same out want 'predict: other scores of a pipe'
-wait
+ends $writer
 
 # check, plan, and a spec that names them.
 sed "s/^train = .*/train = \"log.tsv@$R\"/" h.ini >r.ini

@@ -41,16 +41,34 @@ make_spec() {
 	END
 }
 
-# expect CODE COMMAND...: runs it, output in out, errors in err.
+# expect CODE COMMAND...: runs it, output in out, errors in err.  The program has 300 s.
 expect() {
 	want=$1
 	shift
+	[ "$1" != "$RECSYS_TRAIN" ] || set -- timeout --foreground -k 9 300 "$@"
 	got=0
 	"$@" >out 2>err || got=$?
 	[ "$got" = "$want" ] && return 0
 	echo "wanted exit $want, got $got: $*" >&2
 	cat out err >&2
 	exit 1
+}
+
+# ends PID [SECONDS]: this child ends within so many, 120 by default; code is its status.
+ends() {
+	ends_tries=0
+	while kill -0 "$1" 2>/dev/null; do
+		ends_tries=$((ends_tries + 1))
+		if [ $ends_tries -gt $((${2:-120} * 20)) ]; then
+			echo "not ended in ${2:-120} s:" >&2
+			ps -o pid,ppid,stat,etime,time,wchan:20,args -p "$1" --ppid "$1" >&2
+			kill -9 "$1"
+			exit 1
+		fi
+		sleep 0.05
+	done
+	code=0
+	wait "$1" 2>/dev/null || code=$?
 }
 
 # says TEXT: the errors of the last expect hold it.

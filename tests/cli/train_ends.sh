@@ -50,7 +50,7 @@ for signal in INT TERM; do
 	done
 	sleep 0.05
 	kill -$signal $pid 2>/dev/null
-	code=0; wait $pid || code=$?
+	ends $pid
 	case $signal:$code in
 	INT:130|TERM:143)
 		expect 73 "$T" train s.ini -f "part$signal" -d big.tsv --epochs 6

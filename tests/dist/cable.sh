@@ -16,7 +16,10 @@ a=${net}a b=${net}b
 }
 # Whoever is left ends with its host; TMP is removed by the trap that was there.
 kill_host() {
+	tries=0
 	while [ -n "$(ip netns pids "$1")" ]; do
+		tries=$((tries + 1))
+		[ $tries -lt 500 ] || { echo "not to be killed in $1:" >&2; break; }
 		# shellcheck disable=SC2046
 		kill -9 $(ip netns pids "$1") 2>/dev/null
 		sleep 0.02
@@ -94,7 +97,12 @@ dump whole >want
 if command -v tcpdump >/dev/null 2>&1; then
 	ip netns exec "$a" tcpdump -i "${net}v" -w wire.pcap -U --immediate-mode >tcpdump.out 2>&1 &
 	ear=$!
-	until grep -q listening tcpdump.out 2>/dev/null; do sleep 0.05; done
+	tries=0
+	until grep -q listening tcpdump.out 2>/dev/null; do
+		tries=$((tries + 1))
+		[ $tries -lt 400 ] || { echo 'the ear does not listen:' >&2; cat tcpdump.out >&2; exit 1; }
+		sleep 0.05
+	done
 fi
 start_all
 while [ ! -e w0.end ]; do sleep 0.1; done
@@ -103,7 +111,7 @@ ip netns exec "$b" bash -c 'echo "a plain marker" >/dev/udp/10.99.0.1/9'
 if [ -n "${ear-}" ]; then
 	sleep 0.5
 	kill "$ear"
-	wait "$ear"
+	ends "$ear" 20
 fi
 all_ended 'two hosts'
 if [ -n "${ear-}" ]; then

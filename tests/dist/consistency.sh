@@ -19,7 +19,7 @@ dump whole >want
 as_good() {
 	w=$1
 	shift
-	expect 0 timeout 60 "$T" train s.ini -f m --workers "$w" --ps 2 "$@"
+	expect 0 timeout -k 9 60 "$T" train s.ini -f m --workers "$w" --ps 2 "$@"
 	auc=$(auc_of out)
 	awk -v a="$auc" -v b="$exact" 'BEGIN { d = a - b; exit !(a > 0.5 && d > -0.03 && d < 0.03) }' ||
 		{ echo "$*: AUC $auc, exact $exact"; exit 1; }

@@ -12,7 +12,7 @@ run() {
 	m=$1
 	shift
 	# shellcheck disable=SC2086
-	exec timeout 60 "$T" train s.ini -f "$m" $JOB -P none "$@"
+	exec timeout -k 9 60 "$T" train s.ini -f "$m" $JOB -P none "$@"
 }
 (run alone) >out 2>err || { cat out err >&2; exit 1; }
 dump alone >want
@@ -32,7 +32,7 @@ for who in 'ps --index 0' 'worker --index 1'; do
 	begun killed
 	sleep "$(between 0.2 0.5)"
 	nodes "$who" | xargs -r kill -KILL
-	code=0; wait $pid || code=$?
+	ends $pid
 	[ $code = 0 ] || { echo "$who: exit $code" >&2; cat err >&2; exit 1; }
 	dump killed >have
 	same want have "killed $who: another model"

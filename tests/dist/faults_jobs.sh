@@ -16,7 +16,7 @@ data() {
 both() {
 	expect 0 "$T" train s.ini -f one $JOB -q "$@"
 	# shellcheck disable=SC2086
-	expect 0 timeout 90 "$T" train s.ini -f many $JOB -q ${PLACE---workers 3 --ps 2} "$@"
+	expect 0 timeout -k 9 90 "$T" train s.ini -f many $JOB -q ${PLACE---workers 3 --ps 2} "$@"
 	dump one >one.txt
 	dump many >many.txt
 	same one.txt many.txt "$case: another model"
@@ -66,7 +66,7 @@ L017_adam_state_of_tables_of_other_widths_stays_apart() {
 # Figures of the training run are those of a program that reads weights alone.
 L020_scores_need_no_optimizer_state() {
 	data
-	expect 0 timeout 60 "$T" train s.ini -f m $JOB --valid valid.tsv --epochs 1 --json -P none \
+	expect 0 timeout -k 9 60 "$T" train s.ini -f m $JOB --valid valid.tsv --epochs 1 --json -P none \
 		--workers 2 --ps 2
 	auc >trained
 	expect 0 "$T" eval m valid.tsv --json
@@ -115,7 +115,8 @@ L039_processes_take_no_more_than_planned() {
 	expect 0 "$T" plan s.ini --json --workers 2 --ps 2 "$@"
 	planned_worker=$(sed -n 's/.*"worker_bytes":\([0-9]*\).*/\1/p' out)
 	planned_shard=$(sed -n 's/.*"shard_bytes":\([0-9]*\).*/\1/p' out)
-	"$T" train s.ini -f m -q -j 1 --epochs 8 --workers 2 --ps 2 "$@" 2>train.err &
+	timeout -k 9 120 "$T" train s.ini -f m -q -j 1 --epochs 8 --workers 2 --ps 2 "$@" \
+		2>train.err &
 	train=$!
 	worker=0 shard=0
 	while kill -0 $train 2>/dev/null; do
@@ -129,7 +130,7 @@ L039_processes_take_no_more_than_planned() {
 		done
 		sleep 0.05
 	done
-	wait $train || { cat train.err >&2; exit 1; }
+	ends $train; [ $code = 0 ] || { cat train.err >&2; exit 1; }
 	echo "worker $worker of $planned_worker bytes planned, shard $shard of $planned_shard"
 	[ $worker -gt 0 ] && [ $worker -le $((planned_worker / 10 * 11)) ] || exit 1
 	[ $shard -gt 0 ] && [ $shard -le $((planned_shard / 10 * 11)) ] || exit 1
@@ -147,7 +148,7 @@ L048_rows_of_a_killed_worker_are_trained_and_counted_once() {
 	begun m
 	sleep "$(between 0.1 0.6)"
 	kill -9 "$(nodes 'worker --index 1')" 2>/dev/null
-	wait $train || { cat train.err >&2; exit 1; }
+	ends $train; [ $code = 0 ] || { cat train.err >&2; exit 1; }
 	dump one >one.txt
 	dump m >m.txt
 	same one.txt m.txt "$case: another model"
@@ -167,11 +168,10 @@ L053_a_resized_run_counts_every_row_once() {
 		begun m
 		sleep 0.25
 		kill -TERM $train
-		wait $train
-		got=$?
-		[ $got = 143 ] || [ $got = 0 ] || { echo "exit $got" >&2; cat train.err >&2; exit 1; }
+		ends $train
+		[ $code = 143 ] || [ $code = 0 ] || { echo "exit $code" >&2; cat train.err >&2; exit 1; }
 	done
-	expect 0 timeout 60 "$T" train s.ini -f m $JOB -q --epochs 6 --resume --workers 2 --ps 3
+	expect 0 timeout -k 9 60 "$T" train s.ini -f m $JOB -q --epochs 6 --resume --workers 2 --ps 3
 	dump one >one.txt
 	dump m >m.txt
 	same one.txt m.txt "$case: another model"
@@ -204,7 +204,7 @@ L069_the_auc_is_of_all_rows_not_a_mean_over_workers() {
 	for place in '' '--workers 2 --ps 1' '--workers 3 --ps 1'; do
 		rm -rf m
 		# shellcheck disable=SC2086
-		expect 0 timeout 60 "$T" train s.ini -f m $JOB --valid sorted.tsv --epochs 1 --json \
+		expect 0 timeout -k 9 60 "$T" train s.ini -f m $JOB --valid sorted.tsv --epochs 1 --json \
 			-P none $place
 		auc >>aucs
 	done
@@ -221,8 +221,8 @@ L071_a_resumed_run_has_the_state_of_its_optimizers() {
 	begun m
 	sleep 0.3
 	kill -TERM $train
-	wait $train
-	expect 0 timeout 60 "$T" train s.ini -f m $JOB -q --epochs 8 -o embedding.optimizer=adam \
+	ends $train
+	expect 0 timeout -k 9 60 "$T" train s.ini -f m $JOB -q --epochs 8 -o embedding.optimizer=adam \
 		--resume --workers 3 --ps 1
 	dump one >one.txt
 	dump m >m.txt

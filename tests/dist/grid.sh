@@ -36,9 +36,9 @@ start() {
 	plane=$1 w=$2 s=$3
 	shift 3
 	case $plane in
-	openmpi) timeout 90 mpirun.openmpi --allow-run-as-root --oversubscribe -np "$w" "$@" --ps "$s" ;;
-	mpich) timeout 90 mpirun.mpich -np "$w" "$@" --ps "$s" ;;
-	*) timeout 90 "$@" --workers "$w" --ps "$s" -o "placement.dense=$plane" ;;
+	openmpi) timeout -k 9 90 mpirun.openmpi --allow-run-as-root --oversubscribe -np "$w" "$@" --ps "$s" ;;
+	mpich) timeout -k 9 90 mpirun.mpich -np "$w" "$@" --ps "$s" ;;
+	*) timeout -k 9 90 "$@" --workers "$w" --ps "$s" -o "placement.dense=$plane" ;;
 	esac
 }
 

@@ -34,10 +34,9 @@ node() {
 }
 # ended NAME CODE
 ended() {
-	eval "wait \$$1"
-	got=$?
-	[ $got = "$2" ] && return 0
-	echo "$1: wanted exit $2, got $got" >&2
+	eval "ends \$$1"
+	[ $code = "$2" ] && return 0
+	echo "$1: wanted exit $2, got $code" >&2
 	cat ./*.err >&2
 	kill $pids 2>/dev/null
 	exit 1
@@ -165,7 +164,7 @@ ended w1 76
 [ $? = 77 ] || { echo 'the key of another role was let in' >&2; cat other.err >&2; exit 1; }
 for name in w0 p0 p1; do ended $name 69; done
 grep -q 'worker 1' w0.err || { echo 'who is missing?' >&2; cat w0.err >&2; exit 1; }
-wait "$c"
+ends "$c"
 
 # Not without keys, but on the loopback.
 expect 77 "$T" node --role ps --join $address --listen tcp://0.0.0.0:0 s.ini $JOB

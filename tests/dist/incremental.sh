@@ -20,7 +20,7 @@ END
 run() {
 	model=$1
 	shift
-	timeout 120 "$T" train s.ini --incremental -f "$model" --db runs.db $JOB "$@"
+	timeout -k 9 120 "$T" train s.ini --incremental -f "$model" --db runs.db $JOB "$@"
 }
 
 expect 0 run whole --require 'auc>=last-0.3'
@@ -52,8 +52,7 @@ pid=$!
 begun killed
 sleep "$(between 0.1 0.6)"
 kill -9 $(nodes worker\ --index\ 1) 2>/dev/null
-code=0
-wait $pid || code=$?
+ends $pid
 [ $code = 0 ] || { echo "exit $code after a worker was killed" >&2; cat err >&2; exit 1; }
 dump killed >have
 expect 0 run calm -o incremental.epochs=15
@@ -67,8 +66,7 @@ pid=$!
 begun stopped
 sleep "$(between 0.1 0.4)"
 kill -TERM $pid
-code=0
-wait $pid || code=$?
+ends $pid
 [ $code = 143 ] || [ $code = 0 ] || { echo "exit $code after SIGTERM" >&2; cat err >&2; exit 1; }
 nothing_left 'after SIGTERM'
 expect 0 run stopped -o incremental.epochs=15 --workers 2 --ps 1

@@ -14,7 +14,7 @@ dump whole >want
 grid() {
 	w=$1 s=$2
 	shift 2
-	expect 0 timeout 60 "$T" train s.ini -f "m$w$s" --workers "$w" --ps "$s" "$@"
+	expect 0 timeout -k 9 60 "$T" train s.ini -f "m$w$s" --workers "$w" --ps "$s" "$@"
 	dump "m$w$s" >have
 	same want have "$w workers and $s shards: another model"
 	nothing_left "by $w workers and $s shards"
@@ -31,12 +31,12 @@ grid 4 3 "$@" -o placement.mode=ps
 head -n 2521 train.tsv >uneven.tsv
 expect 0 "$T" train s.ini -f uneven "$@" -d uneven.tsv
 dump uneven >one
-expect 0 timeout 60 "$T" train s.ini -f uneven4 "$@" -d uneven.tsv --workers 4 --ps 2
+expect 0 timeout -k 9 60 "$T" train s.ini -f uneven4 "$@" -d uneven.tsv --workers 4 --ps 2
 dump uneven4 >four
 same one four 'L049: uneven data gave another model'
 
 # The summary and the record are those of worker 0.
-expect 0 timeout 60 "$T" train s.ini -f m --workers 2 --ps 2 --json -P none "$@"
+expect 0 timeout -k 9 60 "$T" train s.ini -f m --workers 2 --ps 2 --json -P none "$@"
 [ "$(grep -c '"message_type":"summary"' out)" = 1 ] || { cat out; exit 1; }
 prints '"rows":6000'
 expect 0 "$T" runs show last --json --db runs.db
@@ -47,7 +47,7 @@ expect 0 "$T" runs list --db runs.db
 ! grep -q running out || { cat out; exit 1; }
 
 # What the nodes tell Prometheus.
-expect 0 timeout 60 "$T" train s.ini -f told --workers 2 --ps 2 "$@" --epochs 100000 \
+expect 0 timeout -k 9 60 "$T" train s.ini -f told --workers 2 --ps 2 "$@" --epochs 100000 \
 	--time-limit 2.5 -o train.early_stop=0 -o "cluster.metrics=$TMP/prom"
 for line in '# TYPE recsys_train_pulls counter' 'recsys_train_pulls{.*role="ps",index="1"} [1-9]' \
 	'recsys_train_rows{.*role="worker",index="0"} [1-9]' 'recsys_train_round{.*} 1$'; do
@@ -71,34 +71,34 @@ nothing_left 'by a job that was refused'
 
 # Standard input is that of the one worker.
 expect 0 "$T" train s.ini -f piped1 "$@" -d - --epochs 1 <train.tsv
-expect 0 timeout 60 "$T" train s.ini -f piped "$@" -d - --epochs 1 --workers 1 --ps 1 <train.tsv
+expect 0 timeout -k 9 60 "$T" train s.ini -f piped "$@" -d - --epochs 1 --workers 1 --ps 1 <train.tsv
 dump piped1 >one; dump piped >two
 same one two 'standard input gave another model'
 
 # Bad data in the middle: the code, the place, once.
 (head -n 1700 train.tsv; echo 'x	u1	i1	0.5'; tail -n 1000 train.tsv) >bad.tsv
-expect 65 timeout 60 "$T" train s.ini -f bad "$@" -d bad.tsv --workers 3 --ps 2
+expect 65 timeout -k 9 60 "$T" train s.ini -f bad "$@" -d bad.tsv --workers 3 --ps 2
 says 'bad.tsv:1701'
 [ "$(grep -c 'error:' err)" = 1 ] || { cat err; exit 1; }
 nothing_left 'after bad data'
-expect 3 timeout 60 "$T" train s.ini -f skip "$@" -d bad.tsv --workers 3 --ps 2 \
+expect 3 timeout -k 9 60 "$T" train s.ini -f skip "$@" -d bad.tsv --workers 3 --ps 2 \
 	-o data.on_bad_row=skip
-expect 66 timeout 60 "$T" train s.ini -f none "$@" -d none.tsv --workers 2 --ps 2
+expect 66 timeout -k 9 60 "$T" train s.ini -f none "$@" -d none.tsv --workers 2 --ps 2
 nothing_left 'without data'
 
 # A shard that cannot listen ends the job at once, with its code.
-expect 64 timeout 15 "$T" train s.ini -f deaf "$@" --workers 2 --ps 2 -o cluster.listen=nonsense
+expect 64 timeout -k 9 15 "$T" train s.ini -f deaf "$@" --workers 2 --ps 2 -o cluster.listen=nonsense
 says "'nonsense' is no address"
 says 'ended with exit code 64'
 nothing_left 'by shards that cannot listen'
 
-expect 73 timeout 60 "$T" train s.ini -f /proc/m "$@" --workers 2 --ps 2
+expect 73 timeout -k 9 60 "$T" train s.ini -f /proc/m "$@" --workers 2 --ps 2
 nothing_left 'without a place for the model'
 
 # A model directory that another run holds.
 flock m/LOCK sleep 20 & holder=$!
 sleep 0.1
-expect 75 timeout 60 "$T" train s.ini -f m --fresh "$@" --workers 2 --ps 2
+expect 75 timeout -k 9 60 "$T" train s.ini -f m --fresh "$@" --workers 2 --ps 2
 kill $holder
 pkill -P $holder 2>/dev/null
 wait $holder 2>/dev/null
@@ -114,7 +114,7 @@ for signal in TERM INT TERM INT TERM INT; do
 	done
 	sleep "$(between 0 0.04)"
 	kill -$signal "$(pgrep -P $pid)" 2>/dev/null
-	code=0; wait $pid || code=$?
+	ends $pid
 	case $signal:$code in
 	INT:130|TERM:143) ;;
 	*) echo "exit $code after an early SIG$signal" >&2; cat err >&2; exit 1 ;;
@@ -128,11 +128,11 @@ for signal in TERM INT; do
 	begun "p$signal"
 	sleep "$(between 0.05 0.4)"
 	kill -$signal $pid 2>/dev/null
-	code=0; wait $pid || code=$?
+	ends $pid
 	nothing_left "after SIG$signal"
 	case $signal:$code in
 	INT:130|TERM:143)
-		expect 0 timeout 60 "$T" train s.ini -f "p$signal" "$@" --epochs 30 --resume \
+		expect 0 timeout -k 9 60 "$T" train s.ini -f "p$signal" "$@" --epochs 30 --resume \
 			--workers 3 --ps 1 ;;
 	*:0) ;;                        # it was faster than the signal
 	*) echo "exit $code after SIG$signal" >&2; cat err >&2; exit 1 ;;
@@ -143,7 +143,7 @@ for signal in TERM INT; do
 done
 
 # Figures that cannot be written are said so before anybody relies on them.
-expect 73 timeout 20 "$T" train s.ini -f unwritable --workers 2 --ps 1 "$@" -q \
+expect 73 timeout -k 9 20 "$T" train s.ini -f unwritable --workers 2 --ps 1 "$@" -q \
 	-o cluster.metrics="$TMP/nowhere/figures.prom"
 says 'cluster.metrics'
 nothing_left 'after figures that cannot be written'

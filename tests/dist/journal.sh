@@ -53,7 +53,7 @@ one() {
 		[ -z "${2-}" ] || wait_for more 'has a copy of the journal' "$((2 * dead + 1))"
 		sleep 0.3
 	done
-	code=0; wait $pid || code=$?
+	ends $pid
 	[ $code = 0 ] || { echo "$1: exit $code" >&2; cat err >&2; exit 1; }
 	"$T" inspect m --dump text >have || exit 1
 	same want have "$1: rows were lost or counted twice"

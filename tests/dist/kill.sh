@@ -22,14 +22,14 @@ for role in 'worker --index 1' 'worker --index 0' 'ps --index 1' coordinator; do
 	while [ $kill -lt "$KILLS" ]; do
 		kill=$((kill + 1)) round=$((round + 1))
 		m=m$round
-		timeout 120 "$T" train s.ini -f $m --workers 2 --ps 3 "$@" --json -P none >out 2>err &
+		timeout -k 9 120 "$T" train s.ini -f $m --workers 2 --ps 3 "$@" --json -P none >out 2>err &
 		pid=$!
 		begun $m
 		wait_for=$(between 0 1)
 		sleep "$wait_for"
 		victim=$(nodes "$role")
 		[ -z "$victim" ] || kill -9 $victim 2>/dev/null
-		code=0; wait $pid || code=$?
+		ends $pid
 		[ $code = 0 ] || {
 			echo "$role killed after $wait_for s: exit $code" >&2
 			cat err >&2
@@ -62,14 +62,14 @@ while [ $kill -lt "$KILLS" ]; do
 	sleep 1
 	[ -z "$(nodes .)" ] || { echo 'nodes outlived the launcher' >&2; nodes . >&2; exit 1; }
 	nothing_left 'after the launcher was killed'
-	expect 0 timeout 60 "$T" train s.ini -f orphan "$@" --workers 3 --ps 1 --resume
+	expect 0 timeout -k 9 60 "$T" train s.ini -f orphan "$@" --workers 3 --ps 1 --resume
 	dump orphan >have
 	same want have 'launcher killed and --resume: another model'
 	rm -rf orphan
 done
 
 # L044: a shard that is stopped for longer than a lease is started again or comes back.
-timeout 120 "$T" train s.ini -f stopped --workers 2 --ps 2 "$@" -o cluster.lease=1.5 \
+timeout -k 9 120 "$T" train s.ini -f stopped --workers 2 --ps 2 "$@" -o cluster.lease=1.5 \
 	-o cluster.heartbeat=0.3 >out 2>err & pid=$!
 begun stopped
 sleep 0.3
@@ -77,7 +77,7 @@ victim=$(nodes 'ps --index 0')
 kill -STOP $victim
 sleep 3
 kill -CONT $victim 2>/dev/null
-code=0; wait $pid || code=$?
+ends $pid
 [ $code = 0 ] || { echo "a stopped shard: exit $code" >&2; cat err >&2; exit 1; }
 dump stopped >have
 same want have 'a stopped shard: another model'
@@ -87,13 +87,14 @@ nothing_left 'after a stop'
 try=0 hits=0
 while [ $try -lt 4 ]; do
 	try=$((try + 1))
-	timeout 120 "$T" train s.ini -f final --workers 2 --ps 2 "$@" --fresh --epochs 2 \
+	timeout -k 9 120 "$T" train s.ini -f final --workers 2 --ps 2 "$@" --fresh --epochs 2 \
 		-o train.checkpoint_every=0 --json -P none >out 2>err & pid=$!
 	begun final
 	victim=$(nodes 'worker --index 0')
-	while [ ! -e final/CURRENT ] && kill -0 $pid 2>/dev/null; do :; done
+	# Who has ended, waited for or not, has no /proc/PID/exe.
+	while [ ! -e final/CURRENT ] && [ -e /proc/$pid/exe ]; do :; done
 	kill -9 $victim 2>/dev/null
-	code=0; wait $pid || code=$?
+	ends $pid
 	[ $code = 0 ] || { echo "worker 0 killed at the end: exit $code" >&2; cat err >&2; exit 1; }
 	grep -q 'worker 0 was killed' err && hits=$((hits + 1))
 	grep '"message_type":"summary"' out | tail -n 1 >summary
@@ -112,14 +113,14 @@ echo "worker 0 was killed at the end $hits times of $try"
 
 # The time limit and the seconds of the summary are those of the run, not of its last round.
 began=$(date +%s%N)
-timeout 120 "$T" train s.ini -f limited --workers 2 --ps 1 "$@" --epochs 100000 --time-limit 3 \
+timeout -k 9 120 "$T" train s.ini -f limited --workers 2 --ps 1 "$@" --epochs 100000 --time-limit 3 \
 	--json -P none >out 2>err & pid=$!
 begun limited
 sleep 1.2
 kill -9 $(nodes 'worker --index 1')
 sleep 0.8
 kill -9 $(nodes 'worker --index 0') 2>/dev/null
-code=0; wait $pid || code=$?
+ends $pid
 took=$((($(date +%s%N) - began) / 1000000))
 [ $code = 0 ] || { echo "a time limit: exit $code" >&2; cat err >&2; exit 1; }
 seconds=$(sed -n 's/.*"message_type":"summary".*"seconds":\([0-9.]*\).*/\1/p' out)

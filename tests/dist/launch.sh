@@ -19,7 +19,7 @@ chmod +x ssh
 hosts() {
 	list=$1 model=$2
 	shift 2
-	timeout 60 "$T" launch -H "$list" --ssh "$TMP/ssh" --program "$T" s.ini -f "$model" "$@"
+	timeout -k 9 60 "$T" launch -H "$list" --ssh "$TMP/ssh" --program "$T" s.ini -f "$model" "$@"
 }
 
 # Two hosts and one: the dump of one process, results of worker 0 alone on standard output.
@@ -66,7 +66,7 @@ pid=$!
 begun m3
 sleep 0.2
 kill -TERM $pid
-code=0; wait $pid || code=$?
+ends $pid
 nothing_left 'after SIGTERM'
 case $code in
 143) expect 0 hosts 127.0.0.1:2,localhost:1 m3 "$@" --epochs 10 --resume ;;
@@ -82,7 +82,7 @@ same want10 have 'SIGTERM and --resume changed the result'
 pid=$!
 begun m4
 kill -9 "$(cat ssh.localhost.pid)"
-code=0; wait $pid || code=$?
+ends $pid
 [ $code = 0 ] || { echo "a lost host: exit $code" >&2; cat err >&2; exit 1; }
 dump m4 >have
 same want10 have 'a host that was lost changed the result'

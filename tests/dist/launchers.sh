@@ -21,8 +21,7 @@ started() {
 # ended NAME...: each with 0.
 ended() {
 	for name in "$@"; do
-		code=0
-		eval "wait \$$name" || code=$?
+		eval "ends \$$name"
 		[ $code = 0 ] && continue
 		echo "$name: exit $code" >&2
 		cat ./*.err >&2
@@ -36,7 +35,7 @@ cluster="\"cluster\": {\"chief\": [\"127.0.0.1:$port\"], \"worker\": [\"127.0.0.
 for task in chief:0 worker:0 ps:0 ps:1; do
 	name=tf_${task%:*}${task#*:}
 	TF_CONFIG="{$cluster, \"task\": {\"type\": \"${task%:*}\", \"index\": ${task#*:}}}" \
-		timeout 60 "$T" train s.ini -f tf "$@" >$name.out 2>$name.err &
+		timeout -k 9 60 "$T" train s.ini -f tf "$@" >$name.out 2>$name.err &
 	started "$name"
 done
 ended tf_chief0 tf_worker0 tf_ps0 tf_ps1
@@ -50,7 +49,7 @@ for process in 0:0:2 1:1:2; do
 	rank=${process%%:*} local=${process#*:}
 	RANK=$rank WORLD_SIZE=2 LOCAL_RANK=${local%:*} LOCAL_WORLD_SIZE=${local#*:} \
 		MASTER_ADDR=localhost MASTER_PORT=$port \
-		timeout 60 "$T" train s.ini -f rank "$@" >"rank$rank.out" 2>"rank$rank.err" &
+		timeout -k 9 60 "$T" train s.ini -f rank "$@" >"rank$rank.out" 2>"rank$rank.err" &
 	started "rank$rank"
 done
 ended rank0 rank1
@@ -64,7 +63,7 @@ for role in coordinator:0 ps:0 worker:0 worker:1; do
 	name=own_${role%:*}${role#*:}
 	RECSYS_TRAIN_ROLE=${role%:*} RECSYS_TRAIN_INDEX=${role#*:} RECSYS_TRAIN_WORKERS=2 \
 		RECSYS_TRAIN_PS=1 RECSYS_TRAIN_COORDINATOR=tcp://127.0.0.1:$port \
-		timeout 60 "$T" train s.ini -f own "$@" >$name.out 2>$name.err &
+		timeout -k 9 60 "$T" train s.ini -f own "$@" >$name.out 2>$name.err &
 	started "$name"
 done
 ended own_coordinator0 own_ps0 own_worker0 own_worker1
@@ -88,7 +87,7 @@ pod() {
 	shift
 	JOB_COMPLETION_INDEX=$index KUBERNETES_SERVICE_HOST=10.0.0.1 HOSTNAME=job-$index \
 		RECSYS_TRAIN_SERVICE=net RECSYS_TRAIN_PODS=2 RECSYS_TRAIN_PORT=$port \
-		unshare -m sh -c 'mount --bind hosts /etc/hosts && exec timeout 60 "$@"' sh \
+		unshare -m sh -c 'mount --bind hosts /etc/hosts && exec timeout -k 9 60 "$@"' sh \
 		"$T" train s.ini -f pods --resume --workers 2 --ps 2 -o cluster.secret=job.key \
 		-o cluster.listen=tcp://127.0.0.1:0 "$@" >"pod$index.out" 2>"pod$index.err" &
 	started "pod$index"

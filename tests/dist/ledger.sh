@@ -93,13 +93,13 @@ one() {
 	{ timeout -s KILL "$limit" "$T" train count.ini -f m --epochs "$epochs" -j 1 --workers 2 \
 		--ps 2 -o train.checkpoint_every=0.5 -o cluster.restarts=100000 \
 		-o placement.consistency="$1" 2>&1 >/dev/null; echo "exit $?" >status; echo ended \
-		>>status; } 2>&1 | stamp >log &
+		>>status; } 2>&1 | stamp >log & stamper=$!
 	while [ "$(tail -1 status 2>/dev/null)" != ended ]; do
 		below 1500
 		pause "$random"
 		[ $((done_kills + done_stops)) -lt $((KILLS + STOPS)) ] && disturb
 	done
-	wait
+	ends $stamper 20        # it hears the last process that could say something
 	[ -s status ] || echo "no status" >status
 	if [ "$(head -1 status)" != 'exit 0' ]; then
 		echo "$1: $(head -1 status) (137: it hung)" >&2

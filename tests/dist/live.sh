@@ -55,7 +55,7 @@ one() {
 		# A coordinator that comes back may find that the round goes on.
 		[ "$role" = coordinator ] || more err 'round [0-9]* goes on' "$before" || break
 	done
-	code=0; wait $pid || code=$?
+	ends $pid
 	[ $code = 0 ] || { echo "$who: exit $code" >&2; cat err >&2; exit 1; }
 	grep -q '"message_type":"summary".*"rows":240000,.*"rows_read":240000,' out ||
 		[ -n "${EPOCHS-}" ] || { echo "$who: other rows" >&2; tail -n 1 out >&2; exit 1; }

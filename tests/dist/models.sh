@@ -22,7 +22,7 @@ try() {
 	dump m >want
 	for grid in $grids; do
 		rm -rf m
-		expect 0 timeout 60 "$T" "$@" -f m --workers "${grid%x*}" --ps "${grid#*x}" \
+		expect 0 timeout -k 9 60 "$T" "$@" -f m --workers "${grid%x*}" --ps "${grid#*x}" \
 			-o cluster.bucket_bytes=1
 		dump m >got
 		same want got "$name: $grid gives another model"

@@ -25,8 +25,8 @@ as() {
 	library=$1 n=$2
 	shift 2
 	case $library in
-	openmpi) timeout 60 mpirun.openmpi --allow-run-as-root --oversubscribe -np "$n" "$@" ;;
-	mpich) timeout 60 mpirun.mpich -np "$n" "$@" ;;
+	openmpi) timeout -k 9 60 mpirun.openmpi --allow-run-as-root --oversubscribe -np "$n" "$@" ;;
+	mpich) timeout -k 9 60 mpirun.mpich -np "$n" "$@" ;;
 	esac
 }
 
@@ -91,7 +91,7 @@ for library in openmpi mpich; do
 	begun m
 	sleep 0.1
 	kill -9 "$(rank $victim)" || { echo "no rank $victim" >&2; exit 1; }
-	code=0; wait $pid || code=$?
+	ends $pid
 	case $code in
 	0 | 124) echo "$library: rank $victim was killed: exit $code" >&2; cat err >&2; exit 1 ;;
 	esac
@@ -109,7 +109,7 @@ for library in openmpi mpich; do
 	begun m
 	sleep 0.1
 	kill -9 "$(nodes 'ps --index 1' | head -n 1)"
-	code=0; wait $pid || code=$?
+	ends $pid
 	[ $code = 0 ] || { echo "$library: a shard was killed: exit $code" >&2; cat err >&2; exit 1; }
 	grep -q 'ps 1 was killed by signal 9.*started again' err || { cat err >&2; exit 1; }
 	dump m >have

@@ -17,7 +17,7 @@ run() {
 	m=$1
 	shift
 	# shellcheck disable=SC2086
-	exec timeout 60 "$T" train other.ini -f "$m" -i base -d next.tsv $JOB --allow-new-fields \
+	exec timeout -k 9 60 "$T" train other.ini -f "$m" -i base -d next.tsv $JOB --allow-new-fields \
 		--epochs 10 -P none "$@"
 }
 (run alone) >out 2>err || { cat out err >&2; exit 1; }
@@ -36,7 +36,7 @@ done
 begun killed
 sleep "$(between 0.2 0.5)"
 nodes 'worker --index 0' | xargs -r kill -KILL
-code=0; wait $pid || code=$?
+ends $pid
 [ $code = 0 ] || { echo "killed: exit $code" >&2; cat err >&2; exit 1; }
 dump killed >have
 same want have 'killed: another model'

@@ -19,7 +19,7 @@ run() {
 	m=$1 w=$2 s=$3
 	shift 3
 	# shellcheck disable=SC2086
-	exec timeout 60 "$T" train s.ini -f "$m" $FILES $JOB --workers "$w" --ps "$s" \
+	exec timeout -k 9 60 "$T" train s.ini -f "$m" $FILES $JOB --workers "$w" --ps "$s" \
 		-o cluster.policy=file --json -P none "$@"
 }
 
@@ -48,7 +48,7 @@ dealt=$(auc)
 
 # About as good as when all read all.
 # shellcheck disable=SC2086
-expect 0 timeout 60 "$T" train s.ini -f record $FILES $JOB --workers 2 --ps 1 --epochs 3 --json
+expect 0 timeout -k 9 60 "$T" train s.ini -f record $FILES $JOB --workers 2 --ps 1 --epochs 3 --json
 awk -v a="$dealt" -v b="$(auc)" 'BEGIN { exit !(a > 0.6 && a - b < 0.03 && b - a < 0.03) }' || {
 	echo "AUC $dealt, of record $(auc)" >&2; exit 1; }
 
@@ -60,7 +60,7 @@ begun killed
 sleep "$(between 0.2 0.7)"
 victim=$(nodes 'worker --index 1')
 [ -z "$victim" ] || kill -9 $victim
-wait $pid || { echo 'a killed worker' >&2; cat out err >&2; exit 1; }
+ends $pid; [ $code = 0 ] || { echo 'a killed worker' >&2; cat out err >&2; exit 1; }
 counts 87400 'a killed worker'
 dump killed >have
 same want have 'a killed worker: another model'
@@ -70,7 +70,7 @@ same want have 'a killed worker: another model'
 begun ended
 sleep "$(between 0.2 0.4)"
 kill -TERM $pid
-code=0; wait $pid || code=$?
+ends $pid
 if [ $code = 143 ]; then
 	for other in '2 file are 2' '3 record of 3 workers'; do
 		# shellcheck disable=SC2086
@@ -120,7 +120,7 @@ for how in 'async even-? file' 'sync even-? record' 'async part-*.tsv record'; d
 		-o "placement.consistency=$1"
 	prints "data       dealt by $3:"
 done
-expect 0 timeout 60 "$T" train s.ini -f by-itself --data 'even-?' $JOB --workers 2 --ps 1 \
+expect 0 timeout -k 9 60 "$T" train s.ini -f by-itself --data 'even-?' $JOB --workers 2 --ps 1 \
 	--epochs 1 --json -P none -o placement.consistency=async
 expect 0 "$T" runs show last --json
 prints 'rows by file: rows lag anyway'

@@ -9,7 +9,7 @@ run() {
 	m=$1 w=$2
 	shift 2
 	# shellcheck disable=SC2086
-	exec timeout 60 "$T" train s.ini -f "$m" $RUN --epochs 30 --workers "$w" --ps 2 \
+	exec timeout -k 9 60 "$T" train s.ini -f "$m" $RUN --epochs 30 --workers "$w" --ps 2 \
 		-o placement.compress=int8 -o placement.consistency=sync "$@"
 }
 
@@ -22,8 +22,7 @@ stopped() {
 	begun "$1"
 	sleep "$(between 0.1 0.3)"
 	kill -TERM $pid
-	code=0
-	wait $pid || code=$?
+	ends $pid
 	[ $code = 143 ] && return 0
 	[ $code = 0 ] || { echo "SIGTERM: exit $code" >&2; cat err >&2; exit 1; }
 	return 1
@@ -51,7 +50,7 @@ begun killed
 sleep "$(between 0.2 0.5)"
 victim=$(nodes 'worker --index 1')
 [ -z "$victim" ] || kill -9 $victim
-wait $pid || { echo 'a killed worker' >&2; cat out err >&2; exit 1; }
+ends $pid; [ $code = 0 ] || { echo 'a killed worker' >&2; cat out err >&2; exit 1; }
 dump killed >have
 same want have 'a killed worker: another model'
 newest=$(find killed -name 'v0*' | sort | tail -n 1)

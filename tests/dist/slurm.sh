@@ -96,7 +96,7 @@ left() {
 	[ -z "$(find . -name '.*.job*')" ] || { echo "a file of keys is left $1"; exit 1; }
 }
 
-expect 0 timeout 60 srun -O -n 2 "$T" train s.ini -f m "$@"
+expect 0 timeout -k 9 60 srun -O -n 2 "$T" train s.ini -f m "$@"
 dump m >have
 same want have 'srun: another model'
 left 'by srun'
@@ -104,14 +104,14 @@ expect 0 "$T" runs show last --json --db runs.db
 prints '"reducer":"shm"'
 prints '"status":"ok"'
 
-expect 0 timeout 60 srun -O -n 3 "$T" train s.ini -f m2 --ps 2 "$@" -o placement.dense=pushpull \
+expect 0 timeout -k 9 60 srun -O -n 3 "$T" train s.ini -f m2 --ps 2 "$@" -o placement.dense=pushpull \
 	-o cluster.listen=tcp://127.0.0.1:0
 dump m2 >have
 same want have 'srun with sums through the shards: another model'
 left 'by srun with pushpull'
 
 if srun --mpi=list 2>&1 | grep -q pmix && [ -f "$BUILDDIR/recsys-train-mpi-openmpi.so" ]; then
-	expect 0 timeout 60 srun -O -n 2 --mpi=pmix "$T" train s.ini -f m3 "$@"
+	expect 0 timeout -k 9 60 srun -O -n 2 --mpi=pmix "$T" train s.ini -f m3 "$@"
 	dump m3 >have
 	same want have 'srun --mpi=pmix: another model'
 	expect 0 "$T" runs show last --json --db runs.db
@@ -122,19 +122,19 @@ else
 fi
 
 # What worker 0 refuses is told to the others, who do not wait for it.
-expect 73 timeout 60 srun -O -n 2 "$T" train s.ini -f m "$@"
+expect 73 timeout -k 9 60 srun -O -n 2 "$T" train s.ini -f m "$@"
 [ "$(grep -c 'error:.*holds a trained' err)" = 1 ] || { cat err >&2; exit 1; }
 left 'by a run that was refused'
 
 # A worker that dies does not come back: the job ends.
-timeout 60 srun -O -n 2 "$T" train s.ini -f "$TMP/m4" "$@" --epochs 40000 -o cluster.absence=1 2>err &
+timeout -k 9 60 srun -O -n 2 "$T" train s.ini -f "$TMP/m4" "$@" --epochs 40000 -o cluster.absence=1 2>err &
 pid=$!
 begun m4
 sleep 0.3
 kill -9 "$(pgrep -f "recsys-train train s.ini -f $TMP/m4" | while read -r p; do
 	tr '\0' '\n' <"/proc/$p/environ" | grep -qx SLURM_PROCID=1 && echo "$p" && break
 done)"
-code=0; wait $pid || code=$?
+ends $pid
 grep -q 'worker 1' err || { cat err >&2; exit 1; }
 case $code in 69|137) ;; *) echo "a dead worker: exit $code" >&2; cat err >&2; exit 1 ;; esac
 left 'after a worker died'

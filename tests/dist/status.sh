@@ -35,7 +35,7 @@ expect 0 "$T" node status
 grep -Eq 'ended because: ps 1 (was killed by signal 9|is gone)' out || { cat out; exit 1; }
 grep -q "^ps 1 .* $old " out && { echo 'the dead one is still there'; cat out; exit 1; }
 kill -TERM $pid
-wait $pid
-[ $? = 143 ] || { cat log; exit 1; }
+ends $pid
+[ $code = 143 ] || { cat log; exit 1; }
 nothing_left 'after status'
 expect 66 "$T" node status

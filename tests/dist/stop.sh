@@ -18,6 +18,6 @@ for who in 'coordinator' 'ps --index 0' 'ps --index 1' 'worker --index 0' 'worke
 	! grep -qE 'goes on|started again|silent' err || { echo "$who:" >&2; cat err >&2; exit 1; }
 done
 kill -TERM $pid
-code=0; wait $pid || code=$?
+ends $pid
 [ $code = 143 ] || { echo "exit $code" >&2; cat err >&2; exit 1; }
 nothing_left 'after stops'

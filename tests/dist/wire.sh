@@ -27,7 +27,7 @@ for place in '--workers 1 --ps 1' '--workers 2 --ps 2'; do
 		expect 0 "$T" plan s.ini $place --json --sample 3 -o placement.compress=$compress "$@"
 		pull=$(planned pull) push=$(planned push)
 		# shellcheck disable=SC2086
-		expect 0 timeout 100 "$T" train s.ini -f m -q -j 1 --epochs 1 $place \
+		expect 0 timeout -k 9 100 "$T" train s.ini -f m -q -j 1 --epochs 1 $place \
 			-o placement.compress=$compress "$@"
 		expect 0 "$T" runs show last --metrics
 		steps=3

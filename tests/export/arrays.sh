@@ -72,7 +72,8 @@ damaged() {
 	[ -s "$hidden" ] || fail "$form: no $file is made"
 	flip "$hidden" $(($(wc -c <"$hidden") / 2))
 	: >go
-	wait $pid && fail "$form: damage was not seen"
+	ends $pid
+	[ $code != 0 ] || fail "$form: damage was not seen"
 	says "'x"
 	clean "$form"
 }

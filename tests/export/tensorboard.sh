@@ -19,9 +19,8 @@ n=0
 while [ ! -s "$(echo curves/m-r0001/events*)" ] && [ $n -lt 300 ]; do sleep 0.1; n=$((n + 1)); done
 sleep 0.5
 kill "$pid"
-got=0
-wait "$pid" || got=$?
-[ "$got" = 143 ] || { echo "wanted 143, got $got" >&2; cat o e >&2; exit 1; }
+ends "$pid"
+[ "$code" = 143 ] || { echo "wanted 143, got $code" >&2; cat o e >&2; exit 1; }
 expect 0 "$T" train s.ini -f m --resume --epochs 10000 --time-limit 1s
 [ "$(find curves/m-r0001 -name 'events*' | wc -l)" = 2 ] && [ ! -e curves/m-r0002 ] ||
 	{ ls -R curves >&2; exit 1; }

@@ -322,8 +322,8 @@ four_threads_score_right_while_the_model_is_reloaded(void **state)
 			fail_msg("%s", recsys_error());
 		assert_int_equal(changed, 1);
 		assert_int_equal(recsys_version(l.m), 2 - i % 2);
-		while (atomic_load(&l.n_scored) < before + 20 && atomic_load(&l.n_wrong) == 0)
-			usleep(100);
+		WAIT_UNTIL(atomic_load(&l.n_scored) >= before + 20
+			|| atomic_load(&l.n_wrong) > 0, 60);
 	}
 	atomic_store(&l.stop, 1);
 	for (size_t t = 0; t < N_THREADS; t++)

@@ -256,7 +256,10 @@ ranks_that_want_different_things_all_fail(void **state)
 	}
 }
 
-/* Sums until one fails; patient at first, until all have begun. */
+#define PATIENT_SUMS 12         /* of all ranks; for the next ones they wait less        */
+#define STEADY_SUMS  24         /* then no rank is in one that it began as a patient one */
+
+/* Sums until one fails; patient at first: a rank may be slow to begin. */
 static int
 sum_on(const struct bed *b, struct exchange *e)
 {
@@ -266,7 +269,7 @@ sum_on(const struct bed *b, struct exchange *e)
 
 	for (uint64_t step = 1; status == RS_OK; step++) {
 		since = clock_seconds();
-		e->timeout = step < 3 ? 20 : b->timeout;
+		e->timeout = atomic_load(&b->board->n_done) < PATIENT_SUMS ? 20 : b->timeout;
 		status = sum_step(e, step, 4, 3000, x, head);
 		atomic_fetch_add(&b->board->n_done, 1);
 	}
@@ -320,8 +323,7 @@ L044_a_worker_killed_in_a_sum_is_named_and_the_next_round_works(void **state)
 		b.timeout = 0.4;
 		for (size_t r = 0; r < 3; r++)
 			pid[r] = rank_start(&b, r, sum_on);
-		while (atomic_load(&b.board->n_done) < 12)
-			sleep_ms(1);
+		WAIT_UNTIL(atomic_load(&b.board->n_done) >= STEADY_SUMS, 60);
 		kill(pid[victim], i < 2 ? SIGKILL : SIGSTOP);
 		for (size_t r = 0; r < 3; r++)
 			assert_true(r == victim || rank_end(pid[r]) == 0);
