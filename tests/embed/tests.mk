@@ -8,3 +8,5 @@ check_PROGRAMS += tests/embed/admission_test
 check_PROGRAMS += tests/embed/evict_test
 check_PROGRAMS += tests/embed/expiry_test
 check_PROGRAMS += tests/embed/waiting_test
+check_PROGRAMS += tests/embed/numpy_test
+EXTRA_DIST += tests/embed/numpy_check.py
