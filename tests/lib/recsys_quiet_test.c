@@ -1,67 +1,14 @@
-/*
- * The steady state of the scoring library: no allocation.  malloc and its kin are
- * replaced by counting ones.
- */
+/* The steady state of the scoring library: no allocation. */
 #include "lib/recsys.h"
 
-#include <errno.h>
-#include <stdatomic.h>
 #include <string.h>
 
+#include "tests/allocations.h"
 #include "tests/test.h"
 
 #include "recsys_case.h"
 
 #define ROUNDS 50
-
-static atomic_size_t n_allocations;
-
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define CAN_COUNT 1
-
-extern void *__libc_malloc(size_t n);
-extern void *__libc_calloc(size_t n, size_t size);
-extern void *__libc_realloc(void *p, size_t n);
-extern void *__libc_memalign(size_t alignment, size_t n);
-
-void *
-malloc(size_t n)
-{
-	atomic_fetch_add(&n_allocations, 1);
-	return __libc_malloc(n);
-}
-
-void *
-calloc(size_t n, size_t size)
-{
-	atomic_fetch_add(&n_allocations, 1);
-	return __libc_calloc(n, size);
-}
-
-void *
-realloc(void *p, size_t n)
-{
-	atomic_fetch_add(&n_allocations, 1);
-	return __libc_realloc(p, n);
-}
-
-void *
-aligned_alloc(size_t alignment, size_t n)
-{
-	atomic_fetch_add(&n_allocations, 1);
-	return __libc_memalign(alignment, n);
-}
-
-int
-posix_memalign(void **out, size_t alignment, size_t n)
-{
-	atomic_fetch_add(&n_allocations, 1);
-	*out = __libc_memalign(alignment, n);
-	return *out != NULL ? 0 : ENOMEM;
-}
-#else
-#define CAN_COUNT 0
-#endif
 
 /* All rows at once, then each alone, as text; a row of values; a bad row. */
 static void
@@ -92,22 +39,22 @@ scoring_does_not_allocate_once_it_is_warm(void **state)
 	struct recsys *m;
 
 	(void)state;
-	if (!CAN_COUNT)
+	if (!ALLOCATIONS_CAN_COUNT)
 		SKIP_BECAUSE("allocations cannot be counted in this build");
 	struct recsys_case *const c = recsys_case_make(NULL);
 	assert_int_equal(recsys_open(c->directory, &m), RECSYS_OK);
 	assert_int_equal(recsys_scorer_open(m, RECSYS_PREDICTION, &s), RECSYS_OK);
 	for (int i = 0; i < 3; i++)
 		score_all(s, c);
-	const size_t before = atomic_load(&n_allocations);
+	const size_t before = allocations_count();
 	for (int i = 0; i < ROUNDS; i++)
 		score_all(s, c);
-	assert_int_equal(atomic_load(&n_allocations), before);
+	assert_int_equal(allocations_count(), before);
 	/* The count would notice one. */
 	recsys_case_name(c, 2);
 	assert_int_equal(recsys_reload(m, NULL), RECSYS_OK);
 	score_all(s, c);
-	assert_true(atomic_load(&n_allocations) > before);
+	assert_true(allocations_count() > before);
 	recsys_scorer_close(s);
 	recsys_close(m);
 	recsys_case_free(c);

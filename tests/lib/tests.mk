@@ -3,6 +3,7 @@ recsys_case = tests/lib/recsys_case.c tests/lib/recsys_case.h
 check_PROGRAMS += tests/lib/recsys_test
 tests_lib_recsys_test_SOURCES = tests/lib/recsys_test.c $(recsys_case)
 check_PROGRAMS += tests/lib/recsys_quiet_test
-tests_lib_recsys_quiet_test_SOURCES = tests/lib/recsys_quiet_test.c $(recsys_case)
+tests_lib_recsys_quiet_test_SOURCES = tests/lib/recsys_quiet_test.c $(recsys_case) \
+	tests/allocations.c tests/allocations.h
 dist_check_SCRIPTS += tests/lib/recsys_install_test.sh
 check_PROGRAMS += tests/bench/recsys_rows

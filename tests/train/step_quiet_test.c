@@ -1,11 +1,10 @@
 /*
  * The steady state of a step: no allocation, no system call.
  *
- * malloc and its kin are replaced by counting ones; system calls are trapped by a
+ * Allocations are counted by tests/allocations.c; system calls are trapped by a
  * seccomp filter, counted in the handler and carried out there with a mark in the
  * sixth argument that the filter lets pass.
  */
-#include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <setjmp.h>
@@ -23,6 +22,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "tests/allocations.h"
 #include "tests/test.h"
 
 #include "base/thread.h"
@@ -33,52 +33,9 @@
 #define WINDOWS   5
 #define FLAG_SKIP 77
 
-static atomic_size_t n_allocations, n_calls, n_futex;
+static atomic_size_t n_calls, n_futex;
 
-#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define CAN_COUNT 1
-
-extern void *__libc_malloc(size_t n);
-extern void *__libc_calloc(size_t n, size_t size);
-extern void *__libc_realloc(void *p, size_t n);
-extern void *__libc_memalign(size_t alignment, size_t n);
-
-void *
-malloc(size_t n)
-{
-	atomic_fetch_add(&n_allocations, 1);
-	return __libc_malloc(n);
-}
-
-void *
-calloc(size_t n, size_t size)
-{
-	atomic_fetch_add(&n_allocations, 1);
-	return __libc_calloc(n, size);
-}
-
-void *
-realloc(void *p, size_t n)
-{
-	atomic_fetch_add(&n_allocations, 1);
-	return __libc_realloc(p, n);
-}
-
-void *
-aligned_alloc(size_t alignment, size_t n)
-{
-	atomic_fetch_add(&n_allocations, 1);
-	return __libc_memalign(alignment, n);
-}
-
-int
-posix_memalign(void **out, size_t alignment, size_t n)
-{
-	atomic_fetch_add(&n_allocations, 1);
-	*out = __libc_memalign(alignment, n);
-	return *out != NULL ? 0 : ENOMEM;
-}
-
+#if ALLOCATIONS_CAN_COUNT
 static void
 on_call(int number, siginfo_t *info, void *context)
 {
@@ -118,8 +75,6 @@ watch_calls(void)
 		SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
 }
 #else
-#define CAN_COUNT 0
-
 static int
 watch_calls(void)
 {
@@ -137,7 +92,7 @@ count_window(struct workers *w, const struct batch batch[2], int disturb, struct
 	*out = (struct counts){ .allocations = 0 };
 	atomic_store(&n_calls, 0);
 	atomic_store(&n_futex, 0);
-	atomic_store(&n_allocations, 0);
+	const size_t allocations = allocations_count();
 	for (size_t i = 0; i < STEPS; i++) {
 		const size_t futex = atomic_load(&n_futex);
 
@@ -151,7 +106,7 @@ count_window(struct workers *w, const struct batch batch[2], int disturb, struct
 		}
 		out->quiet_steps += futex == atomic_load(&n_futex);
 	}
-	out->allocations = atomic_load(&n_allocations);
+	out->allocations = allocations_count() - allocations;
 	out->calls = atomic_load(&n_calls);
 	return 0;
 }
@@ -232,7 +187,7 @@ check_steady(struct quiet_case quiet)
 
 	for (size_t n = 1; n <= 2 && n <= n_cores; n++) {
 		quiet.n_threads = n;
-		if (!CAN_COUNT || count_in_child(&quiet, &c) == FLAG_SKIP)
+		if (!ALLOCATIONS_CAN_COUNT || count_in_child(&quiet, &c) == FLAG_SKIP)
 			SKIP_BECAUSE("calls cannot be counted in this build or on this machine");
 		assert_int_equal(c.allocations, 0);
 		assert_int_equal(c.calls, 0);
@@ -266,7 +221,7 @@ the_count_notices_an_allocation_and_a_call(void **state)
 	struct counts c;
 
 	(void)state;
-	if (!CAN_COUNT || count_in_child(&disturbed, &c) == FLAG_SKIP)
+	if (!ALLOCATIONS_CAN_COUNT || count_in_child(&disturbed, &c) == FLAG_SKIP)
 		SKIP_BECAUSE("calls cannot be counted in this build or on this machine");
 	assert_int_equal(c.allocations, STEPS);
 	assert_int_equal(c.calls, STEPS);

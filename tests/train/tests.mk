@@ -9,7 +9,8 @@ check_PROGRAMS += tests/train/manifest_test
 check_PROGRAMS += tests/train/step_test
 tests_train_step_test_SOURCES = tests/train/step_test.c tests/train/step_case.c tests/train/step_case.h
 check_PROGRAMS += tests/train/step_quiet_test
-tests_train_step_quiet_test_SOURCES = tests/train/step_quiet_test.c tests/train/step_case.c tests/train/step_case.h
+tests_train_step_quiet_test_SOURCES = tests/train/step_quiet_test.c tests/train/step_case.c \
+	tests/train/step_case.h tests/allocations.c tests/allocations.h
 check_PROGRAMS += tests/train/checkpoint_lock_test
 check_PROGRAMS += tests/train/checkpoint_test
 check_PROGRAMS += tests/train/model_test
