@@ -16,11 +16,12 @@ enum { N_TRIALS = 12 };
 
 COMPARE(gemm)
 {
-	const size_t m = agree_below(t, MAX_ROWS), n = agree_below(t,
-		t->key % 3 == 0 ? 1 : MAX_COLUMNS);
+	const int is_row = t->key % 3 == 1;
+	const size_t m = agree_below(t, is_row ? 1 : MAX_ROWS);
+	const size_t n = agree_below(t, t->key % 3 == 0 ? 1 : MAX_COLUMNS);
 	const size_t k_size = agree_below(t, t->key % 4 == 0 ? 1 : MAX_COLUMNS),
 		     pad = agree_below(t, 4) - 1;
-	const int ta = (int)agree_below(t, 2) - 1, tb = (int)agree_below(t, 2) - 1;
+	const int ta = (int)agree_below(t, 2) - 1, tb = (int)agree_below(t, is_row ? 1 : 2) - 1;
 	const size_t lda = (ta ? m : k_size) + pad, ldb = (tb ? k_size : n) + pad, ldc = n + pad;
 	const size_t a = agree_pair(t, (ta ? k_size : m) * lda, -1, 1);
 	const size_t b = agree_pair(t, (tb ? n : k_size) * ldb, -1, 1);

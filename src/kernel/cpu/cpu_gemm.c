@@ -35,33 +35,78 @@ outer(const struct gemm_args *a)
 	}
 }
 
-/* One row: a sum of rows of b, eight in one pass over c, each read once and in order; the
- * library's product packs b first, which costs more than multiplying it. */
+#if defined(__AVX512F__)
+enum { WIDTH = 16 };
+#elif defined(__AVX__)
+enum { WIDTH = 8 };
+#else
+enum { WIDTH = 4 };
+#endif
+typedef float vector __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
+
+static inline vector
+load(const float *p)
+{
+	return *(const vector *)p;
+}
+
+enum {
+	LINE = 16,                  /* floats of a cache line                         */
+	ROWS = 4,                   /* of b in one pass over c                        */
+};
+
+/* c[0..n) += x b[0..ROWS), while the rows at next come into the cache: b is read once, so
+ * this goes at the rate of what it lies in. */
+static void
+row_block(const float x[ROWS], const float *b, const float *next, size_t ldb, size_t n, float *c)
+{
+	size_t j = 0;
+
+	for (; j + LINE <= n; j += LINE) {
+#pragma GCC unroll 4
+		for (size_t r = 0; r < ROWS; r++)
+			__builtin_prefetch(next + r * ldb + j);
+#pragma GCC unroll 4
+		for (size_t l = j; l < j + LINE; l += WIDTH) {
+			vector sum = load(c + l);
+
+			sum += x[0] * load(b + l);
+			sum += x[1] * load(b + ldb + l);
+			sum += x[2] * load(b + 2 * ldb + l);
+			sum += x[3] * load(b + 3 * ldb + l);
+			*(vector *)(c + l) = sum;
+		}
+	}
+	for (; j < n; j++)
+		c[j] += x[0] * b[j] + x[1] * b[ldb + j] + x[2] * b[2 * ldb + j]
+			+ x[3] * b[3 * ldb + j];
+}
+
+/* One row: a sum of rows of b, each read once and in order; the library's product packs b
+ * first, which costs more than multiplying it. */
 static void
 row(const struct gemm_args *a)
 {
-	const size_t step = a->transpose_a ? a->lda : 1, n = a->n, k8 = a->k / 8 * 8;
+	const size_t step = a->transpose_a ? a->lda : 1;
 	float *restrict c = a->c;
+	size_t i = 0;
 
-	for (size_t j = 0; j < n; j++)
+	for (size_t j = 0; j < a->n; j++)
 		c[j] = a->beta == 0 ? 0 : a->beta * c[j];
-	for (size_t i = 0; i < k8; i += 8) {
-		const float *const restrict b = a->b + i * a->ldb;
-		float x[8];
+	for (; i + ROWS <= a->k; i += ROWS) {
+		const float *const b = a->b + i * a->ldb;
+		const size_t ahead = i + 2 * ROWS <= a->k ? ROWS : 0;
+		float x[ROWS];
 
-		for (size_t r = 0; r < 8; r++)
+		for (size_t r = 0; r < ROWS; r++)
 			x[r] = a->alpha * a->a[(i + r) * step];
-		for (size_t j = 0; j < n; j++)
-			c[j] += ((x[0] * b[j] + x[1] * b[a->ldb + j])
-				+ (x[2] * b[2 * a->ldb + j] + x[3] * b[3 * a->ldb + j]))
-				+ ((x[4] * b[4 * a->ldb + j] + x[5] * b[5 * a->ldb + j])
-				+ (x[6] * b[6 * a->ldb + j] + x[7] * b[7 * a->ldb + j]));
+		row_block(x, b, b + ahead * a->ldb, a->ldb, a->n, c);
 	}
-	for (size_t i = k8; i < a->k; i++) {
+	for (; i < a->k; i++) {
 		const float x = a->alpha * a->a[i * step];
 		const float *const restrict b = a->b + i * a->ldb;
 
-		for (size_t j = 0; j < n; j++)
+		for (size_t j = 0; j < a->n; j++)
 			c[j] += x * b[j];
 	}
 }
