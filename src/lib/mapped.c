@@ -51,7 +51,6 @@ mapped_pull(struct lookup *base, const struct lookup_pull *p)
 		RS_TRY(check_block(t, at / FILE_CRC_BLOCK));
 		RS_TRY(check_block(t, (at + t->row_bytes - 1) / FILE_CRC_BLOCK));
 		p->row[j] = (const float *)(const void *)(t->weights + (at - t->offset));
-		__builtin_prefetch(p->row[j], 0, 2);
 	}
 	return RS_OK;
 }

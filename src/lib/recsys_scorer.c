@@ -136,6 +136,15 @@ recsys_scorer_close(struct recsys_scorer *s)
 	free(s);
 }
 
+/* All of them one behind the other, so that the processor looks up several pages at once. */
+static void
+prefetch_rows(const struct slot_view *v)
+{
+	for (size_t i = 0; i < v->n_inputs; i++)
+		for (size_t j = 0; j < v->n[i]; j++)
+			__builtin_prefetch(v->row[i][j]);
+}
+
 /* Rows [begin,end) of the batch. */
 static enum rs_status
 score_chunk(struct recsys_scorer *s, size_t begin, size_t end)
@@ -144,6 +153,7 @@ score_chunk(struct recsys_scorer *s, size_t begin, size_t end)
 
 	slot_view_set(&s->view, &s->batch, begin, end);
 	RS_TRY(slot_view_pull(&s->view, 0, 0));
+	prefetch_rows(&s->view);
 	value = exec_forward(s->exec, s->version->model.param, &s->view.feed, 0);
 	if (value == NULL)
 		return rs_failure()->status;

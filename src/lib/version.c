@@ -12,6 +12,7 @@
 #include "train/dense_file.h"
 
 #define SPEC_LIMIT ((size_t)64 << 20)
+#define LINE       16              /* floats of a cache line                      */
 
 static enum rs_status
 is_version(const char *directory, int *out)
@@ -105,6 +106,23 @@ open_spec(struct version *v, const char *directory)
 	return status;
 }
 
+/* Floats to leave before the parameters, so that the largest matrix begins a cache line. */
+static size_t
+align_param(const struct graph *g)
+{
+	size_t largest = 0, offset = 0;
+
+	for (size_t i = 0; i < graph_n_params(g); i++) {
+		const struct graph_param *const p = graph_param(g, i);
+
+		if (p->rows * p->columns > largest) {
+			largest = p->rows * p->columns;
+			offset = p->offset;
+		}
+	}
+	return (LINE - offset % LINE) % LINE;
+}
+
 static enum rs_status
 open_dense(struct version *v, const char *directory)
 {
@@ -112,7 +130,8 @@ open_dense(struct version *v, const char *directory)
 	char *path = NULL;
 
 	m->P = graph_param_size(m->graph);
-	RS_TRY(memory_alloc(m->P + 1, sizeof *m->param, &m->param));
+	RS_TRY(memory_alloc(m->P + LINE, sizeof *v->param_block, &v->param_block));
+	m->param = v->param_block + align_param(m->graph);
 	enum rs_status status = check_file(v, directory, "dense.bin", &path);
 	if (status == RS_OK)
 		status = dense_file_load(m, path, 0, NULL);
@@ -175,7 +194,7 @@ version_drop(struct version *v)
 	if (m->graph != NULL)
 		graph_destroy(m->graph);
 	free(m->table);
-	free(m->param);
+	free(v->param_block);
 	schema_free(&m->schema);
 	spec_free(m->spec);
 	manifest_free(&v->manifest);

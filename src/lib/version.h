@@ -18,6 +18,7 @@ struct version {
 	atomic_size_t n_references;
 	struct manifest manifest;
 	struct model model;            /* without optimizer state and catalogue        */
+	float *param_block;            /* in which model.param lies                   */
 	uint64_t number;
 };
 

@@ -3,7 +3,7 @@
  * 26 ids, dim 16, 400x3), against what its matrix-vector products alone take in the same
  * run, as the library multiplies and as cblas_sgemv does.
  *
- *     recsys_rows [CALLS [BUCKETS]]       (default 2000 calls, 20000 buckets a field)
+ *     recsys_rows [CALLS [BUCKETS]]       (default 10000 calls, 20000 buckets a field)
  */
 #include <cblas.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 
 #define N_ROWS_MADE  4096
 #define PRODUCTS_MAX 16
-#define ROUNDS       8                  /* calls and products take turns               */
+#define GROUP        50                 /* of calls, then as many of the products      */
 
 static const char spec_text[] =
 	"[model]\ntype = deepfm\n"
@@ -142,52 +142,62 @@ score(void *context)
 		c->line[row + 1] - c->line[row], &out);
 }
 
-static double
-report(const char *name, double *seconds, size_t n, double limit)
-{
-	qsort(seconds, n, sizeof *seconds, order);
-	const double p50 = seconds[n / 2], p99 = seconds[n / 100 * 99];
+/* What is measured: calls take turns, GROUP of one behind each other, so that all see the
+ * same machine. */
+struct work {
+	const char *name;
+	void (*call)(void *context);
+	void *context;
+	double *seconds;               /* [n]                                         */
+};
 
-	printf("%-22s p50 %8.2f us  p99 %8.2f us  p99/p50 %.2f", name, 1e6 * p50, 1e6 * p99,
-		p99 / p50);
-	if (limit > 0)
-		printf("  %.0f %% of the limit", 100 * limit / p50);
-	printf("\n");
-	return p50;
-}
-
+/* The first call finds the caches as the others left them, and does not count. */
 static void
-measure(void (*work)(void *), void *context, size_t n, double *seconds)
+measure(const struct work *w, size_t begin, size_t end)
 {
-	for (size_t i = 0; i < n / 10; i++)
-		work(context);
-	for (size_t i = 0; i < n; i++) {
+	w->call(w->context);
+	for (size_t i = begin; i < end; i++) {
 		const double began = clock_seconds();
 
-		work(context);
-		seconds[i] = clock_seconds() - began;
+		w->call(w->context);
+		w->seconds[i] = clock_seconds() - began;
 	}
+}
+
+static double
+report(const struct work *w, size_t n)
+{
+	qsort(w->seconds, n, sizeof *w->seconds, order);
+	const double p50 = w->seconds[n / 2], p99 = w->seconds[n / 100 * 99];
+
+	printf("%-22s p50 %8.2f us  p99 %8.2f us  p99/p50 %.2f\n", w->name, 1e6 * p50,
+		1e6 * p99, p99 / p50);
+	return p50;
 }
 
 static int
 bench(struct calls *calls, struct products *products, size_t n)
 {
-	const size_t part = n / ROUNDS;
-	double *t[3];
+	struct work work[] = {
+		{ "products, kernel", multiply_kernel, products, NULL },
+		{ "products, cblas_sgemv", multiply_blas, products, NULL },
+		{ "recsys_score_text", score, calls, NULL },
+	};
+	enum { N_WORKS = sizeof work / sizeof work[0] };
+	double p50[N_WORKS];
 
-	for (size_t i = 0; i < 3; i++)
-		if (memory_alloc(n, sizeof **t, &t[i]) != RS_OK)
+	for (size_t i = 0; i < N_WORKS; i++)
+		if (memory_alloc(n, sizeof *work[i].seconds, &work[i].seconds) != RS_OK)
 			return 1;
-	for (size_t r = 0; r < ROUNDS; r++) {
-		measure(score, calls, part, t[0] + r * part);
-		measure(multiply_kernel, products, part, t[1] + r * part);
-		measure(multiply_blas, products, part, t[2] + r * part);
+	for (size_t at = 0; at < n; at += GROUP)
+		for (size_t i = 0; i < N_WORKS; i++)
+			measure(&work[i], at, at + GROUP < n ? at + GROUP : n);
+	for (size_t i = 0; i < N_WORKS; i++) {
+		p50[i] = report(&work[i], n);
+		free(work[i].seconds);
 	}
-	const double own = report("products, kernel", t[1], part * ROUNDS, 0);
-	const double blas = report("products, cblas_sgemv", t[2], part * ROUNDS, 0);
-	report("recsys_score_text", t[0], part * ROUNDS, own < blas ? own : blas);
-	for (size_t i = 0; i < 3; i++)
-		free(t[i]);
+	printf("scoring reaches %.0f %% of its products alone, %.0f %% of cblas_sgemv; %zu calls\n",
+		100 * p50[0] / p50[2], 100 * p50[1] / p50[2], n);
 	return calls->code;
 }
 
@@ -217,7 +227,7 @@ run(size_t n, long buckets)
 int
 main(int argc, char **argv)
 {
-	const size_t n = argc > 1 ? strtoul(argv[1], NULL, 10) : 2000;
+	const size_t n = argc > 1 ? strtoul(argv[1], NULL, 10) : 10000;
 	const long buckets = argc > 2 ? strtol(argv[2], NULL, 10) : 20000;
 
 	if (mkdtemp(directory) == NULL)
