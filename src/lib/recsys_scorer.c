@@ -82,7 +82,7 @@ enter_version(struct recsys_scorer *s)
 	RS_TRY(exec_create(m->graph, CHUNK, &s->exec));
 	exec_set_output(s->exec, output);
 	RS_TRY(slot_view_init(&s->view, m));
-	s->view.output = output;
+	slot_view_set_output(&s->view, output);
 	if (s->head.n > 0)
 		RS_TRY(make_layout(s, s->head.data, s->head.n, &skip));
 	s->generation = generation;

@@ -71,7 +71,7 @@ contrast_init(struct contrast *c)
 	for (size_t i = c->slot_begin; i < c->slot_end; i++)
 		for (int t = 0; t < N_TOWERS; t++) {
 			RS_TRY(slot_view_init(&c->slot[i].view[t], c->model));
-			c->slot[i].view[t].output = output_of[t];
+			slot_view_set_output(&c->slot[i].view[t], output_of[t]);
 		}
 	return RS_OK;
 }

@@ -1,10 +1,9 @@
 /* Rows of a batch as a feed of the graph, and their gradients to the lookup. */
 #include "train/slot.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define ARENA_ALIGN 64
 
 static int
 is_first_of_column(const struct graph *g, size_t i)
@@ -23,6 +22,7 @@ slot_view_init(struct slot_view *v, const struct model *m)
 	memset(v, 0, sizeof(*v));
 	v->model = m;
 	v->n_inputs = n;
+	RS_TRY(memory_alloc(n + 1, sizeof(*v->used), &v->used));
 	RS_TRY(memory_alloc(n + 1, sizeof(*v->ids), &v->ids));
 	RS_TRY(memory_alloc(n + 1, sizeof(*v->n), &v->n));
 	RS_TRY(memory_alloc(n + 1, sizeof(*v->row), &v->row));
@@ -35,13 +35,15 @@ slot_view_init(struct slot_view *v, const struct model *m)
 	v->feed.offset = v->offset;
 	v->feed.id_weight = v->id_weight;
 	v->feed.seed = (uint64_t)spec_settings(m->spec)->train.seed;
+	slot_view_set_output(v, GRAPH_LOGIT);
 	return RS_OK;
 }
 
 void
 slot_view_free(struct slot_view *v)
 {
-	arena_free(&v->arena);
+	free(v->pointer);
+	free(v->used);
 	free(v->ids);
 	free(v->n);
 	free(v->row);
@@ -55,6 +57,20 @@ static int
 is_used(const struct slot_view *v, size_t i)
 {
 	return graph_output_uses(v->model->graph, v->output, i);
+}
+
+void
+slot_view_set_output(struct slot_view *v, enum graph_output output)
+{
+	v->output = output;
+	v->n_used = 0;
+	for (size_t i = 0; i < v->n_inputs; i++) {
+		const struct graph_input *const in = graph_input(v->model->graph, i);
+
+		v->n[i] = 0;
+		if (is_used(v, i))
+			v->used[v->n_used++] = (struct slot_input){ i, in->column, in->table };
+	}
 }
 
 /* The largest number of ids that `rows` consecutive rows have in a column. */
@@ -77,25 +93,24 @@ most_ids(const struct batch_column *c, size_t B, size_t rows)
 enum rs_status
 slot_view_reserve(struct slot_view *v, const struct batch *batch, size_t rows)
 {
-	size_t bytes = 0;
+	size_t n = 0;
 
-	for (size_t i = 0; i < v->n_inputs; i++) {
-		const struct batch_column
-			*c = &batch->column[graph_input(v->model->graph, i)->column];
-		const size_t n = is_used(v, i) ? most_ids(c, batch->B, rows) : 0;
-
-		bytes += n * sizeof(float *) + ARENA_ALIGN;
-	}
-	if (bytes <= v->arena.size)
+	for (size_t k = 0; k < v->n_used; k++)
+		n += most_ids(&batch->column[v->used[k].column], batch->B, rows);
+	if (n <= v->n_pointers)
 		return RS_OK;
-	arena_free(&v->arena);
-	return arena_init(&v->arena, bytes + bytes / 4);
+	free(v->pointer);
+	v->n_pointers = 0;
+	RS_TRY(memory_alloc(n + n / 4, sizeof(*v->pointer), &v->pointer));
+	v->n_pointers = n + n / 4;
+	return RS_OK;
 }
 
 void
 slot_view_set(struct slot_view *v, const struct batch *batch, size_t begin, size_t end)
 {
 	const size_t K = batch->K;
+	const float **next = v->pointer;
 
 	v->begin = begin;
 	v->rows = end - begin;
@@ -105,22 +120,19 @@ slot_view_set(struct slot_view *v, const struct batch *batch, size_t begin, size
 	v->feed.label = batch->label != NULL ? batch->label + begin : NULL;
 	v->feed.weight = batch->weight != NULL ? batch->weight + begin : NULL;
 	v->feed.first_row = begin;
-	arena_reset(&v->arena);
-	for (size_t i = 0; i < v->n_inputs; i++) {
-		const struct batch_column
-			*c = &batch->column[graph_input(v->model->graph, i)->column];
-		size_t first;
+	for (size_t k = 0; k < v->n_used; k++) {
+		const struct batch_column *c = &batch->column[v->used[k].column];
+		const size_t i = v->used[k].input;
+		const size_t first = c->offset != NULL ? c->offset[begin] : begin;
 
-		v->n[i] = 0;
-		if (!is_used(v, i))
-			continue;
-		first = c->offset != NULL ? c->offset[begin] : begin;
 		v->n[i] = (c->offset != NULL ? c->offset[end] : end) - first;
 		v->ids[i] = c->ids + first;
 		v->offset[i] = c->offset != NULL ? c->offset + begin : NULL;
 		v->id_weight[i] = c->weight != NULL ? c->weight + first : NULL;
-		v->row[i] = arena_alloc(&v->arena, v->n[i] * sizeof(float *));
+		v->row[i] = next;
+		next += v->n[i];
 	}
+	assert(next <= v->pointer + v->n_pointers);
 }
 
 void
@@ -144,14 +156,14 @@ slot_view_pull(struct slot_view *v, size_t slot, int training)
 {
 	struct lookup *l = v->model->lookup;
 
-	for (size_t i = 0; i < v->n_inputs; i++) {
+	for (size_t k = 0; k < v->n_used; k++) {
+		const size_t i = v->used[k].input;
 		const struct lookup_pull p = {
-			.slot = slot, .table = graph_input(v->model->graph, i)->table, .input = i,
+			.slot = slot, .table = v->used[k].table, .input = i,
 			.ids = v->ids[i], .n = v->n[i], .row = v->row[i], .training = training,
 		};
 
-		if (is_used(v, i))
-			RS_TRY(l->ops->pull(l, &p));
+		RS_TRY(l->ops->pull(l, &p));
 	}
 	return RS_OK;
 }
@@ -161,15 +173,15 @@ slot_view_push(struct slot_view *v, size_t slot, const struct exec *e)
 {
 	struct lookup *l = v->model->lookup;
 
-	for (size_t i = 0; i < v->n_inputs; i++) {
+	for (size_t k = 0; k < v->n_used; k++) {
+		const size_t i = v->used[k].input;
 		const struct lookup_push p = {
-			.slot = slot, .table = graph_input(v->model->graph, i)->table, .input = i,
+			.slot = slot, .table = v->used[k].table, .input = i,
 			.ids = v->ids[i], .n = v->n[i],
 			.grad = exec_row_grad(e, i), .scale = exec_row_scale(e, i),
 		};
 
-		if (is_used(v, i))
-			RS_TRY(l->ops->push(l, &p));
+		RS_TRY(l->ops->push(l, &p));
 	}
 	return RS_OK;
 }

@@ -18,10 +18,15 @@
 #include "data/batch.h"
 #include "train/model.h"
 
+/* An input of the graph that the output depends on. */
+struct slot_input { size_t input, column, table; };
+
 struct slot_view {
 	const struct model *model;
 	size_t n_inputs;
-	enum graph_output output;      /* at first the logit; set before reserve      */
+	enum graph_output output;      /* at first the logit                          */
+	struct slot_input *used;       /* [n_used]                                    */
+	size_t n_used;
 	size_t begin, rows;            /* of the batch                                */
 	struct feed feed;
 	const uint64_t **ids;          /* [n_inputs] -> [n]                           */
@@ -30,11 +35,14 @@ struct slot_view {
 	const uint32_t **offset;       /* [n_inputs]                                  */
 	const float **id_weight;       /* [n_inputs]                                  */
 	int    *counts;                /* [n_inputs] first input of its column        */
-	struct arena arena;            /* row pointers of the rows at hand            */
+	const float **pointer;         /* [n_pointers] of the rows at hand            */
+	size_t n_pointers;
 };
 
 enum rs_status slot_view_init(struct slot_view *v, const struct model *m);
 void slot_view_free(struct slot_view *v);
+/* Before reserve. */
+void slot_view_set_output(struct slot_view *v, enum graph_output output);
 /* Room for any `rows` consecutive rows of the batch. */
 enum rs_status slot_view_reserve(struct slot_view *v, const struct batch *batch, size_t rows);
 void slot_view_set(struct slot_view *v, const struct batch *batch, size_t begin, size_t end);

@@ -35,7 +35,7 @@ predict_chunk(struct stepper *s, struct step_worker *w, const struct step_predic
 static void
 worker_set_output(struct step_worker *w, enum graph_output output)
 {
-	w->view.output = output;
+	slot_view_set_output(&w->view, output);
 	exec_set_output(w->exec, output);
 }
 
