@@ -9,6 +9,7 @@ main(int argc, char **argv)
 	enum rs_status status;
 	int code;
 
+	process_keep_standard_files();
 	process_keep_pipe_errors();
 	status = arguments_parse(argc, argv, &a);
 	if (status == RS_OK)

@@ -22,6 +22,16 @@ no_action(int number)
 	(void)number;
 }
 
+/* The lowest number that is free is the one that is missing.  Not close-on-exec: those that
+ * we start need it as well. */
+void
+process_keep_standard_files(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			(void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 /* A handler, not SIG_IGN: programs we start get the default back. */
 void
 process_keep_pipe_errors(void)

@@ -4,6 +4,9 @@
 
 #include "cmd/command.h"
 
+/* No file that is opened later becomes standard input, output or errors, when who started us
+ * had one of them closed; to read or write that one fails as before. */
+void process_keep_standard_files(void);
 /* A write to a closed pipe gives an error instead of ending the program. */
 void process_keep_pipe_errors(void);
 /* -C, -q, -v, --log-file, --color and the others are checked and put into effect. */

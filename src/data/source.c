@@ -13,7 +13,6 @@
 #include "data/source_private.h"
 #include "data/tfrecord.h"
 
-#define SOURCE_POLL_MS 50
 
 static enum rs_status
 source_make(const char *name, enum source_kind kind, struct source **out)
@@ -131,6 +130,14 @@ source_set_idle(struct source *s, void (*idle)(void *context), void *context)
 	s->idle_context = context;
 }
 
+enum rs_status
+source_check_stop(const struct source *s)
+{
+	if (s->stop != NULL && atomic_load_explicit(s->stop, memory_order_relaxed))
+		return rs_fail(RS_ESIGNAL, "reading '%s' was stopped", s->name);
+	return RS_OK;
+}
+
 /* A pipe may stay silent for ever, so waiting is cut into short polls. */
 static enum rs_status
 source_wait(struct source *s)
@@ -140,8 +147,7 @@ source_wait(struct source *s)
 	if (s->kind == SOURCE_FILE)
 		return RS_OK;
 	for (;;) {
-		if (s->stop != NULL && atomic_load_explicit(s->stop, memory_order_relaxed))
-			return rs_fail(RS_ESIGNAL, "reading '%s' was stopped", s->name);
+		RS_TRY(source_check_stop(s));
 		if (poll(&p, 1, SOURCE_POLL_MS) != 0)
 			return RS_OK;
 		if (s->idle != NULL)

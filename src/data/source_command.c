@@ -1,6 +1,7 @@
 /* Rows from a command's standard output; its failure is a failure of the data. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
@@ -62,12 +63,17 @@ source_command_start(struct source *s, const char *command)
 enum rs_status
 source_command_finish(struct source *s)
 {
-	int status = 0;
+	int status = 0, pause_ms = 1;
 	pid_t r;
 
-	do
-		r = waitpid(s->pid, &status, 0);
-	while (r < 0 && errno == EINTR);
+	/* It may go on for as long as it likes after its last row. */
+	while ((r = waitpid(s->pid, &status, WNOHANG)) == 0 || (r < 0 && errno == EINTR)) {
+		RS_TRY(source_check_stop(s));
+		(void)poll(NULL, 0, pause_ms);
+		if (s->idle != NULL)
+			s->idle(s->idle_context);
+		pause_ms = 2 * pause_ms < SOURCE_POLL_MS ? 2 * pause_ms : SOURCE_POLL_MS;
+	}
 	s->pid = 0;
 	if (r < 0)
 		return rs_fail(RS_EDATA, "the end of command '%s' is not known: %s", s->name,

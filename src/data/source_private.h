@@ -14,6 +14,7 @@
 
 #define SOURCE_BUFFER  ((size_t)128 << 10)
 #define SOURCE_WINDOW  ((size_t)32 << 10)
+#define SOURCE_POLL_MS 50          /* the stop flag is looked at so often             */
 
 enum source_kind { SOURCE_FILE, SOURCE_PIPE, SOURCE_COMMAND };
 
@@ -60,6 +61,8 @@ struct source {
 
 /* Refills an empty buffer; in_n == 0 afterwards is the end of the file. */
 enum rs_status source_fill(struct source *s);
+/* RS_ESIGNAL when the stop flag is set. */
+enum rs_status source_check_stop(const struct source *s);
 /* read(2) that waits with an eye on the stop flag. */
 enum rs_status source_read_fd(struct source *s, void *bytes, size_t n, size_t *got);
 

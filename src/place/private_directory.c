@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
@@ -13,8 +14,11 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/thread.h"
 
-enum { JOB_DIGITS = 16, PATH_ROOM = 4096 };
+enum { JOB_DIGITS = 16, PATH_ROOM = 4096, LOOK_MS = 5 };
+
+double private_directory_patience = 30;
 
 static enum rs_status
 make_path(char out[PATH_ROOM], const char *directory, const char *name)
@@ -105,23 +109,37 @@ try_lock(const char *path, int how, int *fd)
 	return 0;
 }
 
+static enum rs_status
+fail_lock(const char *path, int error)
+{
+	if (error != EWOULDBLOCK)
+		return rs_fail(RS_ECREATE, "cannot lock '%s': %s", path, strerror(error));
+	rs_fail(RS_EBUSY, "'%s' is locked by another process for %g s", path,
+		private_directory_patience);
+	return rs_hint("a recsys-train of this user that begins or ends a job stands still");
+}
+
 /* The lock of all jobs of this user: held for moments, by who comes and who goes.  Who
  * goes last takes file and directory away, so both may have to be made again. */
 static enum rs_status
 lock_base(const char *base, int *fd)
 {
+	const double until = clock_seconds() + private_directory_patience;
 	char path[PATH_ROOM];
 
 	RS_TRY(make_path(path, base, "lock"));
-	for (int i = 0; i < 1000; i++) {
+	for (;;) {
 		RS_TRY(make_private(base));
 		errno = 0;
-		if (try_lock(path, LOCK_EX, fd))
+		if (try_lock(path, LOCK_EX | LOCK_NB, fd))
 			return RS_OK;
-		if (errno != ENOENT && errno != 0 && errno != EINTR)
-			break;
+		const int error = errno;
+		if ((error != EWOULDBLOCK && error != ENOENT && error != 0 && error != EINTR)
+		    || clock_seconds() > until)
+			return fail_lock(path, error);
+		if (error == EWOULDBLOCK)
+			(void)poll(NULL, 0, LOOK_MS);
 	}
-	return rs_fail(RS_ECREATE, "cannot lock '%s': %s", path, strerror(errno));
 }
 
 static void

@@ -23,6 +23,9 @@ struct private_directory {
 	int  lock;                  /* -1: not open                                   */
 };
 
+/* Seconds for who makes or removes another one at this moment; then RS_EBUSY.  Tests set it. */
+extern double private_directory_patience;
+
 /* runtime: a directory of this user, or NULL.  Keep the struct zeroed until then. */
 enum rs_status private_directory_open(const char *runtime, uint64_t job,
 	struct private_directory *out);

@@ -179,4 +179,9 @@ if [ -w /dev/full ]; then
 	[ $status = 74 ] || { echo "full disk: exit $status"; exit 1; }
 	says 'cannot write to standard output'
 fi
+# Standard files that are closed stay so: what is opened next does not take their place.
+status=0
+"$T" help --spec >&- 2>err || status=$?
+[ $status = 74 ] || { echo "no standard output: exit $status"; exit 1; }
+says 'cannot write to standard output'
 exit 0

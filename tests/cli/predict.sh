@@ -41,6 +41,9 @@ head -n 1000 new.tsv >p1; tail -n +1001 new.tsv >p2
 expect 0 "$T" predict m p1 p2
 near 'two files'
 
+expect 74 "$T" predict m - <&-
+says 'standard input'
+
 # B026, B028: elsewhere, with everything else gone.
 mkdir away; cp -r m away/model; mkdir hidden; mv s.ini train.tsv hidden
 expect 0 "$T" predict away/model new.tsv

@@ -372,6 +372,31 @@ silent_pipe_gives_up_when_told_to_stop(void **state)
 }
 
 static void
+set_stop(void *stop)
+{
+	atomic_store((atomic_int *)stop, 1);
+}
+
+static void
+command_that_goes_on_after_its_last_row_can_be_stopped(void **state)
+{
+	atomic_int stop = 0;
+	struct source *s;
+	char bytes[16];
+	size_t got = 1;
+	enum rs_status status = RS_OK;
+
+	(void)state;
+	assert_int_equal(source_open_command("echo 1; exec sleep 100 >/dev/null", &s), RS_OK);
+	source_set_stop(s, &stop);
+	source_set_idle(s, set_stop, &stop);
+	while (status == RS_OK && got > 0)
+		status = source_read(s, bytes, sizeof bytes, &got);
+	assert_int_equal(status, RS_ESIGNAL);
+	source_close(s);
+}
+
+static void
 directories_and_missing_files_are_no_input(void **state)
 {
 	struct source *s;
@@ -495,6 +520,7 @@ main(void)
 		cmocka_unit_test(command_output_is_read_and_its_failure_noticed),
 		cmocka_unit_test(closing_stops_the_command_and_its_children),
 		cmocka_unit_test(silent_pipe_gives_up_when_told_to_stop),
+		cmocka_unit_test(command_that_goes_on_after_its_last_row_can_be_stopped),
 		cmocka_unit_test(directories_and_missing_files_are_no_input),
 		cmocka_unit_test(globs_sort_by_byte_and_literal_names_win),
 		cmocka_unit_test(one_file_under_two_names_is_refused),

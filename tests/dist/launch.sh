@@ -38,6 +38,11 @@ same want have 'one host: another model'
 expect 0 "$T" runs show last --json --db runs.db
 prints '"reducer":"shm"'
 
+# Started without any input, as by a daemon.
+expect 0 hosts 127.0.0.1:1,localhost:1 m0 "$@" <&-
+dump m0 >have
+same want have 'no standard input: another model'
+
 # Neither keys nor spec are in a command, and the keys in no file.
 ! grep -Eq 'secret|dropout|public' commands || { cat commands >&2; exit 1; }
 expect 0 hosts 127.0.0.1:1,localhost:1 none -n "$@"

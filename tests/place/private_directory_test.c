@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -94,6 +95,28 @@ directories_of_dead_jobs_are_removed(void **state)
 	free(dead);
 }
 
+static void
+who_stands_still_in_the_parent_is_waited_for_and_then_told(void **state)
+{
+	struct private_directory d, e;
+	const double patience = private_directory_patience;
+
+	assert_int_equal(private_directory_open(*state, 1, &d), RS_OK);
+	char *const path = under(d.base, "lock");
+	const int fd = open(path, O_RDWR);
+	assert_int_equal(flock(fd, LOCK_EX), 0);
+	private_directory_patience = 0.1;
+	assert_int_equal(private_directory_open(*state, 2, &e), RS_EBUSY);
+	assert_non_null(strstr(rs_failure()->text, path));
+	assert_non_null(strstr(rs_failure()->text, "for 0.1 s"));
+	private_directory_patience = patience;
+	close(fd);
+	assert_int_equal(private_directory_open(*state, 2, &e), RS_OK);
+	private_directory_close(&e);
+	private_directory_close(&d);
+	free(path);
+}
+
 /* Opens that of the job, leaves a file in it, and dies. */
 static void
 die_in(const char *runtime, uint64_t job)
@@ -174,6 +197,7 @@ main(void)
 		WITH_DIRECTORY(directory_is_ours_alone_and_gone_afterwards),
 		WITH_DIRECTORY(what_is_open_to_others_is_refused),
 		WITH_DIRECTORY(directories_of_dead_jobs_are_removed),
+		WITH_DIRECTORY(who_stands_still_in_the_parent_is_waited_for_and_then_told),
 		WITH_DIRECTORY(who_died_not_long_ago_finds_its_directory_again),
 		WITH_DIRECTORY(what_is_old_is_not_taken_over),
 		WITH_DIRECTORY(a_path_too_long_for_a_socket_is_not_used),
