@@ -16,6 +16,8 @@ field_is_dense(const struct field_settings *f)
 static uint64_t
 field_buckets(const struct field_settings *f)
 {
+	if (f->type != FIELD_NUMERIC && f->table == TABLE_EXACT)
+		return SCHEMA_EXACT_BUCKETS;
 	if (f->type != FIELD_NUMERIC)
 		return f->buckets > 0 ? (uint64_t)f->buckets : 1;
 	if (f->boundaries.n > 0)
@@ -36,8 +38,10 @@ schema_add_table(struct schema *schema, struct schema_field *field)
 {
 	schema->table[schema->n_tables] = (struct schema_table){
 		.name = field->name, .buckets = field_buckets(field->settings), .dim = field->dim,
-		.settings = field->settings,
+		.settings = field->settings, .kind = TABLE_HASHED,
 	};
+	if (schema->table[schema->n_tables].buckets == SCHEMA_EXACT_BUCKETS)
+		schema->table[schema->n_tables].kind = TABLE_EXACT;
 	field->table = schema->n_tables++;
 }
 

@@ -24,8 +24,13 @@ struct schema_field {
 	int    single;             /* id columns: exactly one id a row               */
 };
 
+/* Of an exact table: a fingerprint divided by it is itself, and the id for "missing" is one
+ * that no fingerprint leaves. */
+#define SCHEMA_EXACT_BUCKETS (UINT64_MAX - 1)
+
 struct schema_table {
 	const char *name;          /* of the first field that uses it                */
+	enum table_kind kind;
 	uint64_t    buckets;       /* rows = buckets + 1, the last for "missing"     */
 	size_t      dim;
 	const struct field_settings *settings;

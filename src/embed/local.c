@@ -11,6 +11,8 @@
 #include "base/thread.h"
 #include "embed/merge.h"
 #include "embed/pushes.h"
+#include "embed/rows_file.h"
+#include "embed/stage.h"
 #include "embed/table.h"
 #include "embed/table_file.h"
 
@@ -18,6 +20,7 @@
 #define PARTS_MAX       64     /* of one table in one commit                      */
 #define PARTS_A_WORKER  4
 #define PART_MIN        2048   /* occurrences: less is not worth a part           */
+#define AHEAD_PULL      16     /* ids between prefetch and use                   */
 #define INIT_ROWS       4096   /* rows initialised as one piece of work           */
 
 /* What one thread needs in commit. */
@@ -34,6 +37,7 @@ struct local {
 	size_t block_bytes;
 	size_t n_tables, n_slots, n_inputs, n_threads;
 	struct pushes pushes;
+	struct stage stage;                /* of rows that are not there               */
 	struct committer *committer;       /* [n_threads]                              */
 	_Alignas(LINE) atomic_size_t next_item;
 	_Alignas(LINE) atomic_size_t n_left;   /* threads that are done with the commit */
@@ -58,12 +62,43 @@ unknown_id(const struct table *t, uint64_t id)
 		(unsigned long long)(t->begin + t->n_rows), (unsigned long long)id);
 }
 
+/* An exact table: rows that are not there yet are what they will begin with; those that nobody
+ * is training are zero. */
+static enum rs_status
+pull_exact(struct local *l, const struct table *t, const struct lookup_pull *p)
+{
+	float *copy = NULL;
+
+	for (size_t j = 0; j < p->n && j < AHEAD_PULL; j++)
+		exact_prefetch(&t->exact, p->ids[j]);
+	for (size_t j = 0; j < p->n; j++) {
+		if (j + AHEAD_PULL < p->n)
+			exact_prefetch(&t->exact, p->ids[j + AHEAD_PULL]);
+		if (p->ids[j] - t->begin >= t->n_rows)
+			return unknown_id(t, p->ids[j]);
+		p->row[j] = table_find(t, p->ids[j]);
+		if (p->row[j] != NULL)
+			continue;
+		p->row[j] = t->zero;
+		if (!p->training)
+			continue;
+		if (copy == NULL)
+			RS_TRY(stage_take(&l->stage, p->slot, p->input, p->n * t->D, &copy));
+		table_init_weights(t, p->ids[j], copy + j * t->D);
+		p->row[j] = copy + j * t->D;
+	}
+	return RS_OK;
+}
+
 static enum rs_status
 local_pull(struct lookup *base, const struct lookup_pull *p)
 {
-	const struct table *t = &local_of(base)->table[p->table];
+	struct local *l = local_of(base);
+	const struct table *t = &l->table[p->table];
 	const uint64_t begin = t->begin, n_rows = t->n_rows;
 
+	if (table_is_exact(t))
+		return pull_exact(l, t, p);
 	for (size_t j = 0; j < p->n; j++) {
 		const uint64_t i = p->ids[j] - begin;
 
@@ -94,13 +129,16 @@ count_parts(size_t n, size_t total, size_t n_workers)
 	return parts < 1 ? 1 : parts > PARTS_MAX ? PARTS_MAX : parts;
 }
 
-/* First id of part i of n; whole words of the touched bits. */
+/* First id of part i of n: whole words of the touched bits, whole segments. */
 static uint64_t
 part_begin(const struct table *t, size_t i, size_t n)
 {
 	const uint64_t words = (t->n_rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS;
 	const uint64_t row = words * i / n * TABLE_TOUCHED_BITS;
+	const unsigned first = t->exact.first, last = t->exact.last;
 
+	if (table_is_exact(t))
+		return exact_segment_begin(first + (unsigned)((last - first) * i / n));
 	return t->begin + (row < t->n_rows ? row : t->n_rows);
 }
 
@@ -155,7 +193,9 @@ local_commit(struct lookup *base, const struct lookup_commit *commit)
 static enum rs_status
 local_save(struct lookup *base, size_t table, struct file_writer *w)
 {
-	return table_file_write(&local_of(base)->table[table], w);
+	const struct table *t = &local_of(base)->table[table];
+
+	return table_is_exact(t) ? rows_file_write(t, w) : table_file_write(t, w);
 }
 
 static enum rs_status
@@ -165,7 +205,8 @@ local_load(struct lookup *base, size_t table, const char *const *path, size_t n_
 	struct table *t = &l->table[table];
 
 	t->state_anew = 0;
-	RS_TRY(table_file_read(t, path, n_paths));
+	RS_TRY(table_is_exact(t) ? rows_file_read(t, path, n_paths)
+				 : table_file_read(t, path, n_paths));
 	if (t->state_anew && !l->warned)
 		log_warn(
 			"the model saved has no %s state for table '%s': it starts anew, there and "
@@ -178,11 +219,7 @@ local_load(struct lookup *base, size_t table, const char *const *path, size_t n_
 static void
 local_reset_state(struct lookup *base, size_t table)
 {
-	struct table *t = &local_of(base)->table[table];
-
-	for (uint64_t i = 0; t->n_slot > 0 && i < t->n_rows; i++)
-		row_optimizer_init(
-			t->optimizer, &t->settings.optimizer, t->D, table_row(t, i) + t->D);
+	table_reset_state(&local_of(base)->table[table]);
 }
 
 static int
@@ -190,7 +227,9 @@ local_touched(const struct lookup *base, size_t table, uint64_t id)
 {
 	const struct table *t = &((const struct local *)base)->table[table];
 
-	return id - t->begin < t->n_rows && table_is_touched(t, id - t->begin);
+	if (id - t->begin >= t->n_rows)
+		return 0;
+	return table_is_exact(t) ? table_find(t, id) != NULL : table_is_touched(t, id - t->begin);
 }
 
 static uint64_t
@@ -203,7 +242,7 @@ local_bytes(const struct lookup *base)
 		bytes += table_bytes(&l->table[i]);
 	for (size_t i = 0; l->committer != NULL && i < l->n_threads; i++)
 		bytes += merge_scratch_bytes(&l->committer[i].scratch);
-	return bytes;
+	return bytes + stage_bytes(&l->stage);
 }
 
 static void
@@ -221,6 +260,7 @@ local_close(struct lookup *base)
 		large_free(l->block, l->block_bytes);
 	free(l->committer);
 	pushes_free(&l->pushes);
+	stage_free(&l->stage);
 	free(l->table);
 	free(l);
 }
@@ -239,7 +279,7 @@ init_run(void *argument)
 	uint64_t piece = atomic_fetch_add(&l->next_item, 1), first = 0;
 
 	for (size_t i = 0; i < l->n_tables; i++) {
-		const uint64_t rows = l->table[i].n_rows;
+		const uint64_t rows = table_is_exact(&l->table[i]) ? 0 : l->table[i].n_rows;
 		const uint64_t pieces = (rows + INIT_ROWS - 1) / INIT_ROWS;
 
 		for (; piece < first + pieces; piece = atomic_fetch_add(&l->next_item, 1)) {
@@ -310,6 +350,7 @@ open_tables(struct local *l, const struct lookup_local_options *o)
 		l->table[i].block = (float *)(void *)(l->block + used);
 		used += round_up(l->table[i].block_bytes);
 	}
+	RS_TRY(stage_init(&l->stage, l->n_slots, l->n_inputs));
 	if (o->for_training)
 		RS_TRY(open_committers(l));
 	return init_tables(l);
@@ -344,6 +385,8 @@ check_rows(const struct local *l, const struct lookup_rows *r)
 	const struct table *t = &l->table[r->table];
 	const uint64_t first = r->begin - t->begin;
 
+	if (table_is_exact(t))
+		return rs_fail(RS_EBUG, "rows of exact table '%s' are no range", t->settings.name);
 	if (first > t->n_rows || r->n > t->n_rows - first)
 		return unknown_id(t, first > t->n_rows ? r->begin : t->begin + t->n_rows);
 	return RS_OK;

@@ -28,7 +28,9 @@
 /* A table as the lookup knows it; made by train/ from schema and graph. */
 struct lookup_table {
 	char     name[128];         /* "C1", "C1.linear"                              */
-	uint64_t rows;              /* buckets + 1                                    */
+	enum table_kind kind;       /* exact: rows come when they are trained (embed/exact.h) */
+	uint64_t rows;              /* ids are below; hashed: buckets + 1             */
+	uint64_t expected;          /* rows that there will be, for plans of memory   */
 	size_t   dim;
 	struct row_optimizer_settings optimizer;
 	double   init_stddev;

@@ -9,7 +9,7 @@
 
 #define AHEAD_ROW     12       /* occurrences between prefetch and use            */
 #define AHEAD_GRAD    24
-#define LINE_FLOATS   16
+#define SPREAD_BITS   10       /* ids too wide for keys: two of n seldom have equal ones */
 
 enum rs_status
 merge_scratch_init(struct merge_scratch *s, size_t n_slots, size_t D_max)
@@ -27,11 +27,12 @@ scratch_free_arrays(struct merge_scratch *s)
 {
 	free(s->key);
 	free(s->key2);
+	free(s->id);
 	free(s->grad);
 	free(s->scale);
 	free(s->run_grad);
 	free(s->run_scale);
-	s->key = s->key2 = NULL;
+	s->key = s->key2 = s->id = NULL;
 	s->grad = s->run_grad = NULL;
 	s->scale = s->run_scale = NULL;
 	s->capacity = 0;
@@ -57,6 +58,7 @@ merge_scratch_reserve(struct merge_scratch *s, size_t n)
 	scratch_free_arrays(s);
 	RS_TRY(memory_alloc(capacity, sizeof(*s->key), &s->key));
 	RS_TRY(memory_alloc(capacity, sizeof(*s->key2), &s->key2));
+	RS_TRY(memory_alloc(capacity, sizeof(*s->id), &s->id));
 	RS_TRY(memory_alloc(capacity, sizeof(*s->grad), &s->grad));
 	RS_TRY(memory_alloc(capacity, sizeof(*s->scale), &s->scale));
 	RS_TRY(memory_alloc(capacity, sizeof(*s->run_grad), &s->run_grad));
@@ -68,7 +70,7 @@ merge_scratch_reserve(struct merge_scratch *s, size_t n)
 size_t
 merge_scratch_bytes(const struct merge_scratch *s)
 {
-	return s->capacity * (2 * sizeof(*s->key) + 2 * sizeof(*s->grad) + 2 * sizeof(*s->scale))
+	return s->capacity * (3 * sizeof(*s->key) + 2 * sizeof(*s->grad) + 2 * sizeof(*s->scale))
 	    + s->n_slots * (2 * sizeof(size_t) + s->D_max * sizeof(float));
 }
 
@@ -89,7 +91,10 @@ collect(struct merge_scratch *s, const struct merge_job *job)
 		for (size_t j = 0; j < p->n; j++) {
 			if (p->ids[j] < job->begin || p->ids[j] >= job->end)
 				continue;
-			s->key[n] = (p->ids[j] - job->begin) << s->index_bits | n;
+			s->key[n] = (p->ids[j] - job->begin) >> s->dropped_bits;
+			s->key[n] = s->key[n] << s->index_bits | n;
+			if (s->dropped_bits > 0)
+				s->id[n] = p->ids[j];
 			s->grad[n] = p->grad[j];
 			if (s->has_scale)
 				s->scale[n] = p->scale != NULL ? p->scale[j] : 1.0f;
@@ -149,32 +154,60 @@ run_gradient(struct merge_scratch *s, const uint64_t *key, size_t n)
 	return s->partial;
 }
 
-static inline void
-prefetch_floats(const float *x, size_t n, int write)
+/* Keys whose ids differ in dropped bits only, which are few and together: by id, those of one
+ * id as they came. */
+static void
+sort_dropped(struct merge_scratch *s, uint64_t *key)
 {
-	for (size_t i = 0; i < n; i += LINE_FLOATS)
-		if (write)
-			__builtin_prefetch(x + i, 1, 3);
-		else
-			__builtin_prefetch(x + i, 0, 3);
+	const uint64_t mask = ((uint64_t)1 << s->index_bits) - 1;
+
+	for (size_t i = 1; i < s->n; i++) {
+		const uint64_t x = key[i], id = s->id[x & mask];
+		size_t j = i;
+
+		for (; j > 0 && key[j - 1] >> s->index_bits == x >> s->index_bits
+		    && s->id[key[j - 1] & mask] > id; j--)
+			key[j] = key[j - 1];
+		key[j] = x;
+	}
 }
 
 enum rs_status
 merge_begin(struct merge_scratch *s, const struct merge_job *job)
 {
-	const unsigned id_bits = id_sort_bits(job->end - job->begin);
+	unsigned id_bits = id_sort_bits(job->end - job->begin);
 
 	s->index_bits = id_sort_bits(job->n);
-	if (s->index_bits + id_bits > 64)
-		return rs_fail(RS_ERESOURCE,
-			"table '%s': %zu ids in one step are too many for %llu rows", job->name,
-			job->n, (unsigned long long)(job->end - job->begin));
+	s->dropped_bits = 0;
+	if (id_bits + s->index_bits > 64) {
+		const unsigned kept = s->index_bits + SPREAD_BITS;
+		const unsigned room = 64 - s->index_bits;
+
+		s->dropped_bits = id_bits - (kept < room ? kept : room);
+		id_bits -= s->dropped_bits;
+	}
 	RS_TRY(merge_scratch_reserve(s, job->n));
 	s->job = job;
 	s->next = 0;
 	s->n = collect(s, job);
 	s->sorted = id_sort(s->key, s->key2, s->n, s->index_bits, id_bits);
+	if (s->dropped_bits > 0)
+		sort_dropped(s, (uint64_t *)(uintptr_t)s->sorted);
 	return RS_OK;
+}
+
+static inline void
+prefetch_gradient(const float *x, size_t n)
+{
+	for (size_t i = 0; i < n; i += TABLE_LINE_FLOATS)
+		__builtin_prefetch(x + i, 0, 3);
+}
+
+static inline uint64_t
+id_of(const struct merge_scratch *s, uint64_t key)
+{
+	return s->dropped_bits == 0 ? s->job->begin + (key >> s->index_bits) :
+	       s->id[key & (((uint64_t)1 << s->index_bits) - 1)];
 }
 
 /* The next row; those of a table `t` in memory, where it is given, are fetched ahead. */
@@ -188,18 +221,17 @@ next_row(struct merge_scratch *s, const struct table *t, uint64_t *id, const flo
 
 	if (i == n)
 		return 0;
-	*id = key[i] >> s->index_bits;
-	while (j < n && key[j] >> s->index_bits == *id)
+	*id = id_of(s, key[i]);
+	while (j < n && id_of(s, key[j]) == *id)
 		j++;
 	for (size_t k = i; k < j; k++) {
 		if (t != NULL && k + AHEAD_ROW < n)
-			prefetch_floats(table_row(t, job->begin - t->begin +
-				(key[k + AHEAD_ROW] >> s->index_bits)), t->stride, 1);
+			table_prefetch(t, id_of(s, key[k + AHEAD_ROW]));
 		if (k + AHEAD_GRAD < n)
-			prefetch_floats(s->grad[key[k + AHEAD_GRAD] & mask], job->D, 0);
+			prefetch_gradient(s->grad[key[k + AHEAD_GRAD] & mask], job->D);
 	}
-	*id += job->begin;
 	*sum = run_gradient(s, key + i, j - i);
+	s->run = (uint32_t)(j - i);
 	s->next = j;
 	return 1;
 }
@@ -221,10 +253,10 @@ merge_apply(struct merge_scratch *s, const struct merge_job *job, struct table *
 
 	RS_TRY(merge_begin(s, job));
 	while (next_row(s, t, &id, &sum)) {
-		float *w = table_row(t, id - t->begin);
+		float *w;
 
+		RS_TRY(table_reach(t, id, s->run, &w));
 		t->update(w, w + t->D, sum, &args);
-		table_touch(t, id - t->begin);
 	}
 	return RS_OK;
 }

@@ -23,7 +23,8 @@
 
 struct merge_scratch {
 	size_t capacity;           /* occurrences                                    */
-	uint64_t *key, *key2;      /* [capacity] id - begin << index bits | index    */
+	uint64_t *key, *key2;      /* [capacity] upper bits of id - begin, then an index */
+	uint64_t *id;              /* [capacity] by index                            */
 	const float **grad;        /* [capacity] by index                            */
 	float    *scale;           /* [capacity] by index                            */
 	const float **run_grad;    /* [capacity] of the run at hand                  */
@@ -37,7 +38,9 @@ struct merge_scratch {
 	const uint64_t *sorted;    /* [n]                                            */
 	size_t    n, next;
 	unsigned  index_bits;
+	unsigned  dropped_bits;    /* lower ones of id - begin that keys have no room for */
 	int       has_scale;
+	uint32_t  run;             /* occurrences of the row merge_next() gave       */
 };
 
 struct merge_job {
@@ -61,6 +64,7 @@ enum rs_status merge_begin(struct merge_scratch *s, const struct merge_job *job)
 /* 0 when there is no other row.  *sum [D] stays until the next call. */
 int merge_next(struct merge_scratch *s, uint64_t *id, const float **sum);
 
+/* Work that shares a table with other threads' is cut where table_reach() needs it. */
 enum rs_status merge_apply(struct merge_scratch *s, const struct merge_job *job, struct table *t,
 	double rate_factor);
 

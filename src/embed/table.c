@@ -8,6 +8,16 @@
 #include "base/memory.h"
 #include "base/rng.h"
 
+static enum rs_status
+open_exact(struct table *t)
+{
+	float *zero;
+
+	RS_TRY(memory_alloc(t->D, sizeof(*zero), &zero));
+	t->zero = zero;
+	return exact_open(&t->exact, t->begin, t->begin + t->n_rows, t->stride * sizeof(float));
+}
+
 enum rs_status
 table_open(struct table *t, const struct lookup_table *settings, const struct kernel_set *kernel,
 	int for_training)
@@ -23,6 +33,10 @@ table_open(struct table *t, const struct lookup_table *settings, const struct ke
 	t->stride = t->D + t->n_slot;
 	t->begin = settings->begin;
 	t->n_rows = (settings->end > 0 ? settings->end : settings->rows) - settings->begin;
+	t->init_key = rng_key(rng_key(settings->seed, RNG_INIT_ROW),
+	    hash_fingerprint64(settings->name, strlen(settings->name)));
+	if (table_is_exact(t))
+		return open_exact(t);
 	RS_TRY(size_mul((size_t)t->n_rows, t->stride, &floats));
 	RS_TRY(size_mul(floats, sizeof(float), &t->block_bytes));
 	return memory_alloc((size_t)(t->n_rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS,
@@ -33,46 +47,110 @@ void
 table_close(struct table *t)
 {
 	free(t->touched);
+	free((float *)(uintptr_t)t->zero);
+	exact_close(&t->exact);
 	memset(t, 0, sizeof(*t));
+}
+
+void
+table_init_weights(const struct table *t, uint64_t id, float *w)
+{
+	const double stddev = t->settings.init_stddev;
+
+	if (stddev > 0)
+		rng_normal_fill(w, t->D, rng_key(t->init_key, id), 0, (float)stddev);
+	else
+		memset(w, 0, t->D * sizeof(*w));
+}
+
+static void
+init_slots(const struct table *t, float *row)
+{
+	if (t->n_slot > 0)
+		row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, row + t->D);
 }
 
 void
 table_init_rows(struct table *t, uint64_t begin, uint64_t end)
 {
-	const struct lookup_table *s = &t->settings;
-	const uint64_t key = rng_key(rng_key(s->seed, RNG_INIT_ROW),
-	    hash_fingerprint64(s->name, strlen(s->name)));
-
 	for (uint64_t i = begin; i < end; i++) {
-		float *w = table_row(t, i);
-
-		if (s->init_stddev > 0)
-			rng_normal_fill(
-				w, t->D, rng_key(key, t->begin + i), 0, (float)s->init_stddev);
-		else
-			memset(w, 0, t->D * sizeof(*w));
-		if (t->n_slot > 0)
-			row_optimizer_init(t->optimizer, &s->optimizer, t->D, w + t->D);
+		table_init_weights(t, t->begin + i, table_row(t, i));
+		init_slots(t, table_row(t, i));
 	}
+}
+
+enum rs_status
+table_reach(struct table *t, uint64_t id, uint32_t n, float **row)
+{
+	struct exact_entry *entry;
+	int is_new;
+
+	if (!table_is_exact(t)) {
+		table_touch(t, id - t->begin);
+		*row = table_row(t, id - t->begin);
+		return RS_OK;
+	}
+	RS_TRY(exact_insert(&t->exact, id, &entry, &is_new));
+	*row = exact_row(entry);
+	if (is_new) {
+		table_init_weights(t, id, *row);
+		init_slots(t, *row);
+	}
+	entry->count = n > EXACT_COUNT_MAX - entry->count ? EXACT_COUNT_MAX : entry->count + n;
+	entry->changed = 1;
+	return RS_OK;
+}
+
+/* Every row that training has touched: change() gets its slots. */
+static void
+change_slots(struct table *t, void (*change)(const struct table *t, double x, float *slot),
+	double x)
+{
+	struct exact_entry *entry;
+
+	if (t->n_slot == 0)
+		return;
+	if (table_is_exact(t))
+		for (uint64_t id = t->begin; (entry = exact_next(&t->exact, &id)) != NULL; )
+			change(t, x, exact_row(entry) + t->D);
+	else
+		for (uint64_t i = 0; i < t->n_rows; i++)
+			if (t->touched[i / TABLE_TOUCHED_BITS] == 0)
+				i |= TABLE_TOUCHED_BITS - 1;
+			else if (table_is_touched(t, i))
+				change(t, x, table_row(t, i) + t->D);
+}
+
+static void
+decay_slots(const struct table *t, double decay, float *slot)
+{
+	row_optimizer_decay(t->optimizer, &t->settings.optimizer, t->D, decay, slot);
 }
 
 void
 table_decay(struct table *t, double decay)
 {
-	if (!t->optimizer->decays || t->n_slot == 0)
-		return;
-	for (uint64_t i = 0; i < t->n_rows; i++)
-		if (t->touched[i / TABLE_TOUCHED_BITS] == 0)
-			i |= TABLE_TOUCHED_BITS - 1;
-		else if (table_is_touched(t, i))
-			row_optimizer_decay(t->optimizer, &t->settings.optimizer, t->D, decay,
-				table_row(t, i) + t->D);
+	if (t->optimizer->decays)
+		change_slots(t, decay_slots, decay);
+}
+
+static void
+reset_slots(const struct table *t, double unused, float *slot)
+{
+	(void)unused;
+	row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, slot);
+}
+
+void
+table_reset_state(struct table *t)
+{
+	change_slots(t, reset_slots, 0);
 }
 
 uint64_t
 table_bytes(const struct table *t)
 {
-	return t->block_bytes +
+	return table_is_exact(t) ? exact_bytes(&t->exact) : t->block_bytes +
 		(t->n_rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS *
 		sizeof(*t->touched);
 }

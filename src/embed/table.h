@@ -1,11 +1,13 @@
 /*
  * A table of embedding rows in memory, private to embed/.
  *
- * The rows here are those with ids [begin,begin+n_rows) of the whole table.  Row i of
- * them is block + i * stride: D weights, then the optimizer's slots, so that an update
- * touches neighbouring cache lines only.  One bit a row says whether training ever
- * updated it.  Initial rows are a pure function of (seed, table name, id, column).
- * Any number of threads read; writers own disjoint rows.
+ * The rows here are those with ids [begin,begin+n_rows) of the whole table.  A row is D
+ * weights, then the optimizer's slots, so that an update touches neighbouring cache lines
+ * only.  Initial rows are a pure function of (seed, table name, id, column).
+ *
+ * Hashed: row i of those here is block + i * stride, and one bit a row says whether training
+ * ever updated it.  Exact: rows are in `exact`, where they come when they are first trained.
+ * Any number of threads read; writers own disjoint rows, of an exact table whole segments.
  */
 #ifndef EMBED_TABLE_H
 #define EMBED_TABLE_H
@@ -14,10 +16,12 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "embed/exact.h"
 #include "embed/lookup.h"
 #include "embed/row_optimizer.h"
 
 #define TABLE_TOUCHED_BITS 64
+#define TABLE_LINE_FLOATS  16     /* of a cache line                                */
 
 struct table {
 	struct lookup_table settings;
@@ -26,9 +30,12 @@ struct table {
 	size_t    D, n_slot;       /* floats of a row: weights, optimizer slots      */
 	size_t    stride;          /* D + n_slot                                     */
 	uint64_t  begin, n_rows;
-	float    *block;           /* [n_rows, stride] borrowed                      */
+	uint64_t  init_key;        /* of the initial values                          */
+	float    *block;           /* [n_rows, stride] borrowed; exact: NULL         */
 	size_t    block_bytes;
-	uint64_t *touched;         /* [(n_rows + 63) / 64]                           */
+	uint64_t *touched;         /* [(n_rows + 63) / 64]; exact: NULL              */
+	struct exact exact;
+	const float *zero;         /* [D] what is read of an unknown id; exact       */
 	int       state_anew;      /* a file read had no state of this optimizer     */
 };
 
@@ -37,16 +44,57 @@ struct table {
 enum rs_status table_open(struct table *t, const struct lookup_table *settings,
 	const struct kernel_set *kernel, int for_training);
 void table_close(struct table *t);
-/* Initial values of rows [begin,end) of those here; no row counts as touched. */
+/* Initial values of rows [begin,end) of those here, hashed; no row counts as touched. */
 void table_init_rows(struct table *t, uint64_t begin, uint64_t end);
+/* The weights [D] that the row of an id starts with. */
+void table_init_weights(const struct table *t, uint64_t id, float *w);
+/* The row of an id that a step trained n times, made if there is none; a touched row.
+ * Called between commits by the owner of its segment. */
+enum rs_status table_reach(struct table *t, uint64_t id, uint32_t n, float **row);
+/* All state of the optimizer goes back to its start. */
+void table_reset_state(struct table *t);
 /* What lookup_commit.decay does to the rows that training has touched. */
 void table_decay(struct table *t, double decay);
 uint64_t table_bytes(const struct table *t);
 
+static inline int
+table_is_exact(const struct table *t)
+{
+	return t->settings.kind == TABLE_EXACT;
+}
+
+/* Hashed. */
 static inline float *
 table_row(const struct table *t, uint64_t i)
 {
 	return t->block + (size_t)i * t->stride;
+}
+
+/* NULL: there is none, of an exact table. */
+static inline float *
+table_find(const struct table *t, uint64_t id)
+{
+	const struct exact_entry *entry;
+
+	if (!table_is_exact(t))
+		return table_row(t, id - t->begin);
+	entry = exact_find(&t->exact, id);
+	return entry != NULL ? exact_row(entry) : NULL;
+}
+
+static inline void
+table_prefetch(const struct table *t, uint64_t id)
+{
+	const size_t floats = t->stride;
+	const float *row;
+
+	if (table_is_exact(t)) {
+		exact_prefetch(&t->exact, id);
+		return;
+	}
+	row = table_row(t, id - t->begin);
+	for (size_t i = 0; i < floats; i += TABLE_LINE_FLOATS)
+		__builtin_prefetch(row + i, 1, 3);
 }
 
 static inline int

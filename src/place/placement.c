@@ -46,14 +46,14 @@ list_tables(struct placement *p, const struct model *shape)
 		struct placement_table *to = &p->table[i];
 
 		memcpy(to->name, from->name, sizeof(to->name));
-		to->rows = from->rows;
+		to->rows = from->expected;
 		to->dim = from->dim;
 		to->n_slot = row_optimizer_slots(
 			row_optimizer_get(from->optimizer.kind), from->dim);
 		to->bytes = parts_bytes(from, 0, from->rows);
 		to->n_parts = 1;
 		to->occurrences = to->keys = NAN;
-		p->embedding_params += from->rows * from->dim;
+		p->embedding_params += from->expected * from->dim;
 		p->embedding_bytes += to->bytes;
 	}
 	return RS_OK;
@@ -304,6 +304,18 @@ check_workers(const struct placement *p)
 }
 
 static enum rs_status
+check_exact(const struct placement *p, const struct model *shape)
+{
+	for (size_t i = 0; p->mode != PLACE_LOCAL && i < shape->n_tables; i++)
+		if (shape->table[i].kind == TABLE_EXACT) {
+			(void)rs_fail(RS_ESPEC, "table '%s' is exact: such tables train in one "
+				"process", shape->table[i].name);
+			return rs_hint("set placement.mode = local, or table = hashed");
+		}
+	return RS_OK;
+}
+
+static enum rs_status
 check_memory(const struct placement *p)
 {
 	const uint64_t here = (p->n_workers * p->worker_bytes + p->n_ps * p->shard_bytes) /
@@ -392,6 +404,7 @@ fill(struct placement *p, const struct model *shape, const struct placement_host
 	RS_TRY(list_tables(p, shape));
 	weigh(p, shape);
 	RS_TRY(choose_mode(p, s, host));
+	RS_TRY(check_exact(p, shape));
 	RS_TRY(check_workers(p));
 	RS_TRY(dealer_choose(s, p->n_workers, p->n_hosts, &p->policy));
 	RS_TRY(choose_dense(p, s, host));

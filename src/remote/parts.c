@@ -38,6 +38,9 @@ parts_bytes(const struct lookup_table *table, uint64_t begin, uint64_t end)
 	const struct row_optimizer *o = row_optimizer_get(table->optimizer.kind);
 	const uint64_t stride = table->dim + row_optimizer_slots(o, table->dim), n = end - begin;
 
+	if (table->kind == TABLE_EXACT)
+		return exact_bytes_most(stride * sizeof(float), (uint64_t)((double)table->expected *
+			((double)n / (double)EXACT_ROWS)));
 	return n * stride * sizeof(float)
 	    + (n + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS * sizeof(uint64_t);
 }

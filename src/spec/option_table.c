@@ -137,7 +137,9 @@ const struct option_row option_table[] = {
 	  "as an id" },
 	{ "field", "buckets", OPTION_SIZE, NULL, FIELD(buckets), .inherits = "embedding.buckets",
 	  RANGE(1, 0x1p40),
-	  .unit = "rows", .text = "size of a hashed table, without the row for missing values",
+	  .unit = "rows",
+	  .text = "size of a hashed table, without the row for missing values; exact: rows to "
+	  "expect when memory is planned",
 	  .example = "1M" },
 	{ "field", "dim", OPTION_INT, NULL, FIELD(dim), .inherits = "embedding.dim", RANGE(1, 4096),
 	  .text = "width of the vector" },
@@ -238,7 +240,8 @@ const struct option_row option_table[] = {
 	  .text = "hashed: fixed buckets; exact: grows, no collisions" },
 	{ "embedding", "buckets", OPTION_SIZE, "1M", IN(embedding.buckets), RANGE(1, 0x1p40),
 	  .unit = "rows",
-	  .text = "size of the hashed table of a field that gives none" },
+	  .text = "size of the hashed table of a field that gives none; exact: how many rows to "
+	  "expect when memory is planned" },
 	ROW_OPTIMIZER(embedding, OWN)
 	{ "embedding", "init_stddev", OPTION_NUMBER, "1e-4", IN(embedding.init_stddev), RANGE(0,
 	  100),

@@ -84,9 +84,15 @@ open_frequency(struct model *m, const struct settings *s)
 	for (size_t i = 0; i < m->schema.n_fields; i++) {
 		const struct schema_field *f = &m->schema.field[i];
 
-		if (!f->is_dense && strcmp(f->name, s->items.key) == 0)
-			return frequency_create(m->schema.table[f->table].buckets,
-				s->two_tower.logq_rate, &m->frequency);
+		if (f->is_dense || strcmp(f->name, s->items.key) != 0)
+			continue;
+		if (m->schema.table[f->table].kind == TABLE_EXACT) {
+			(void)rs_fail(RS_ESPEC, "field '%s': table = exact: two_tower.logq counts "
+				"how often an item comes up by its bucket", f->name);
+			return rs_hint("set table = hashed there, or two_tower.logq = no");
+		}
+		return frequency_create(m->schema.table[f->table].buckets,
+			s->two_tower.logq_rate, &m->frequency);
 	}
 	return rs_fail(RS_ESPEC, "items.key: field '%s' is needed to tell how frequent an item is",
 		s->items.key);

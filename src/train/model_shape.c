@@ -55,14 +55,6 @@ vector_optimizer(const struct field_settings *f, const struct embedding_settings
 	return o;
 }
 
-static enum rs_status
-exact_refused(const char *field)
-{
-	(void)rs_fail(RS_ESPEC, "field '%s': table = exact: this version trains hashed tables only",
-		field);
-	return rs_hint("set table = hashed in [field %s] or [embedding]", field);
-}
-
 enum rs_status
 model_describe_table(const struct model *m, size_t i, struct lookup_table *out)
 {
@@ -75,9 +67,9 @@ model_describe_table(const struct model *m, size_t i, struct lookup_table *out)
 	if (n < 0 || (size_t)n >= sizeof(out->name))
 		return rs_fail(RS_ESPEC, "field '%s': a name is at most %zu bytes", t->name,
 		    sizeof(out->name) - sizeof(".linear"));
-	if (t->settings->table == TABLE_EXACT)
-		return exact_refused(t->name);
+	out->kind = t->kind;
 	out->rows = t->buckets + 1;
+	out->expected = t->kind == TABLE_EXACT ? (uint64_t)t->settings->buckets : out->rows;
 	out->dim = g->dim;
 	out->twins = g->schema_table;
 	out->optimizer = g->linear ? s->linear.optimizer :

@@ -42,3 +42,4 @@ dist_check_SCRIPTS += tests/cli/runs_export.sh tests/cli/runs_export_mlflow.sh
 dist_check_SCRIPTS += tests/cli/recommend.sh
 dist_check_SCRIPTS += tests/cli/runs_report.sh
 dist_check_SCRIPTS += tests/cli/audit.sh
+dist_check_SCRIPTS += tests/cli/exact.sh

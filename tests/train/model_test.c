@@ -42,13 +42,6 @@ assert_refused(const char *more, const char *text, const char *hint)
 }
 
 static void
-exact_table_is_refused_with_its_field(void **state)
-{
-	(void)state;
-	assert_refused("table = exact\n[model]\ntype = fm\n", "field 'b': table = exact", "hashed");
-}
-
-static void
 unknown_model_names_the_nearest(void **state)
 {
 	(void)state;
@@ -118,7 +111,6 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(exact_table_is_refused_with_its_field),
 		cmocka_unit_test(unknown_model_names_the_nearest),
 		cmocka_unit_test(field_with_a_rate_of_its_own_follows_no_schedule),
 		cmocka_unit_test(slots_are_a_power_of_two_of_at_least_512_rows),

@@ -1,0 +1,299 @@
+/* Segments of an exact table: searching, coming and going, growing. */
+#include "embed/exact.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+#define FULL_NUMERATOR    4u       /* entries <= 4/5 of the capacity                  */
+#define FULL_DENOMINATOR  5u
+#define GROWTH            4u       /* a quarter                                       */
+#define CAPACITY_MIN      16u
+#define TAIL              32u      /* places behind the capacity, and some more       */
+#define TAIL_SHARE        64u
+#define LARGE_BYTES       ((size_t)8 << 20)     /* from here on in huge pages         */
+#define ENTRY_ALIGN       8u
+
+static uint64_t
+places(uint64_t capacity)
+{
+	return capacity + capacity / TAIL_SHARE + TAIL;
+}
+
+static uint64_t
+capacity_for(uint64_t n)
+{
+	const uint64_t capacity = n / FULL_NUMERATOR * FULL_DENOMINATOR + FULL_DENOMINATOR;
+
+	return capacity < CAPACITY_MIN ? CAPACITY_MIN : capacity;
+}
+
+static size_t
+entry_bytes_of(size_t row_bytes)
+{
+	const size_t bytes = sizeof(struct exact_entry) + row_bytes;
+
+	return (bytes + ENTRY_ALIGN - 1) / ENTRY_ALIGN * ENTRY_ALIGN;
+}
+
+enum rs_status
+exact_open(struct exact *e, uint64_t begin, uint64_t end, size_t row_bytes)
+{
+	memset(e, 0, sizeof(*e));
+	e->entry_bytes = entry_bytes_of(row_bytes);
+	e->first = exact_segment_of(begin);
+	e->last = end == EXACT_ROWS ? EXACT_SEGMENTS : exact_segment_of(end);
+	if (exact_segment_begin(e->first) != begin || exact_segment_begin(e->last) != end)
+		return rs_fail(RS_EBUG, "ids %llx to %llx of an exact table are not whole segments",
+			(unsigned long long)begin, (unsigned long long)end);
+	return RS_OK;
+}
+
+static void
+free_entries(char *entry, size_t bytes)
+{
+	if (bytes >= LARGE_BYTES)
+		large_free(entry, bytes);
+	else
+		free(entry);
+}
+
+static enum rs_status
+alloc_entries(size_t n, size_t entry_bytes, char **out)
+{
+	size_t bytes;
+
+	RS_TRY(size_mul(n, entry_bytes, &bytes));
+	if (bytes >= LARGE_BYTES)
+		RS_TRY(large_alloc(bytes, out));
+	else
+		RS_TRY(memory_alloc(bytes, 1, out));
+	for (size_t i = 0; i < n; i++)
+		((struct exact_entry *)(void *)(*out + i * entry_bytes))->id = EXACT_EMPTY;
+	return RS_OK;
+}
+
+static void
+segment_free(const struct exact *e, struct exact_segment *s)
+{
+	if (s->entry != NULL)
+		free_entries(s->entry, (size_t)places(s->capacity) * e->entry_bytes);
+	memset(s, 0, sizeof(*s));
+}
+
+void
+exact_clear(struct exact *e)
+{
+	for (unsigned i = 0; i < EXACT_SEGMENTS; i++)
+		segment_free(e, &e->segment[i]);
+}
+
+void
+exact_close(struct exact *e)
+{
+	exact_clear(e);
+	memset(e, 0, sizeof(*e));
+}
+
+/* Moves all entries to arrays of this capacity or, if they find no place there, a larger one:
+ * in the order of ids, each to its home or behind the one before. */
+static enum rs_status
+segment_resize(const struct exact *e, struct exact_segment *s, uint64_t capacity)
+{
+	struct exact_segment to;
+	uint64_t last;
+
+	do {
+		to = (struct exact_segment){ .capacity = capacity, .n = s->n };
+		last = places(capacity) - 1;
+		RS_TRY(alloc_entries((size_t)last + 1, e->entry_bytes, &to.entry));
+		for (uint64_t i = 0; i < s->end && to.end <= last; i++) {
+			const struct exact_entry *const from = exact_at(e, s, i);
+			uint64_t home;
+
+			if (from->id == EXACT_EMPTY)
+				continue;
+			home = exact_home(&to, from->id);
+			if (home < to.end)
+				home = to.end;
+			to.end = home + 1;
+			if (home < last)
+				memcpy(exact_at(e, &to, home), from, e->entry_bytes);
+		}
+		if (to.end <= last)
+			break;
+		segment_free(e, &to);
+		capacity += capacity / GROWTH + 1;
+	} while (1);
+	if (s->entry != NULL)
+		free_entries(s->entry, (size_t)places(s->capacity) * e->entry_bytes);
+	*s = to;
+	return RS_OK;
+}
+
+enum rs_status
+exact_reserve(struct exact *e, unsigned segment, uint64_t n)
+{
+	struct exact_segment *s = &e->segment[segment];
+
+	return capacity_for(n) > s->capacity ? segment_resize(e, s, capacity_for(n)) : RS_OK;
+}
+
+/* The place of an id: that of the first entry that is not smaller, or empty. */
+static uint64_t
+place_of(const struct exact *e, const struct exact_segment *s, uint64_t id)
+{
+	uint64_t place = exact_home(s, id);
+
+	while (exact_at(e, s, place)->id < id)
+		place++;
+	return place;
+}
+
+/* Moves the entries from `place` on to the right by one, up to a gap; 0: there is none. */
+static int
+open_gap(const struct exact *e, struct exact_segment *s, uint64_t place)
+{
+	const uint64_t last = places(s->capacity) - 1;
+	uint64_t gap = place;
+
+	while (gap < last && exact_at(e, s, gap)->id != EXACT_EMPTY)
+		gap++;
+	if (gap == last)
+		return 0;
+	memmove(exact_at(e, s, place + 1), exact_at(e, s, place),
+		(size_t)(gap - place) * e->entry_bytes);
+	if (s->end < gap + 1)
+		s->end = gap + 1;
+	return 1;
+}
+
+enum rs_status
+exact_insert(struct exact *e, uint64_t id, struct exact_entry **out, int *is_new)
+{
+	struct exact_segment *s = &e->segment[exact_segment_of(id)];
+	struct exact_entry *entry;
+	uint64_t place = 0;
+
+	if (s->entry != NULL) {
+		place = place_of(e, s, id);
+		*out = exact_at(e, s, place);
+		*is_new = (*out)->id != id;
+		if (!*is_new)
+			return RS_OK;
+	}
+	*is_new = 1;
+	if ((s->n + 1) * FULL_DENOMINATOR > s->capacity * FULL_NUMERATOR) {
+		const uint64_t grown = s->capacity + s->capacity / GROWTH + 1;
+
+		RS_TRY(segment_resize(e, s, grown < CAPACITY_MIN ? CAPACITY_MIN : grown));
+		place = place_of(e, s, id);
+	}
+	while (!open_gap(e, s, place)) {
+		RS_TRY(segment_resize(e, s, s->capacity + s->capacity / GROWTH + 1));
+		place = place_of(e, s, id);
+	}
+	s->n++;
+	entry = exact_at(e, s, place);
+	*entry = (struct exact_entry){ .id = id };
+	*out = entry;
+	return RS_OK;
+}
+
+uint64_t
+exact_sweep(struct exact *e, unsigned segment,
+	int (*drop)(void *context, const struct exact_entry *entry), void *context)
+{
+	struct exact_segment *s = &e->segment[segment];
+	uint64_t to = 0, dropped = 0;
+
+	for (uint64_t i = 0; i < s->end; i++) {
+		struct exact_entry *const from = exact_at(e, s, i);
+		uint64_t home;
+
+		if (from->id == EXACT_EMPTY)
+			continue;
+		if (drop(context, from)) {
+			from->id = EXACT_EMPTY;
+			dropped++;
+			continue;
+		}
+		home = exact_home(s, from->id);
+		to = home > to ? home : to;
+		if (to != i) {
+			memcpy(exact_at(e, s, to), from, e->entry_bytes);
+			from->id = EXACT_EMPTY;
+		}
+		to++;
+	}
+	s->n -= dropped;
+	s->end = to;
+	return dropped;
+}
+
+uint64_t
+exact_count(const struct exact *e)
+{
+	uint64_t n = 0;
+
+	for (unsigned i = e->first; i < e->last; i++)
+		n += e->segment[i].n;
+	return n;
+}
+
+uint64_t
+exact_bytes(const struct exact *e)
+{
+	uint64_t bytes = sizeof(*e);
+
+	for (unsigned i = e->first; i < e->last; i++)
+		if (e->segment[i].entry != NULL)
+			bytes += places(e->segment[i].capacity) * e->entry_bytes;
+	return bytes;
+}
+
+uint64_t
+exact_bytes_most(size_t row_bytes, uint64_t n)
+{
+	const uint64_t capacity = capacity_for(n / EXACT_SEGMENTS + 1);
+
+	return sizeof(struct exact) + EXACT_SEGMENTS * entry_bytes_of(row_bytes) *
+		places(capacity + capacity / GROWTH);
+}
+
+struct exact_entry *
+exact_step(const struct exact *e, unsigned segment, uint64_t *place)
+{
+	const struct exact_segment *s = &e->segment[segment];
+
+	while (*place < s->end) {
+		struct exact_entry *const entry = exact_at(e, s, (*place)++);
+
+		if (entry->id != EXACT_EMPTY)
+			return entry;
+	}
+	return NULL;
+}
+
+struct exact_entry *
+exact_next(const struct exact *e, uint64_t *id)
+{
+	unsigned i = exact_segment_of(*id);
+
+	i = i < e->first ? e->first : i;
+	for (; *id < EXACT_ROWS && i < e->last; i++) {
+		const struct exact_segment *s = &e->segment[i];
+		uint64_t place = 0;
+		struct exact_entry *entry;
+
+		if (s->entry != NULL && *id > exact_segment_begin(i))
+			place = place_of(e, s, *id);
+		entry = exact_step(e, i, &place);
+		if (entry == NULL)
+			continue;
+		*id = entry->id + 1;
+		return entry;
+	}
+	return NULL;
+}

@@ -1,0 +1,83 @@
+/*
+ * The file of rows by id: an exact table, or what changed of a table.  Little-endian:
+ *
+ *	header   320 bytes, struct rows_file_header
+ *	entries  [n] of entry_bytes in the order of ids: struct exact_entry, dim weights, n_slot
+ *	         floats of the optimizer, zeros up to a multiple of 8
+ *	gone     [n_gone] ids, in order, of rows that there were and are no more
+ *
+ * Files of one table cover ranges of ids that together are all ids once; what is in no entry
+ * of a full file has no row.  Equal tables give equal bytes.
+ */
+#ifndef EMBED_ROWS_FILE_H
+#define EMBED_ROWS_FILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/file.h"
+#include "base/status.h"
+#include "embed/table.h"
+
+#define ROWS_FILE_MAGIC   "RSROWS\0"
+#define ROWS_FILE_VERSION 1
+
+enum rows_file_kind { ROWS_FILE_FULL, ROWS_FILE_DELTA };
+
+struct rows_file_header {
+	char     magic[8];          /* ROWS_FILE_MAGIC and NULs                      */
+	uint32_t version, header_bytes;
+	uint32_t kind;              /* enum rows_file_kind                           */
+	uint32_t table_kind;        /* enum table_kind                               */
+	uint64_t rows;              /* ids of the table are below                    */
+	uint64_t begin, end;        /* ids this file is about                        */
+	uint64_t n, n_gone;
+	uint32_t dim, n_slot, entry_bytes, storage;
+	uint64_t entries, gone, file_bytes;     /* offsets, and the size             */
+	uint64_t model_version, parent;         /* delta: it makes this of that      */
+	char     optimizer[24];
+	char     name[128];
+	char     reserved[48];
+};
+
+/* What is the same in every file of a table. */
+struct rows_file_shape {
+	const char *name, *optimizer;
+	enum table_kind table_kind;
+	uint64_t rows;
+	size_t   dim, n_slot;
+};
+
+/* A file as it lies in memory. */
+struct rows_file_piece {
+	const struct rows_file_header *header;
+	const char *entry;          /* [n] of header->entry_bytes                    */
+	const uint64_t *gone;
+	int has_state;              /* its slots are those of the optimizer wanted   */
+};
+
+struct rows_file_shape rows_file_shape_of(const struct table *t);
+/* A header for n entries and n_gone ids, of ids in [begin,end). */
+struct rows_file_header rows_file_header_make(const struct rows_file_shape *shape,
+	uint64_t begin, uint64_t end, uint64_t n, uint64_t n_gone);
+/* Checks a mapped file, ids and order too; the header is valid as long as the map. */
+enum rs_status rows_file_check(const struct file_map *m, const char *path,
+	const struct rows_file_header **out);
+/* Every file of a table once all are known to be sound and to cover all ids once. */
+enum rs_status rows_file_visit(const struct rows_file_shape *shape, const char *const *path,
+	size_t n_paths, enum rs_status (*take)(void *context, const struct rows_file_piece *p),
+	void *context);
+
+static inline const struct exact_entry *
+rows_file_entry(const struct rows_file_piece *p, uint64_t i)
+{
+	return (const struct exact_entry *)(const void *)(p->entry + i * p->header->entry_bytes);
+}
+
+/* An exact table, whole. */
+enum rs_status rows_file_write(const struct table *t, struct file_writer *w);
+/* Files without slots, or of another optimizer, leave the slots at their start and set
+ * state_anew.  RS_EDATA: not such files; the table is then as it was. */
+enum rs_status rows_file_read(struct table *t, const char *const *path, size_t n_paths);
+
+#endif

@@ -1,0 +1,196 @@
+/* An exact table against a plain sorted array. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "embed/exact.h"
+#include "tests/test.h"
+
+#define N_IDS 4000
+
+struct twin { uint64_t id; float value; };
+
+static struct twin twin[N_IDS];
+static size_t n_twins;
+
+static size_t
+twin_place(uint64_t id)
+{
+	size_t i = 0;
+
+	while (i < n_twins && twin[i].id < id)
+		i++;
+	return i;
+}
+
+static void
+put(struct exact *e, uint64_t id, float value)
+{
+	const size_t i = twin_place(id);
+	struct exact_entry *entry;
+	int is_new;
+
+	assert_int_equal(exact_insert(e, id, &entry, &is_new), RS_OK);
+	assert_int_equal(is_new, i == n_twins || twin[i].id != id);
+	assert_int_equal(entry->id, id);
+	if (is_new) {
+		memmove(twin + i + 1, twin + i, (n_twins++ - i) * sizeof(twin[0]));
+		twin[i].id = id;
+	} else {
+		assert_float_equal(exact_row(entry)[2], twin[i].value, 0);
+	}
+	twin[i].value = value;
+	for (int k = 0; k < 3; k++)
+		exact_row(entry)[k] = value;
+}
+
+/* All of it: found, in order, from anywhere, and nothing else. */
+static void
+compare(const struct exact *e)
+{
+	uint64_t id = 0;
+	size_t n = 0;
+	const struct exact_entry *entry;
+
+	assert_int_equal(exact_count(e), n_twins);
+	for (unsigned s = e->first; s < e->last; s++)
+		for (uint64_t place = 0; (entry = exact_step(e, s, &place)) != NULL; n++) {
+			assert_true(n < n_twins);
+			assert_true(entry->id == twin[n].id);
+			assert_float_equal(exact_row(entry)[0], twin[n].value, 0);
+		}
+	assert_int_equal(n, n_twins);
+	for (n = 0; (entry = exact_next(e, &id)) != NULL; n++) {
+		assert_true(entry->id == twin[n].id);
+		assert_ptr_equal(exact_find(e, entry->id), entry);
+		if (n + 1 < n_twins && twin[n + 1].id > entry->id + 1)
+			assert_null(exact_find(e, entry->id + 1));
+	}
+	assert_int_equal(n, n_twins);
+}
+
+static int
+is_odd(void *context, const struct exact_entry *entry)
+{
+	return (int)(entry->id % *(uint64_t *)context != 0);
+}
+
+static void
+remove_some(struct exact *e, uint64_t keep)
+{
+	uint64_t dropped = 0;
+	size_t kept = 0;
+
+	for (unsigned s = e->first; s < e->last; s++)
+		dropped += exact_sweep(e, s, is_odd, &keep);
+	for (size_t i = 0; i < n_twins; i++)
+		if (twin[i].id % keep == 0)
+			twin[kept++] = twin[i];
+	assert_int_equal(dropped, n_twins - kept);
+	n_twins = kept;
+}
+
+/* clump: how many upper bits of the ids are zero behind those of the segment. */
+static void
+live(unsigned clump)
+{
+	const uint64_t key = rng_key(clump, 1);
+	uint64_t drawn = 0;
+	struct exact e;
+
+	n_twins = 0;
+	assert_int_equal(exact_open(&e, 0, EXACT_ROWS, 3 * sizeof(float)), RS_OK);
+	compare(&e);
+	for (int round = 0; round < 3; round++) {
+		while (n_twins < N_IDS - 1) {
+			const uint64_t x = rng_u64(key, drawn++);
+
+			put(&e, (x & (UINT64_MAX << 58)) | ((x << 6 >> 6) >> clump),
+				(float)n_twins);
+			if (n_twins % 500 == 0)
+				compare(&e);
+		}
+		compare(&e);
+		remove_some(&e, round == 0 ? 2 : 7);
+		compare(&e);
+	}
+	exact_close(&e);
+}
+
+static void
+rows_come_go_and_come_back(void **state)
+{
+	(void)state;
+	live(0);
+}
+
+static void
+ids_that_are_not_spread_are_only_slow(void **state)
+{
+	(void)state;
+	live(40);
+}
+
+static void
+edges_of_segments(void **state)
+{
+	struct exact e;
+
+	(void)state;
+	n_twins = 0;
+	assert_int_equal(exact_open(&e, 0, EXACT_ROWS, 3 * sizeof(float)), RS_OK);
+	for (unsigned s = 0; s < EXACT_SEGMENTS; s++) {
+		put(&e, exact_segment_begin(s), 1);
+		put(&e, exact_segment_begin(s + 1) - 1, 2);
+		for (uint64_t i = 1; i < 20; i++)
+			put(&e, exact_segment_begin(s + 1) - 1 - i, (float)i);
+	}
+	put(&e, EXACT_MISSING, 3);
+	compare(&e);
+	exact_close(&e);
+}
+
+static void
+only_whole_segments(void **state)
+{
+	struct exact e;
+
+	(void)state;
+	assert_int_equal(exact_open(&e, exact_segment_begin(3), exact_segment_begin(9), 4), RS_OK);
+	assert_int_equal(e.last - e.first, 6);
+	exact_close(&e);
+	assert_int_equal(exact_open(&e, 1, EXACT_ROWS, 4), RS_EBUG);
+	assert_int_equal(exact_open(&e, 0, 1000, 4), RS_EBUG);
+}
+
+static void
+memory_is_what_was_said(void **state)
+{
+	const uint64_t n = 200000;
+	struct exact e;
+	struct exact_entry *entry;
+	int is_new;
+
+	(void)state;
+	assert_int_equal(exact_open(&e, 0, EXACT_ROWS, 16), RS_OK);
+	for (uint64_t i = 0; i < n; i++)
+		assert_int_equal(exact_insert(&e, rng_u64(5, i) / 2 * 2, &entry, &is_new), RS_OK);
+	assert_true(exact_bytes(&e) >= n * 32);
+	assert_true(exact_bytes(&e) <= exact_bytes_most(16, n));
+	assert_true(exact_bytes(&e) < n * 32 * 17 / 10);
+	exact_close(&e);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(rows_come_go_and_come_back),
+		cmocka_unit_test(ids_that_are_not_spread_are_only_slow),
+		cmocka_unit_test(edges_of_segments),
+		cmocka_unit_test(only_whole_segments),
+		cmocka_unit_test(memory_is_what_was_said),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
