@@ -11,78 +11,16 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "cmd/dump.h"
+#include "cmd/inspect_collisions.h"
+#include "cmd/inspect_feature.h"
 #include "cmd/inspect_ledger.h"
+#include "cmd/inspect_names.h"
+#include "cmd/inspect_tables.h"
 #include "cmd/layout.h"
 #include "cmd/model_diff.h"
 #include "cmd/model_files.h"
 
 #define TEXT_LIMIT ((size_t)64 << 20)
-
-struct table_figures {
-	uint64_t touched;
-	double   norm;             /* mean length of touched rows, NaN when none      */
-	int      finite;
-};
-
-static struct table_figures
-measure_table(const struct model_table *t)
-{
-	struct table_figures out = { .norm = NAN, .finite = 1 };
-	double sum = 0;
-
-	for (uint64_t id = t->header->begin; id < t->header->end; id++) {
-		const float *w = model_table_weights(t, id);
-		double square = 0;
-		if (!model_table_touched(t, id))
-			continue;
-		for (size_t k = 0; k < t->header->dim; k++)
-			square += (double)w[k] * w[k];
-		out.touched++;
-		sum += sqrt(square);
-	}
-	out.finite = isfinite(sum);
-	if (out.touched > 0)
-		out.norm = sum / (double)out.touched;
-	return out;
-}
-
-static enum rs_status
-fill_tables(struct layout *l, const struct model_files *f, const char *field)
-{
-	static const char *const heading[] = { "table", "rows", "dim", "optimizer", "touched",
-		"share", "norm" };
-	char text[32];
-
-	RS_TRY(layout_cells(l, heading));
-	for (size_t i = 0; i < f->n_tables; i++) {
-		const struct table_file_header *h = f->table[i].header;
-		if (!dump_is_of_field(h->name, field))
-			continue;
-		const struct table_figures figures = measure_table(&f->table[i]);
-		RS_TRY(layout_cell(l, "%s", h->name));
-		RS_TRY(layout_cell(l, "%s", layout_count(text, (int64_t)h->rows)));
-		RS_TRY(layout_cell(l, "%" PRIu32, h->dim));
-		RS_TRY(layout_cell(l, "%s", h->optimizer));
-		RS_TRY(layout_cell(l, "%s", layout_count(text, (int64_t)figures.touched)));
-		RS_TRY(layout_cell(l, "%.1f%%", h->rows > 0 ? 100.0 * (double)figures.touched
-			/ (double)h->rows : 0.0));
-		RS_TRY(layout_cell(l, "%s", layout_figure(text, figures.norm, 4)));
-	}
-	return RS_OK;
-}
-
-static enum rs_status
-print_tables(const struct model_files *f, const char *field)
-{
-	struct layout l;
-
-	layout_init(&l, 7, 0);
-	enum rs_status status = fill_tables(&l, f, field);
-	if (status == RS_OK)
-		status = layout_print(&l);
-	layout_free(&l);
-	return status;
-}
 
 static enum rs_status
 add_param(struct layout *l, const struct model_files *f, const struct dense_param *p)
@@ -181,28 +119,7 @@ print_summary(const struct model_files *f)
 		layout_count(read, (int64_t)p->tally.read),
 		layout_count(skipped, (int64_t)p->tally.skipped),
 		f->dense.head.skipped_steps, f->dense.head.has_state ? "yes" : "no"));
-	return print_tables(f, NULL);
-}
-
-static void
-json_tables(struct json *j, const struct model_files *f, const char *field)
-{
-	json_open(j, "tables", '[');
-	for (size_t i = 0; i < f->n_tables; i++) {
-		const struct table_file_header *h = f->table[i].header;
-		if (!dump_is_of_field(h->name, field))
-			continue;
-		const struct table_figures figures = measure_table(&f->table[i]);
-		json_open(j, NULL, '{');
-		json_string(j, "name", h->name);
-		json_int(j, "rows", (int64_t)h->rows);
-		json_int(j, "dim", h->dim);
-		json_string(j, "optimizer", h->optimizer);
-		json_int(j, "touched", (int64_t)figures.touched);
-		json_double(j, "norm", figures.norm);
-		json_close(j);
-	}
-	json_close(j);
+	return inspect_tables(f, NULL);
 }
 
 static enum rs_status
@@ -247,7 +164,7 @@ fill_json(struct json *j, const struct model_files *f, const char *field)
 	if (f->n_items > 0)
 		json_int(j, "items", (int64_t)f->n_items);
 	RS_TRY(json_params(j, f));
-	json_tables(j, f, field);
+	RS_TRY(inspect_tables_json(j, f, field));
 	json_close(j);
 	return output_printf("%s\n", json_text(j));
 }
@@ -286,6 +203,12 @@ print_parts(const struct arguments *a, const struct model_files *f)
 		return model_diff_print(f, argument(a, "--diff"), field, command_json(a));
 	if (argument(a, "--dump") != NULL)
 		return dump_print(f, argument(a, "--dump"), field);
+	if (argument(a, "--feature") != NULL)
+		return inspect_feature(f, argument(a, "--feature"), command_json(a));
+	if (argument_given(a, "--collisions"))
+		return inspect_collisions(a, f, field);
+	if (argument_given(a, "--names"))
+		return inspect_names(a, f, field);
 	if (argument_given(a, "--spec"))
 		return print_spec(f);
 	if (argument_given(a, "--ledger"))
@@ -295,7 +218,7 @@ print_parts(const struct arguments *a, const struct model_files *f)
 	if (argument_given(a, "--params"))
 		return print_params(f);
 	if (argument_given(a, "--tables") || field != NULL)
-		return print_tables(f, field);
+		return inspect_tables(f, field);
 	return print_summary(f);
 }
 
@@ -304,9 +227,14 @@ inspect_run(const struct arguments *a)
 {
 	struct model_files f;
 
-	if (a->n_positional != 1)
-		return rs_fail(RS_EUSAGE, "inspect: wanted one MODEL, got %zu arguments",
+	const int reads_data = argument_given(a, "--collisions") || argument_given(a, "--names");
+
+	if (a->n_positional != 1 && !(reads_data && a->n_positional > 1)) {
+		(void)rs_fail(RS_EUSAGE, "inspect: wanted one MODEL, got %zu arguments",
 			a->n_positional);
+		return a->n_positional < 2 ? RS_EUSAGE
+			: rs_hint("data are named with --collisions and --names only");
+	}
 	RS_TRY(model_files_open(a->positional[0], &f));
 	const enum rs_status status = print_parts(a, &f);
 	model_files_close(&f);
@@ -315,7 +243,8 @@ inspect_run(const struct arguments *a)
 
 static const struct command_option inspect_option[] = {
 	{ .name = "--spec", .text = "print the resolved spec the model was trained with" },
-	{ .name = "--tables", .text = "print only the table of embedding tables" },
+	{ .name = "--tables", .text = "print only the table of embedding tables; with --field "
+		"also their longest rows" },
 	{ .name = "--params", .text = "print only the dense parameters, with their norm and "
 		"range" },
 	{ .name = "--ledger", .text = "print what the model was trained on: period, file, bytes, "
@@ -323,6 +252,12 @@ static const struct command_option inspect_option[] = {
 	{ .name = "--dump", .argument = "FORMAT", .text =
 		"print every weight and optimizer value exactly, in a "
 		"fixed order: text, json or hexfloat" },
+	{ .name = "--feature", .argument = "F=VALUE", .text = "print the bucket of a value of "
+		"field F and the rows it reads: weights, optimizer values, whether trained" },
+	{ .name = "--collisions", .text = "print how many values of the data share a bucket, "
+		"and how many would by chance" },
+	{ .name = "--names", .text = "print which values of the data are behind the trained "
+		"buckets, and how many of these are known" },
 	{ .name = "--field", .argument = "F", .text = "only the tables of this field" },
 	{ .name = "--diff", .argument = "MODEL2", .text = "print what differs from another model" },
 	{ .name = NULL },
@@ -330,8 +265,8 @@ static const struct command_option inspect_option[] = {
 
 const struct command command_inspect = {
 	.name = "inspect",
-	.synopsis = "MODEL [--spec|--tables|--params|--ledger] [--dump FORMAT] [--diff MODEL2] "
-		"[--field F]",
+	.synopsis = "MODEL [--spec|--tables|--params|--ledger|--feature F=VALUE|--dump FORMAT|"
+		"--diff MODEL2] [--collisions|--names [DATA...]] [--field F]",
 	.text = "Show what is in a model.",
 	.option = inspect_option,
 	.run = inspect_run,

@@ -72,15 +72,6 @@ diff_params(const struct model_files *f, const struct model_files *g, report *pr
 	return RS_OK;
 }
 
-static const struct model_table *
-find_table(const struct model_files *f, const char *name)
-{
-	for (size_t i = 0; i < f->n_tables; i++)
-		if (strcmp(f->table[i].header->name, name) == 0)
-			return &f->table[i];
-	return NULL;
-}
-
 static enum rs_status
 diff_table(const struct model_table *t, const struct model_table *u, report *print, void *context)
 {
@@ -107,11 +98,11 @@ diff_all(const struct model_files *f, const struct model_files *g, const char *f
 		RS_TRY(diff_params(f, g, print, context));
 	for (size_t i = 0; i < f->n_tables; i++)
 		if (dump_is_of_field(f->table[i].header->name, field))
-			RS_TRY(diff_table(&f->table[i], find_table(g, f->table[i].header->name),
-				print, context));
+			RS_TRY(diff_table(&f->table[i], model_files_table(g,
+				f->table[i].header->name), print, context));
 	for (size_t i = 0; i < g->n_tables; i++)
 		if (dump_is_of_field(g->table[i].header->name, field)
-			&& find_table(f, g->table[i].header->name) == NULL)
+			&& model_files_table(f, g->table[i].header->name) == NULL)
 			RS_TRY(print(context, &(struct difference){
 				.kind = "table", .name = g->table[i].header->name,
 				.missing = "removed" }));

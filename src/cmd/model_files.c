@@ -131,6 +131,15 @@ model_files_close(struct model_files *f)
 	memset(f, 0, sizeof *f);
 }
 
+const struct model_table *
+model_files_table(const struct model_files *f, const char *name)
+{
+	for (size_t i = 0; i < f->n_tables; i++)
+		if (strcmp(f->table[i].header->name, name) == 0)
+			return &f->table[i];
+	return NULL;
+}
+
 const float *
 model_table_weights(const struct model_table *t, uint64_t id)
 {

@@ -39,6 +39,9 @@ enum rs_status model_files_resolve(const char *model, char **directory, uint64_t
 enum rs_status model_files_open(const char *model, struct model_files *out);
 void model_files_close(struct model_files *f);
 
+/* The table of that name, or NULL. */
+const struct model_table *model_files_table(const struct model_files *f, const char *name);
+
 /* Row id of a table, id in [begin,end): D weights, n_slot optimizer values. */
 const float *model_table_weights(const struct model_table *t, uint64_t id);
 const float *model_table_slots(const struct model_table *t, uint64_t id);

@@ -18,7 +18,13 @@ librs_a_SOURCES += \
 librs_a_SOURCES += \
 	src/cmd/dump.c src/cmd/dump.h \
 	src/cmd/inspect.c \
+	src/cmd/id_set.c src/cmd/id_set.h \
+	src/cmd/inspect_collisions.c src/cmd/inspect_collisions.h \
+	src/cmd/inspect_feature.c src/cmd/inspect_feature.h \
 	src/cmd/inspect_ledger.c src/cmd/inspect_ledger.h \
+	src/cmd/inspect_names.c src/cmd/inspect_names.h \
+	src/cmd/inspect_tables.c src/cmd/inspect_tables.h \
+	src/cmd/model_data.c src/cmd/model_data.h \
 	src/cmd/model_diff.c src/cmd/model_diff.h \
 	src/cmd/model_files.c src/cmd/model_files.h
 librs_a_SOURCES += src/cmd/progress.c src/cmd/progress.h

@@ -43,3 +43,4 @@ dist_check_SCRIPTS += tests/cli/recommend.sh
 dist_check_SCRIPTS += tests/cli/runs_report.sh
 dist_check_SCRIPTS += tests/cli/audit.sh
 dist_check_SCRIPTS += tests/cli/exact.sh
+dist_check_SCRIPTS += tests/cli/audit.sh tests/cli/inspect_data.sh
