@@ -1,6 +1,7 @@
 /*
  * What every test program includes: cmocka with the headers it wants before it,
- * a fresh directory, a skip that says why, and a wait that ends and says for what it was.
+ * a fresh directory, a skip that says why, a wait that ends and says for what it was, and a
+ * child that does not live for ever.
  */
 #ifndef TESTS_TEST_H
 #define TESTS_TEST_H
@@ -36,6 +37,17 @@
 		usleep(1000); \
 	} \
 } while (0)
+
+/* A child that SIGALRM ends after so many seconds: who waits for it need not have a limit. */
+static inline pid_t
+fork_within(unsigned seconds)
+{
+	const pid_t pid = fork();
+
+	if (pid == 0)
+		alarm(seconds);
+	return pid;
+}
 
 /* Setup and teardown of a test that needs a directory: *state is its path. */
 static inline int

@@ -24,7 +24,7 @@ static int
 child_status(const char *text, int n)
 {
 	int status = -1;
-	const pid_t pid = fork();
+	const pid_t pid = fork_within(60);
 
 	if (pid == 0) {
 		if (failpoint_arm(text) != RS_OK)

@@ -124,7 +124,7 @@ b032_full_disk_is_exit_74_and_the_old_file_stays(void **state)
 	pid_t child;
 
 	assert_int_equal(file_replace(path, "old", 3), RS_OK);
-	child = fork();
+	child = fork_within(60);
 	if (child == 0) {
 		const struct rlimit small = { 100000, 100000 };
 		char               *bytes = calloc(1, 300000);
@@ -151,7 +151,7 @@ b032_killed_writer_leaves_the_old_file(void **state)
 
 	assert_int_equal(file_replace(path, "old", 3), RS_OK);
 	assert_int_equal(pipe(ready), 0);
-	child = fork();
+	child = fork_within(60);
 	if (child == 0) {
 		struct file_writer w;
 

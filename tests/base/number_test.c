@@ -254,7 +254,7 @@ use_comma_locale(const char *directory)
 
 	if (setlocale(LC_ALL, "de_DE.UTF-8") != NULL)
 		return 1;
-	child = fork();
+	child = fork_within(60);
 	if (child == 0) {
 		if (chdir(directory) == 0 && freopen("/dev/null", "w", stdout) != NULL &&
 		    freopen("/dev/null", "w", stderr) != NULL)

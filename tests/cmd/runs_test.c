@@ -1,18 +1,10 @@
 /* The command runs on a database made by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "store/store.h"
 
 static char directory[64], database[128], output[1 << 16];
@@ -248,7 +240,7 @@ static void
 B109_a_killed_run_is_listed_as_lost(void **state)
 {
 	(void)state;
-	const pid_t child = fork();
+	const pid_t child = fork_within(60);
 	if (child == 0) {
 		struct store *s;
 		int64_t run;

@@ -154,7 +154,7 @@ a_key_that_others_can_read_is_refused(void **state)
 static enum rs_status
 read_as(const char *path, gid_t group)
 {
-	const pid_t child = fork();
+	const pid_t child = fork_within(60);
 	struct key_pair k;
 	int status;
 

@@ -94,7 +94,7 @@ one() {
 		--ps 2 -o train.checkpoint_every=0.5 -o cluster.restarts=100000 \
 		-o placement.consistency="$1" 2>&1 >/dev/null; echo "exit $?" >status; echo ended \
 		>>status; } 2>&1 | stamp >log & stamper=$!
-	while [ "$(tail -1 status 2>/dev/null)" != ended ]; do
+	while [ "$(tail -1 status 2>/dev/null)" != ended ] && kill -0 $stamper 2>/dev/null; do
 		below 1500
 		pause "$random"
 		[ $((done_kills + done_stops)) -lt $((KILLS + STOPS)) ] && disturb

@@ -222,7 +222,7 @@ all_leave(struct bed *b)
 static inline pid_t
 fork_coordinator(struct bed *b)
 {
-	const pid_t pid = fork();
+	const pid_t pid = fork_within(60);
 
 	if (pid != 0)
 		return pid;

@@ -76,7 +76,7 @@ directories_of_dead_jobs_are_removed(void **state)
 	int status;
 
 	assert_int_equal(private_directory_open(*state, 7, &d), RS_OK);
-	const pid_t pid = fork();
+	const pid_t pid = fork_within(60);
 	if (pid == 0) {
 		if (private_directory_open(*state, 8, &d) != RS_OK)
 			_exit(1);
@@ -122,7 +122,7 @@ static void
 die_in(const char *runtime, uint64_t job)
 {
 	struct private_directory d;
-	const pid_t pid = fork();
+	const pid_t pid = fork_within(60);
 	int status;
 
 	if (pid == 0)

@@ -319,7 +319,7 @@ nobody_outlives_a_killed_supervisor(void **state)
 	struct bed b;
 	int code, status;
 
-	const pid_t pid = fork();
+	const pid_t pid = fork_within(60);
 	if (pid == 0) {
 		bed_open(&b, *state,
 			"coordinator0) leash=$(sed -n 's/^leash_fd = //p' </proc/$$/fd/$ticket)\n"

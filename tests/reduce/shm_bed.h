@@ -73,7 +73,7 @@ typedef int work_function(const struct bed *b, struct exchange *e);
 static inline pid_t
 rank_start(const struct bed *b, size_t rank, work_function *work)
 {
-	const pid_t pid = fork();
+	const pid_t pid = fork_within(60);
 
 	if (pid == 0) {
 		struct exchange *e = rank_open(b, rank);

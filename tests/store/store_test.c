@@ -1,20 +1,12 @@
 /* The run database. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <math.h>
 #include <sqlite3.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include "base/file.h"
 #include "store/store.h"
 
 #define N_STARTERS 32
@@ -186,7 +178,7 @@ B107_32_first_starts_at_once_all_succeed(void **state)
 
 	assert_int_equal(pipe(gate), 0);
 	for (int i = 0; i < N_STARTERS; i++) {
-		child[i] = fork();
+		child[i] = fork_within(60);
 		if (child[i] != 0)
 			continue;
 		struct store *s;
@@ -218,7 +210,7 @@ static void
 B109_a_run_whose_process_is_gone_is_lost(void **state)
 {
 	(void)state;
-	const pid_t child = fork();
+	const pid_t child = fork_within(60);
 	if (child == 0) {
 		struct store *s;
 		int64_t run;

@@ -1,17 +1,9 @@
 /* The writer's lock: one at a time, told by pid, given back at the end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "tests/test.h"
+
 #include <string.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "base/file.h"
 #include "base/thread.h"
 #include "train/checkpoint.h"
 
@@ -64,7 +56,7 @@ static void
 the_lock_of_a_dead_process_is_free(void **state)
 {
 	struct checkpoint_lock lock;
-	const pid_t child = fork();
+	const pid_t child = fork_within(60);
 	int status;
 
 	if (child == 0)

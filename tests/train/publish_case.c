@@ -1,23 +1,16 @@
 /* Small versions and kills at every change of a file system. */
 #include "publish_case.h"
 
+#include "tests/test.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "base/file.h"
 #include "base/log.h"
 #include "train/manifest.h"
 #include "train/publish.h"
@@ -92,7 +85,7 @@ int
 publish_case_killed(void (*act)(void *), void *context, unsigned n)
 {
 	int how;
-	const pid_t pid = fork();
+	const pid_t pid = fork_within(60);
 
 	assert_true(pid >= 0);
 	if (pid == 0) {

@@ -156,7 +156,7 @@ count_in_child(const struct quiet_case *c, struct counts *out)
 	pid_t child;
 
 	assert_int_equal(pipe(ends), 0);
-	child = fork();
+	child = fork_within(60);
 	assert_true(child >= 0);
 	if (child == 0) {
 		struct counts counts;
