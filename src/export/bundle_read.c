@@ -63,10 +63,10 @@ open_block(const struct bundle *b, struct cursor *handle, struct cursor *out)
 {
 	const uint64_t offset = get_varint(handle), size = get_varint(handle);
 	const uint64_t all = b->index.size;
-	const unsigned char *const bytes = (const unsigned char *)b->index.data + offset;
 
 	if (offset > all || size > all - offset || all - offset - size < TRAILER || size < 4)
 		return damaged(b, "a block is not in it");
+	const unsigned char *const bytes = (const unsigned char *)b->index.data + offset;
 	if (bytes[size] != 0)
 		return damaged(b, "a block is compressed");
 	if (get_u32(bytes + size + 1) != hash_crc32c_mask(hash_crc32c(0, bytes, size + 1)))
@@ -250,7 +250,8 @@ has_shape(const Tf__BundleEntry *t, const int64_t *dim, size_t rank)
 	for (size_t k = 0; k < rank; k++) {
 		if (t->shape->dim[k]->size != dim[k])
 			return 0;
-		bytes *= (uint64_t)dim[k];
+		if (__builtin_mul_overflow(bytes, (uint64_t)dim[k], &bytes))
+			return 0;
 	}
 	return (uint64_t)t->size == bytes;
 }

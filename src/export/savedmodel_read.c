@@ -8,6 +8,8 @@
 #include "export/savedmodel.h"
 #include "export/tf_graph.h"
 
+#define NUMBERS_MAX ((uint64_t)1 << 40)        /* of one value                    */
+
 struct known { const char *node; size_t value; };
 struct table { const float *row; uint64_t rows, dim; };
 
@@ -81,16 +83,19 @@ tensor_of(const Tf__Node *n)
 	return a != NULL ? a->tensor : NULL;
 }
 
-/* Its dimensions; PROGRAM_RANK at most. */
+/* Its dimensions; PROGRAM_RANK at most, and not more numbers than there are bytes. */
 static enum rs_status
 shape_of(const struct savedmodel *s, const Tf__Node *n, const Tf__Shape *shape, int64_t *dim)
 {
+	uint64_t size = 1;
+
 	if (shape == NULL || shape->n_dim > PROGRAM_RANK)
 		return fail(s, "no shape of", n->name);
 	for (size_t k = 0; k < shape->n_dim; k++) {
 		dim[k] = shape->dim[k]->size;
-		if (dim[k] < 0 || dim[k] > INT32_MAX)
-			return fail(s, "an axis that is too long of", n->name);
+		if (dim[k] < 1 || __builtin_mul_overflow(size, (uint64_t)dim[k], &size)
+		    || size > NUMBERS_MAX)
+			return fail(s, "axes without an end of", n->name);
 	}
 	return RS_OK;
 }

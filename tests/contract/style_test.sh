@@ -87,7 +87,7 @@ code=$?
 
 # In pieces, so that this file does not find itself.
 unfinished="TO""DO|FIX""ME|st""ub|place""holder|for"" now|not"" implemented|not"" yet implemented"
-if grep -rnwEi "$unfinished" src models tests README NEWS quickstart run-tests share man configs \
+if grep -rnIwEi "$unfinished" src models tests README NEWS quickstart run-tests share man configs \
 	Makefile.am configure.ac m4/rs.m4; then
 	echo "words of unfinished work"
 	code=1

@@ -108,6 +108,31 @@ what_is_written_can_be_read(void **state)
 	remove_place(&p);
 }
 
+/* 2^62 floats have as many bytes as none in 64 bits. */
+static void
+a_shape_of_more_than_there_is_is_refused(void **state)
+{
+	const struct place p = make_place();
+	static const float one = 1;
+	const int64_t dim[] = { (int64_t)1 << 31, (int64_t)1 << 31 };
+	struct bundle_writer *w;
+	struct bundle *b;
+	const float *x;
+
+	(void)state;
+	assert_int_equal(bundle_writer_open(p.prefix, &w), RS_OK);
+	assert_int_equal(bundle_writer_begin(w, "a", NULL, 0), RS_OK);
+	assert_int_equal(bundle_writer_add(w, &one, 1), RS_OK);
+	assert_int_equal(bundle_writer_begin(w, "vast", dim, 2), RS_OK);
+	assert_int_equal(bundle_writer_commit(w), RS_OK);
+	bundle_writer_close(w);
+	assert_int_equal(bundle_open(p.prefix, &b), RS_OK);
+	assert_int_equal(bundle_find(b, "a", NULL, 0, &x), RS_OK);
+	assert_int_equal(bundle_find(b, "vast", dim, 2, &x), RS_EDATA);
+	bundle_close(b);
+	remove_place(&p);
+}
+
 /* Some blocks, and more entries than stand between two whole keys. */
 static void
 many_tensors_make_several_blocks(void **state)
@@ -184,6 +209,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_bytes_are_those_of_tensorflow),
 		cmocka_unit_test(what_is_written_can_be_read),
+		cmocka_unit_test(a_shape_of_more_than_there_is_is_refused),
 		cmocka_unit_test(many_tensors_make_several_blocks),
 		cmocka_unit_test(a_byte_that_changed_is_found),
 	};

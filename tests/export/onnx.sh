@@ -9,8 +9,8 @@ check=$SRCDIR/tests/export/onnx_check.py
 
 reader onnx onnxruntime numpy
 [ -d "$D" ] || { echo "no data in '$D' (RECSYS_DATA)"; exit 77; }
-rows=1200 one=50
-[ -z "${ALL-}" ] || { rows=10000 one=10000; }
+rows=1200 one=50 seconds=1
+[ -z "${ALL-}" ] || { rows=10000 one=10000 seconds=20; }
 export RECSYS_DATA="$D" OMP_NUM_THREADS=1
 
 # compare NAME FILE DATA TOWER OPTION...
@@ -28,13 +28,13 @@ compare() {
 	"$python" "$check" "$file" rows wanted --one "$one" "$@" || exit 1
 }
 
-# try NAME SPEC DATA [OPTION...]: trains for a second, exports, compares.
+# try NAME SPEC DATA [OPTION...]: trains for a little, exports, compares.
 try() {
 	name=$1 spec=$2 data=$3
 	shift 3
 	# shellcheck disable=SC2086
 	expect 0 "$T" -q train "$SRCDIR/configs/$spec.ini" -f "m-$name" -j 2 -P none \
-		-o train.time_limit=1 -o train.epochs=1 -o data.valid= "$@"
+		-o train.time_limit=$seconds -o train.epochs=1 -o data.valid= "$@"
 	expect 0 "$T" export "m-$name" --to onnx -O "$name.onnx" --verify "$data" --rows "$rows"
 	# shellcheck disable=SC2086
 	compare "$name" "$name.onnx" "$data" '' $extra
@@ -56,10 +56,14 @@ if [ -f "$F/valid.csv.gz" ]; then
 		-o dcn.experts=2 -o train.schedule=constant -o dnn.hidden=64,32
 fi
 
-# Numbers, some missing; 7,200 rows.
+# Numbers, some missing; 8,000 rows, and of all some of another sample.
 C=$D/criteo_8k_raw
 if [ -f "$C/train.tsv.gz" ]; then
-	gzip -dc "$C/train.tsv.gz" | cat - "$C"/dev.tsv "$C"/test.tsv | tail -"$rows" >criteo.tsv
+	{
+		gzip -dc "$C/train.tsv.gz" | cat - "$C"/dev.tsv "$C"/test.tsv
+		[ -z "${ALL-}" ] || gzip -dc "$D/criteo_20k_coded/part1.csv.gz" | sed '1d; s/"//g' |
+			cut -d, -f2- | tr , '\t' | head -2000
+	} | tail -n "$rows" >criteo.tsv
 	for model in dlrm ${ALL:+deepfm}; do
 		try "criteo-$model" "criteo-$model" criteo.tsv
 	done

@@ -101,7 +101,8 @@ def main():
         got = np.concatenate(got).astype(float) * a.scale
         far = np.abs(got - wanted[: len(got)])
         over = far > ABSOLUTE + RELATIVE * np.abs(wanted[: len(got)])
-        print(f"{a.file}: batch {size}, {len(got)} rows, largest difference {far.max():.3g}")
+        print(f"{a.file}: batch {size}, {len(got)} rows, largest difference "
+              f"{far.max():.3g} of {np.abs(wanted).max():.3g}")
         # NaN is too far as well.
         if over.any() or not np.isfinite(far).all():
             print(f"{int(over.any(axis=1).sum())} rows are too far", file=sys.stderr)

@@ -1,6 +1,6 @@
 # tests of export
 dist_check_SCRIPTS += tests/export/onnx.sh
-EXTRA_DIST += tests/export/onnx_check.py tests/export/export_data.sh
+EXTRA_DIST += tests/bench/big_export.sh tests/export/onnx_check.py tests/export/export_data.sh
 check_PROGRAMS += tests/export/bundle_test
 dist_check_SCRIPTS += tests/export/savedmodel.sh
 EXTRA_DIST += tests/export/savedmodel.py

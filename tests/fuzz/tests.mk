@@ -46,4 +46,19 @@ tests_fuzz_ledger_fuzz_SOURCES = tests/fuzz/ledger_fuzz.c $(fuzz_main)
 EXTRA_DIST += tests/fuzz/corpus/onnx/din \
 	tests/fuzz/corpus/onnx/dlrm tests/fuzz/corpus/onnx/experts tests/fuzz/corpus/onnx/two
 check_PROGRAMS += tests/fuzz/onnx_fuzz
-tests_fuzz_onnx_fuzz_SOURCES = tests/fuzz/onnx_fuzz.c $(fuzz_main)
+tests_fuzz_onnx_fuzz_SOURCES = tests/fuzz/onnx_fuzz.c tests/fuzz/program_fuzz.h $(fuzz_main)
+
+EXTRA_DIST += tests/fuzz/corpus/savedmodel/dcn tests/fuzz/corpus/savedmodel/din
+check_PROGRAMS += tests/fuzz/savedmodel_fuzz
+tests_fuzz_savedmodel_fuzz_SOURCES = tests/fuzz/savedmodel_fuzz.c tests/fuzz/program_fuzz.h \
+	tests/fuzz/place_fuzz.h $(fuzz_main)
+
+EXTRA_DIST += tests/fuzz/corpus/bundle/block tests/fuzz/corpus/bundle/file
+check_PROGRAMS += tests/fuzz/bundle_fuzz
+tests_fuzz_bundle_fuzz_SOURCES = tests/fuzz/bundle_fuzz.c tests/fuzz/place_fuzz.h $(fuzz_main)
+
+EXTRA_DIST += tests/fuzz/corpus/arrays/fvecs tests/fuzz/corpus/arrays/npy \
+	tests/fuzz/corpus/arrays/npz tests/fuzz/corpus/arrays/safetensors \
+	tests/fuzz/corpus/arrays/text
+check_PROGRAMS += tests/fuzz/arrays_fuzz
+tests_fuzz_arrays_fuzz_SOURCES = tests/fuzz/arrays_fuzz.c $(fuzz_main)
