@@ -15,6 +15,7 @@ librs_a_SOURCES += src/data/content_hash.c src/data/content_hash.h
 librs_a_SOURCES += src/data/fit.c
 librs_a_SOURCES += src/data/schema.c
 librs_a_SOURCES += src/data/row_column.c src/data/row_column.h
+librs_a_SOURCES += src/data/row_time.c src/data/row_time.h
 librs_a_SOURCES += src/data/batch.c
 librs_a_SOURCES += src/data/batch_bytes.c src/data/batch_bytes.h
 librs_a_SOURCES += src/data/feature.c src/data/feature.h src/data/id_hash.h src/data/fast_cell.h

@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "data/row_time.h"
 #include "train/intake_private.h"
 
 static const char codes[] = "YmdHMSjs";
@@ -92,7 +93,7 @@ static int
 stamp_seconds(struct stamp *s, int64_t *out)
 {
 	const int64_t day = value_or(s, 'j', 0);
-	struct intake_date d = { .year = value_or(s, 'Y', 0), .month = (int)value_or(s, 'm', 1),
+	struct row_time_date d = { .year = value_or(s, 'Y', 0), .month = (int)value_or(s, 'm', 1),
 		.day = (int)value_or(s, 'd', 1), .hour = (int)value_or(s, 'H', 0),
 		.minute = (int)value_or(s, 'M', 0), .second = (int)value_or(s, 'S', 0) };
 	int64_t next_year;
@@ -101,13 +102,13 @@ stamp_seconds(struct stamp *s, int64_t *out)
 		*out = *value_of(s, 's');
 		return 1;
 	}
-	if (!intake_date_seconds(&d, out))
+	if (!row_time_of_date(&d, out))
 		return 0;
 	if (*value_of(s, 'j') < 0)
 		return 1;
 	*out += (day - 1) * 86400;
-	d = (struct intake_date){ .year = d.year + 1, .month = 1, .day = 1 };
-	return day > 0 && intake_date_seconds(&d, &next_year) && *out < next_year;
+	d = (struct row_time_date){ .year = d.year + 1, .month = 1, .day = 1 };
+	return day > 0 && row_time_of_date(&d, &next_year) && *out < next_year;
 }
 
 /* As many folders of the end of the path as the pattern has. */

@@ -135,11 +135,6 @@ struct intake_work {
 /* --- time -------------------------------------------------------------------- */
 
 int64_t intake_floor(int64_t t, int64_t period);
-/* Seconds since 1970 of year, month, day, hour, minute, second; 0: no such time. */
-struct intake_date { int64_t year; int month, day, hour, minute, second; };
-int intake_date_seconds(const struct intake_date *date, int64_t *out);
-/* A cell: seconds, milliseconds, ... since 1970 by magnitude, or ISO 8601. */
-int intake_read_time(const char *text, size_t n, int64_t *out);
 enum rs_status intake_pattern_check(const char *pattern);
 enum rs_status intake_ready_check(const char *pattern);
 int intake_pattern_match(const char *pattern, const char *path, int64_t *out);

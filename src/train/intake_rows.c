@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "data/row_column.h"
+#include "data/row_time.h"
 #include "data/source.h"
 #include "train/intake_private.h"
 
@@ -79,7 +80,7 @@ take_row(struct reading *r, const char *row, size_t n)
 	if (row_column_is_blank(row, n))
 		return RS_OK;
 	if (!row_column_cell(&r->column, row, n, &cell, &n_cell) ||
-	    !intake_read_time(cell, n_cell, &t)) {
+	    !row_time_read(cell, n_cell, &t)) {
 		note_odd(r, cell, n_cell);
 		r->run_rows++;
 		return RS_OK;

@@ -1,4 +1,4 @@
-/* Times of cells, of names and of options. */
+/* Times of names and of options. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -10,76 +10,8 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
+#include "data/row_time.h"
 #include "train/intake_private.h"
-
-static void
-cells_with_a_time_are_read(void **state)
-{
-	static const struct { const char *text; int64_t time; } cell[] = {
-		{ "0", 0 },
-		{ "1764424800", 1764424800 },
-		{ "1764424800.999", 1764424800 },
-		{ "1.7644248e9", 1764424800 },
-		{ "1764424800123", 1764424800 },
-		{ "1764424800123456", 1764424800 },
-		{ "1764424800123456789", 1764424800 },
-		{ "-1", -1 },
-		{ "-1.5", -2 },
-		{ "99999999999", 99999999999 },
-		{ "100000000000", 100000000 },
-		{ "2025-11-29T14:00:00Z", 1764424800 },
-		{ "2025-11-29T14:00Z", 1764424800 },
-		{ "2025-11-29t14:00:00.250Z", 1764424800 },
-		{ "2025-11-29 14:00:00", 1764424800 },
-		{ "2025-11-29 14:00:00,5", 1764424800 },
-		{ "2025-11-29 14:00:00 +00:00", 1764424800 },
-		{ "2025-11-29T15:00:00+01:00", 1764424800 },
-		{ "2025-11-29T15:00:00+0100", 1764424800 },
-		{ "2025-11-29T15:00:00+01", 1764424800 },
-		{ "2025-11-29T08:30:00-05:30", 1764424800 },
-		{ "20251129T140000Z", 1764424800 },
-		{ "20251129T1400", 1764424800 },
-		{ "2025-11-29", 1764374400 },
-		{ "1970-01-01", 0 },
-		{ "1969-12-31T23:59:59Z", -1 },
-		{ "2000-02-29", 951782400 },
-		{ "2024-12-31T23:59:60Z", 1735689600 },
-		{ "0001-01-01", -62135596800 },
-		{ "9999-12-31T23:59:59Z", 253402300799 },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof cell / sizeof *cell; i++) {
-		int64_t t = -77;
-
-		if (!intake_read_time(cell[i].text, strlen(cell[i].text), &t))
-			fail_msg("'%s' is not read", cell[i].text);
-		if (t != cell[i].time)
-			fail_msg("'%s' is %jd", cell[i].text, (intmax_t)t);
-	}
-}
-
-static void
-other_cells_are_no_time(void **state)
-{
-	static const char *const cell[] = {
-		"", " ", "now", "nan", "inf", "0x10", "1764424800s", " 1", "+1", "2025-13-01",
-		"2025-02-29", "1900-02-29", "2025-11-00", "2025-11-31", "2025-11",
-		"2025-11-29T", "2025-11-29T14", "2025-11-29T24:00", "2025-11-29T14:60",
-		"2025-11-29T14:00:", "2025-11-29T14:00:00.", "2025-11-29T14:00:00X",
-		"2025-11-29T14:00:00+", "2025-11-29T14:00:00+1", "2025-11-29T14:00:00+01:",
-		"2025-11-29T14:00:00+01:60", "2025-11-29T14:00:00Zx", "2025/11/29",
-		"29.11.2025", "2025-1129", "1e300", "99999999999999999999", "0000-01-01",
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof cell / sizeof *cell; i++) {
-		int64_t t;
-
-		if (intake_read_time(cell[i], strlen(cell[i]), &t))
-			fail_msg("'%s' is read as %jd", cell[i], (intmax_t)t);
-	}
-}
 
 static void
 dates_agree_with_the_library(void **state)
@@ -87,15 +19,15 @@ dates_agree_with_the_library(void **state)
 	(void)state;
 	for (uint64_t i = 0; i < 100000; i++) {
 		const time_t t = (time_t)(hash_mix(i) % 284012524800u) - 30610224000;
-		struct intake_date d;
+		struct row_time_date d;
 		struct tm tm;
 		char text[32];
 		int64_t back;
 
 		gmtime_r(&t, &tm);
-		d = (struct intake_date){ tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
+		d = (struct row_time_date){ tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
 			tm.tm_min, tm.tm_sec };
-		assert_true(intake_date_seconds(&d, &back));
+		assert_true(row_time_of_date(&d, &back));
 		assert_true(back == t);
 		assert_int_equal(intake_parse_time(intake_time(t, text), &back), RS_OK);
 		assert_true(back == t);
@@ -198,8 +130,6 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(cells_with_a_time_are_read),
-		cmocka_unit_test(other_cells_are_no_time),
 		cmocka_unit_test(dates_agree_with_the_library),
 		cmocka_unit_test(names_tell_times),
 		cmocka_unit_test(patterns_without_a_day_are_refused),
