@@ -16,8 +16,9 @@
 struct filter {
 	enum rs_status (*ask)(struct admission *a, struct admission_part *p,
 		const struct admission_question *q, int *admitted);
-	enum rs_status (*end_step)(struct admission *a, struct admission_part *p,
-		struct evict_scratch *scratch);    /* NULL: nothing to do            */
+	/* NULL: nothing to do. */
+	enum rs_status (*end_step)(struct admission *a, struct admission_part *p, uint32_t now,
+		struct evict_scratch *scratch);
 };
 
 static enum rs_status
@@ -54,14 +55,27 @@ ask_counter(struct admission *a, struct admission_part *p, const struct admissio
 	return RS_OK;
 }
 
-/* The counters seen longest ago go. */
+/* From behind: a removal moves what follows. */
+static void
+drop_over(const struct expiry *expiry, struct waiting *w, uint32_t now)
+{
+	for (size_t i = w->places; expiry->limit > 0 && i-- > 0;)
+		if (w->entry[i].count > 0 && expiry_is_over(expiry, w->entry[i].last, now))
+			waiting_remove(w, &w->entry[i]);
+}
+
+/* The counters seen longest ago go.  Those that are over go first, or it would matter whether
+ * they were saved. */
 static enum rs_status
-limit_counters(struct admission *a, struct admission_part *p, struct evict_scratch *scratch)
+limit_counters(struct admission *a, struct admission_part *p, uint32_t now,
+	struct evict_scratch *scratch)
 {
 	struct waiting *w = &p->waiting;
 	const size_t kept = a->counters_most * KEPT_PERCENT / 100;
 	struct evict_key until;
 
+	if (w->n > a->counters_most)
+		drop_over(&a->settings.expiry, w, now);
 	if (w->n <= a->counters_most)
 		return RS_OK;
 	RS_TRY(evict_begin(scratch, EVICT_LRU, w->n));
@@ -69,7 +83,7 @@ limit_counters(struct admission *a, struct admission_part *p, struct evict_scrat
 		if (w->entry[i].count > 0)
 			evict_add(scratch, w->entry[i].id, w->entry[i].last, w->entry[i].count);
 	until = evict_find(scratch, w->n - kept);
-	for (size_t i = w->places; i-- > 0;) {     /* from behind: a removal moves what follows */
+	for (size_t i = w->places; i-- > 0;) {
 		struct waiting_entry *e = &w->entry[i];
 
 		if (e->count > 0 && evict_goes(&until, EVICT_LRU, e->id, e->last, e->count))
@@ -101,8 +115,10 @@ ask_sketch(struct admission *a, struct admission_part *p, const struct admission
 }
 
 static enum rs_status
-age_sketch(struct admission *a, struct admission_part *p, struct evict_scratch *scratch)
+age_sketch(struct admission *a, struct admission_part *p, uint32_t now,
+	struct evict_scratch *scratch)
 {
+	(void)now;
 	(void)scratch;
 	if (p->counted <= a->halve_above)
 		return RS_OK;
@@ -172,8 +188,7 @@ admission_open(const struct admission_settings *settings, struct admission **out
 	snprintf(a->name, sizeof(a->name), "%s", settings->name);
 	a->settings.name = a->name;
 	a->settings.part_end = settings->part_end > 0 ? settings->part_end : ADMISSION_PARTS;
-	a->key = rng_key(rng_key(settings->seed, RNG_ADMIT),
-		hash_fingerprint64(a->name, strlen(a->name)));
+	a->key = rng_key(rng_key(settings->seed, RNG_ADMIT), settings->key);
 	a->counters_most = (size_t)(settings->cells / ADMISSION_PARTS);
 	status = memory_alloc(ADMISSION_PARTS, sizeof(*a->part), &a->part);
 	if (status == RS_OK && settings->kind == ADMISSION_SKETCH)
@@ -194,6 +209,12 @@ admission_close(struct admission *a)
 	large_free(a->cells, a->cells_bytes);
 	free(a->part);
 	free(a);
+}
+
+const char *
+admission_name(const struct admission *a)
+{
+	return a->name;
 }
 
 uint64_t
@@ -226,11 +247,22 @@ admission_ask(struct admission *a, const struct admission_question *q, int *admi
 }
 
 enum rs_status
-admission_end_step(struct admission *a, size_t part, struct evict_scratch *scratch)
+admission_end_step(struct admission *a, size_t part, uint32_t now, struct evict_scratch *scratch)
 {
 	const struct filter *f = &filter[a->settings.kind];
 
-	return f->end_step != NULL ? f->end_step(a, &a->part[part], scratch) : RS_OK;
+	return f->end_step != NULL ? f->end_step(a, &a->part[part], now, scratch) : RS_OK;
+}
+
+void
+admission_restamp(struct admission *a, uint32_t now)
+{
+	for (size_t part = 0; part < ADMISSION_PARTS; part++) {
+		const struct waiting *w = &a->part[part].waiting;
+
+		for (size_t i = 0; i < w->places; i++)
+			w->entry[i].last = now;
+	}
 }
 
 int

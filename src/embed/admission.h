@@ -26,6 +26,7 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "data/schema.h"
 #include "embed/evict.h"
 #include "embed/expiry.h"
 
@@ -33,15 +34,14 @@
 #define ADMISSION_PART_SHIFT 58
 #define ADMISSION_COUNT_MAX  65535
 
-enum admission_kind { ADMISSION_ALL, ADMISSION_COUNT, ADMISSION_SKETCH, ADMISSION_PROBABILITY };
-
 struct admission_settings {
 	enum admission_kind kind;
 	uint32_t count;            /* 1 .. ADMISSION_COUNT_MAX                       */
 	double   probability;      /* p, above 0, up to 1                            */
 	uint64_t cells;            /* of a sketch, or counters, of all 64 parts      */
 	uint64_t seed;
-	const char *name;          /* of the table, or what tables share that must agree; <= 127 */
+	uint64_t key;              /* of what draws alike: tables of one field       */
+	const char *name;          /* of the table, for its file; up to 127 bytes    */
 	struct expiry expiry;      /* of counters                                    */
 	size_t   part_begin, part_end;     /* parts that are here; part_end 0: all   */
 };
@@ -59,6 +59,7 @@ struct admission;
 /* The name is copied. */
 enum rs_status admission_open(const struct admission_settings *settings, struct admission **out);
 void admission_close(struct admission *a);
+const char *admission_name(const struct admission *a);
 uint64_t admission_bytes(const struct admission *a);
 /* Counters there are; 0 for the other kinds. */
 uint64_t admission_waiting(const struct admission *a);
@@ -72,8 +73,9 @@ admission_part(uint64_t id)
 /* An id that is let in leaves the counters. */
 enum rs_status admission_ask(struct admission *a, const struct admission_question *q,
 	int *admitted);
-/* Behind the last question of a step in that part. */
-enum rs_status admission_end_step(struct admission *a, size_t part, struct evict_scratch *scratch);
+/* Behind the last question of a step in that part, by the clock behind the step. */
+enum rs_status admission_end_step(struct admission *a, size_t part, uint32_t now,
+	struct evict_scratch *scratch);
 
 /* all and probability have no state. */
 int admission_has_state(const struct admission *a);
@@ -82,12 +84,13 @@ int admission_has_state(const struct admission *a);
 enum rs_status admission_save(const struct admission *a, uint32_t clock, struct file_writer *w);
 /* One after the other, files that together hold every part once; those of parts elsewhere
  * are passed over.  load_begin forgets everything.  A file of another kind, or of a sketch
- * of another size, is passed over: *anew is set and its parts begin empty.  Counters of
- * another unit of time get `clock`.  RS_EDATA: damaged, or a part twice; load_end: or
- * missing. */
+ * of another size, is passed over: *anew is set and its parts begin empty.  RS_EDATA:
+ * damaged, or a part twice; load_end: or missing. */
 void admission_load_begin(struct admission *a);
 enum rs_status admission_load(struct admission *a, const struct file_map *m, const char *path,
-	uint32_t clock, int *anew);
+	int *anew);
 enum rs_status admission_load_end(struct admission *a);
+/* All counters are as if last seen now: they came from a clock that counts otherwise. */
+void admission_restamp(struct admission *a, uint32_t now);
 
 #endif

@@ -17,10 +17,9 @@
 struct header {
 	char     magic[8];
 	uint32_t version, header_bytes;
-	uint32_t kind, unit;       /* enum admission_kind, enum expiry_unit          */
-	uint32_t begin, end;       /* parts                                          */
+	uint32_t kind, cell_bytes; /* enum admission_kind                            */
 	uint64_t row_cells;        /* 0: no sketch                                   */
-	uint32_t cell_bytes, pad;
+	uint32_t begin, end;       /* parts                                          */
 	char     name[ADMISSION_NAME_SIZE];
 };
 
@@ -68,9 +67,9 @@ admission_save(const struct admission *a, uint32_t clock, struct file_writer *w)
 	const struct admission_settings *s = &a->settings;
 	struct header h = {
 		.magic = MAGIC, .version = VERSION, .header_bytes = sizeof(h),
-		.kind = s->kind, .unit = s->expiry.unit,
-		.begin = (uint32_t)s->part_begin, .end = (uint32_t)s->part_end,
-		.row_cells = a->row_cells, .cell_bytes = (uint32_t)a->cell_bytes,
+		.kind = s->kind, .cell_bytes = (uint32_t)a->cell_bytes,
+		.row_cells = a->row_cells, .begin = (uint32_t)s->part_begin,
+		.end = (uint32_t)s->part_end,
 	};
 
 	snprintf(h.name, sizeof(h.name), "%s", a->name);
@@ -129,10 +128,8 @@ check_header(const struct admission *a, const struct header *h, const char *path
 
 /* Counters of one part; those of parts elsewhere are only passed over. */
 static enum rs_status
-load_counters(struct admission *a, struct reader *r, const struct header *h, size_t part,
-	uint32_t clock)
+load_counters(struct admission *a, struct reader *r, size_t part)
 {
-	const int same_unit = h->unit == (uint32_t)a->settings.expiry.unit;
 	const int here = part >= a->settings.part_begin && part < a->settings.part_end;
 	uint64_t n = 0, above = 0;
 	const void *bytes = NULL;
@@ -147,7 +144,6 @@ load_counters(struct admission *a, struct reader *r, const struct header *h, siz
 			return rs_fail(RS_EDATA, "'%s' has a damaged counter of id %llu", r->path,
 				(unsigned long long)e.id);
 		above = e.id;
-		e.last = same_unit ? e.last : clock;
 		RS_TRY(waiting_put(&a->part[part].waiting, &e));
 	}
 	return RS_OK;
@@ -192,8 +188,7 @@ admission_load_begin(struct admission *a)
 }
 
 enum rs_status
-admission_load(struct admission *a, const struct file_map *m, const char *path, uint32_t clock,
-	int *anew)
+admission_load(struct admission *a, const struct file_map *m, const char *path, int *anew)
 {
 	struct reader r = { .map = m, .path = path };
 	const void *bytes = NULL;
@@ -213,7 +208,7 @@ admission_load(struct admission *a, const struct file_map *m, const char *path, 
 				a->name);
 		a->loaded |= (uint64_t)1 << i;
 		if (!passed && h.kind == ADMISSION_COUNT)
-			RS_TRY(load_counters(a, &r, &h, i, clock));
+			RS_TRY(load_counters(a, &r, i));
 		else if (!passed && h.kind == ADMISSION_SKETCH)
 			RS_TRY(load_cells(a, &r, &h, i));
 	}

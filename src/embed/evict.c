@@ -9,6 +9,7 @@
 #define DIGIT_BITS 8
 #define N_DIGITS   (2 * 64 / DIGIT_BITS)
 #define RADIX      (1 << DIGIT_BITS)
+#define GROWTH     4           /* a quarter more than was asked for                  */
 
 void
 evict_scratch_free(struct evict_scratch *s)
@@ -28,8 +29,8 @@ evict_begin(struct evict_scratch *s, enum evict_kind kind, size_t n_most)
 {
 	if (n_most > s->capacity) {
 		evict_scratch_free(s);
-		RS_TRY(memory_alloc(n_most, sizeof(*s->key), &s->key));
-		s->capacity = n_most;
+		RS_TRY(memory_alloc(n_most + n_most / GROWTH, sizeof(*s->key), &s->key));
+		s->capacity = n_most + n_most / GROWTH;
 	}
 	s->kind = kind;
 	s->n = 0;

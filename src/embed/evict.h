@@ -16,8 +16,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
-
-enum evict_kind { EVICT_LRU, EVICT_LFU };
+#include "data/schema.h"
 
 /* Keys compare as high, then low. */
 struct evict_key { uint64_t high, low; };

@@ -29,8 +29,8 @@ capacity_for(uint64_t n)
 	return capacity < CAPACITY_MIN ? CAPACITY_MIN : capacity;
 }
 
-static size_t
-entry_bytes_of(size_t row_bytes)
+size_t
+exact_entry_bytes(size_t row_bytes)
 {
 	const size_t bytes = sizeof(struct exact_entry) + row_bytes;
 
@@ -41,7 +41,7 @@ enum rs_status
 exact_open(struct exact *e, uint64_t begin, uint64_t end, size_t row_bytes)
 {
 	memset(e, 0, sizeof(*e));
-	e->entry_bytes = entry_bytes_of(row_bytes);
+	e->entry_bytes = exact_entry_bytes(row_bytes);
 	e->first = exact_segment_of(begin);
 	e->last = end == EXACT_ROWS ? EXACT_SEGMENTS : exact_segment_of(end);
 	if (exact_segment_begin(e->first) != begin || exact_segment_begin(e->last) != end)
@@ -140,6 +140,17 @@ exact_reserve(struct exact *e, unsigned segment, uint64_t n)
 	return capacity_for(n) > s->capacity ? segment_resize(e, s, capacity_for(n)) : RS_OK;
 }
 
+/* By a quarter, but not beyond what a limit needs. */
+static uint64_t
+grown(const struct exact *e, const struct exact_segment *s)
+{
+	const uint64_t more = s->capacity + s->capacity / GROWTH + 1;
+	const uint64_t most = e->segment_rows > 0 ? capacity_for(e->segment_rows) : more;
+	const uint64_t capacity = s->capacity < most && more > most ? most : more;
+
+	return capacity < CAPACITY_MIN ? CAPACITY_MIN : capacity;
+}
+
 /* The place of an id: that of the first entry that is not smaller, or empty. */
 static uint64_t
 place_of(const struct exact *e, const struct exact_segment *s, uint64_t id)
@@ -185,9 +196,7 @@ exact_insert(struct exact *e, uint64_t id, struct exact_entry **out, int *is_new
 	}
 	*is_new = 1;
 	if ((s->n + 1) * FULL_DENOMINATOR > s->capacity * FULL_NUMERATOR) {
-		const uint64_t grown = s->capacity + s->capacity / GROWTH + 1;
-
-		RS_TRY(segment_resize(e, s, grown < CAPACITY_MIN ? CAPACITY_MIN : grown));
+		RS_TRY(segment_resize(e, s, grown(e, s)));
 		place = place_of(e, s, id);
 	}
 	while (!open_gap(e, s, place)) {
@@ -254,11 +263,22 @@ exact_bytes(const struct exact *e)
 }
 
 uint64_t
+exact_segment_rows(size_t entry_bytes, uint64_t bytes)
+{
+	const uint64_t n = bytes / EXACT_SEGMENTS / entry_bytes;
+	const uint64_t capacity = n > TAIL ? (n - TAIL) * TAIL_SHARE / (TAIL_SHARE + 1) : 0;
+
+	/* The largest that capacity_for() needs no more for. */
+	return capacity > FULL_DENOMINATOR
+		? (capacity - FULL_DENOMINATOR) / FULL_DENOMINATOR * FULL_NUMERATOR : 0;
+}
+
+uint64_t
 exact_bytes_most(size_t row_bytes, uint64_t n)
 {
 	const uint64_t capacity = capacity_for(n / EXACT_SEGMENTS + 1);
 
-	return sizeof(struct exact) + EXACT_SEGMENTS * entry_bytes_of(row_bytes) *
+	return sizeof(struct exact) + EXACT_SEGMENTS * exact_entry_bytes(row_bytes) *
 		places(capacity + capacity / GROWTH);
 }
 

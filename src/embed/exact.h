@@ -43,6 +43,7 @@ struct exact_segment {
 
 struct exact {
 	size_t entry_bytes;
+	uint64_t segment_rows;      /* memory is for no more than these; 0: any number */
 	unsigned first, last;       /* its segments: [first,last) of EXACT_SEGMENTS   */
 	struct exact_segment segment[EXACT_SEGMENTS];
 };
@@ -64,6 +65,10 @@ void exact_clear(struct exact *e);
 
 uint64_t exact_count(const struct exact *e);
 uint64_t exact_bytes(const struct exact *e);
+/* Rows of a segment for which tables whose entries take so many bytes together, of one id, need
+ * no more than `bytes`; it is the first thing set in exact.segment_rows. */
+uint64_t exact_segment_rows(size_t entry_bytes, uint64_t bytes);
+size_t exact_entry_bytes(size_t row_bytes);
 /* Of n entries spread over all segments, when they have grown to this: most and least. */
 uint64_t exact_bytes_most(size_t row_bytes, uint64_t n);
 

@@ -16,7 +16,7 @@
 
 #include <stdint.h>
 
-#define EXPIRY_MINUTE_MS 60000
+#define EXPIRY_MINUTE 60       /* seconds                                        */
 
 enum expiry_unit { EXPIRY_STEPS, EXPIRY_MINUTES };
 
@@ -25,25 +25,26 @@ struct expiry {
 	uint32_t limit;            /* in units; 0: never                             */
 };
 
-/* Both 0: rows stay.  after_ms and steps together are refused by `check`. */
+/* After so many seconds of data time, or steps; both 0: rows stay.  A spec with both is
+ * refused. */
 static inline struct expiry
-expiry_of(uint64_t after_ms, uint64_t steps)
+expiry_of(uint64_t after, uint64_t steps)
 {
-	const uint64_t minutes = after_ms / EXPIRY_MINUTE_MS + (after_ms % EXPIRY_MINUTE_MS > 0);
-	const uint64_t limit = after_ms > 0 ? minutes : steps;
+	const uint64_t minutes = after / EXPIRY_MINUTE + (after % EXPIRY_MINUTE > 0);
+	const uint64_t limit = after > 0 ? minutes : steps;
 
 	return (struct expiry){
-		.unit = after_ms > 0 ? EXPIRY_MINUTES : EXPIRY_STEPS,
+		.unit = after > 0 ? EXPIRY_MINUTES : EXPIRY_STEPS,
 		.limit = limit < UINT32_MAX ? (uint32_t)limit : UINT32_MAX,
 	};
 }
 
-/* The clock behind a step whose newest row is of time_ms (since 1970; below 0 is 0);
- * it never goes back. */
+/* The clock behind a step whose newest row is of so many seconds since 1970 (below 0 is
+ * 0); it never goes back. */
 static inline uint32_t
-expiry_clock(const struct expiry *e, uint32_t before, uint64_t step, int64_t time_ms)
+expiry_clock(const struct expiry *e, uint32_t before, uint64_t step, int64_t newest)
 {
-	const uint64_t minutes = time_ms > 0 ? (uint64_t)time_ms / EXPIRY_MINUTE_MS : 0;
+	const uint64_t minutes = newest > 0 ? (uint64_t)newest / EXPIRY_MINUTE : 0;
 	const uint64_t now = e->unit == EXPIRY_MINUTES ? minutes : step;
 	const uint32_t clock = now < UINT32_MAX ? (uint32_t)now : UINT32_MAX;
 

@@ -27,6 +27,7 @@
 struct committer {
 	_Alignas(LINE) struct merge_scratch scratch;
 	struct pushes_order order;
+	struct evict_scratch evict;
 };
 
 struct local {
@@ -63,7 +64,7 @@ unknown_id(const struct table *t, uint64_t id)
 }
 
 /* An exact table: rows that are not there yet are what they will begin with; those that nobody
- * is training are zero. */
+ * is training are zero, and so are those that a filter may keep out. */
 static enum rs_status
 pull_exact(struct local *l, const struct table *t, const struct lookup_pull *p)
 {
@@ -80,7 +81,7 @@ pull_exact(struct local *l, const struct table *t, const struct lookup_pull *p)
 		if (p->row[j] != NULL)
 			continue;
 		p->row[j] = t->zero;
-		if (!p->training)
+		if (!p->training || t->tenancy.admission != NULL)
 			continue;
 		if (copy == NULL)
 			RS_TRY(stage_take(&l->stage, p->slot, p->input, p->n * t->D, &copy));
@@ -143,6 +144,38 @@ part_begin(const struct table *t, size_t i, size_t n)
 }
 
 static enum rs_status
+commit_part(struct committer *c, const struct merge_job *job, struct table *t,
+	const struct lookup_commit *commit)
+{
+	const struct tenancy_step step = tenancy_step_of(&t->tenancy, commit);
+	const unsigned end = job->end == EXACT_ROWS ? EXACT_SEGMENTS : exact_segment_of(job->end);
+
+	for (unsigned i = exact_segment_of(job->begin); table_is_exact(t) && i < end; i++)
+		tenancy_begin(&t->tenancy, i);
+	RS_TRY(merge_apply(&c->scratch, job, t, &step, commit->rate_factor));
+	for (unsigned i = exact_segment_of(job->begin); table_is_exact(t) && i < end; i++)
+		RS_TRY(tenancy_end(&t->tenancy, &step, i, &c->evict));
+	return RS_OK;
+}
+
+/* What one thread does when all have committed. */
+static void
+commit_end(struct local *l, const struct lookup_commit *commit)
+{
+	for (size_t i = 0; commit->finite && i < l->n_tables; i++) {
+		struct table *t = &l->table[i];
+
+		if (commit->decay > 0)
+			table_decay(t, commit->decay);
+		if (table_is_exact(t))
+			tenancy_commit(&t->tenancy, commit);
+	}
+	atomic_store_explicit(&l->next_item, 0, memory_order_relaxed);
+	atomic_store_explicit(&l->n_left, 0, memory_order_relaxed);
+	pushes_clear(&l->pushes);
+}
+
+static enum rs_status
 commit_items(struct local *l, const struct lookup_commit *commit)
 {
 	struct committer *c = &l->committer[commit->worker];
@@ -163,7 +196,7 @@ commit_items(struct local *l, const struct lookup_commit *commit)
 		    item = atomic_fetch_add_explicit(&l->next_item, 1, memory_order_relaxed)) {
 			job.begin = part_begin(table, item - first, parts);
 			job.end = part_begin(table, item - first + 1, parts);
-			RS_TRY(merge_apply(&c->scratch, &job, table, commit->rate_factor));
+			RS_TRY(commit_part(c, &job, table, commit));
 		}
 		first += parts;
 	}
@@ -180,22 +213,40 @@ local_commit(struct lookup *base, const struct lookup_commit *commit)
 	if (commit->finite)
 		status = commit_items(l, commit);
 	if (atomic_fetch_add_explicit(&l->n_left, 1, memory_order_acq_rel) + 1 ==
-		commit->n_workers) {
-		for (size_t t = 0; commit->finite && commit->decay > 0 && t < l->n_tables; t++)
-			table_decay(&l->table[t], commit->decay);
-		atomic_store_explicit(&l->next_item, 0, memory_order_relaxed);
-		atomic_store_explicit(&l->n_left, 0, memory_order_relaxed);
-		pushes_clear(&l->pushes);
-	}
+		commit->n_workers)
+		commit_end(l, commit);
 	return status;
 }
 
 static enum rs_status
 local_save(struct lookup *base, size_t table, struct file_writer *w)
 {
-	const struct table *t = &local_of(base)->table[table];
+	struct table *t = &local_of(base)->table[table];
 
-	return table_is_exact(t) ? rows_file_write(t, w) : table_file_write(t, w);
+	if (!table_is_exact(t))
+		return table_file_write(t, w);
+	tenancy_sweep(&t->tenancy);
+	return rows_file_write(t, w);
+}
+
+static enum rs_status
+local_save_tenancy(struct lookup *base, size_t table, struct file_writer *w)
+{
+	return tenancy_save(&local_of(base)->table[table].tenancy, w);
+}
+
+static enum rs_status
+local_load_tenancy(struct lookup *base, size_t table, const char *const *path, size_t n_paths)
+{
+	struct local *l = local_of(base);
+
+	return l->for_training ? tenancy_load(&l->table[table].tenancy, path, n_paths) : RS_OK;
+}
+
+static void
+local_tenants(const struct lookup *base, size_t table, struct lookup_tenants *out)
+{
+	tenancy_tally(&((const struct local *)base)->table[table].tenancy, out);
 }
 
 static enum rs_status
@@ -241,7 +292,8 @@ local_bytes(const struct lookup *base)
 	for (size_t i = 0; i < l->n_tables; i++)
 		bytes += table_bytes(&l->table[i]);
 	for (size_t i = 0; l->committer != NULL && i < l->n_threads; i++)
-		bytes += merge_scratch_bytes(&l->committer[i].scratch);
+		bytes += merge_scratch_bytes(&l->committer[i].scratch)
+			+ evict_scratch_bytes(&l->committer[i].evict);
 	return bytes + stage_bytes(&l->stage);
 }
 
@@ -253,6 +305,7 @@ local_close(struct lookup *base)
 	for (size_t i = 0; l->committer != NULL && i < l->n_threads; i++) {
 		merge_scratch_free(&l->committer[i].scratch);
 		pushes_order_free(&l->committer[i].order);
+		evict_scratch_free(&l->committer[i].evict);
 	}
 	for (size_t i = 0; l->table != NULL && i < l->n_tables; i++)
 		table_close(&l->table[i]);
@@ -267,8 +320,10 @@ local_close(struct lookup *base)
 
 static const struct lookup_ops local_ops = {
 	.name = "local", .pull = local_pull, .push = local_push, .commit = local_commit,
-	.save = local_save, .load = local_load, .reset_state = local_reset_state,
-	.touched = local_touched, .bytes = local_bytes, .close = local_close,
+	.save = local_save, .load = local_load, .save_tenancy = local_save_tenancy,
+	.load_tenancy = local_load_tenancy, .tenants = local_tenants,
+	.reset_state = local_reset_state, .touched = local_touched, .bytes = local_bytes,
+	.close = local_close,
 };
 
 /* Takes pieces of INIT_ROWS rows of all tables until none is left. */

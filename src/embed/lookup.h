@@ -25,6 +25,27 @@
 #include "kernel/kernel_table.h"
 #include "data/schema.h"
 
+/* What comes and goes in an exact table (embed/tenancy.h); zeros: every row stays. */
+struct lookup_tenancy {
+	enum admission_kind admit;
+	uint32_t admit_count;
+	double   admit_probability;
+	uint64_t admit_cells;
+	uint64_t key;               /* tables of one field draw alike                 */
+	uint64_t expire_after, expire_steps;    /* seconds of data time; steps        */
+	uint64_t segment_rows;      /* the most of a segment of 64; 0: no limit       */
+	enum evict_kind evict;
+};
+
+/* What came and went since the lookup was opened. */
+struct lookup_tenants {
+	uint64_t rows;              /* there are now                                  */
+	uint64_t admitted;          /* ids that got a row                             */
+	uint64_t waiting;           /* times that the filter told an id to wait       */
+	uint64_t refused;           /* times that there was no room for a new row     */
+	uint64_t evicted, expired;  /* rows                                           */
+};
+
 /* A table as the lookup knows it; made by train/ from schema and graph. */
 struct lookup_table {
 	char     name[128];         /* "C1", "C1.linear"                              */
@@ -35,6 +56,7 @@ struct lookup_table {
 	struct row_optimizer_settings optimizer;
 	double   init_stddev;
 	uint64_t seed;              /* row init is a pure function of (seed, name, key, column) */
+	struct lookup_tenancy tenancy;
 	size_t   twins;             /* tables of the same number have the same rows and ids */
 	uint64_t begin, end;        /* rows that are here; end 0: all.  Ids stay those of the
 	                             * whole table everywhere */
@@ -75,6 +97,8 @@ struct lookup_push {
 struct lookup_commit {
 	uint64_t step;              /* from 1                                         */
 	int      finite;
+	int64_t  newest;            /* time of the newest row of the global batch, seconds since
+	                             * 1970; 0: not known                             */
 	double   rate_factor;       /* schedule: rate / base rate of this step        */
 	double   decay;             /* behind the step sums of squares of adagrad and
 	                             * rowwise_adagrad are multiplied by it, but not below
@@ -96,6 +120,12 @@ struct lookup_ops {
 	enum rs_status (*save)(struct lookup *l, size_t table, struct file_writer *w);
 	enum rs_status (*load)(
 		struct lookup *l, size_t table, const char *const *path, size_t n_paths);
+	/* Of an exact table: what its filter knows, and the clock, to a file and back, beside
+	 * save and load; n_paths 0: there was no such file.  NULL: no exact tables here. */
+	enum rs_status (*save_tenancy)(struct lookup *l, size_t table, struct file_writer *w);
+	enum rs_status (*load_tenancy)(
+		struct lookup *l, size_t table, const char *const *path, size_t n_paths);
+	void (*tenants)(const struct lookup *l, size_t table, struct lookup_tenants *out);
 	/* What this process holds back of its pushes until the next one of the row, to a file
 	 * and back; files of several processes behind each other are one, of which each takes
 	 * its own.  NULL: nothing is held back. */
@@ -110,6 +140,16 @@ struct lookup_ops {
 };
 
 struct lookup { const struct lookup_ops *ops; };
+
+/* Whether save_tenancy has something to save. */
+static inline int
+lookup_has_tenancy(const struct lookup_table *t)
+{
+	const struct lookup_tenancy *n = &t->tenancy;
+
+	return t->kind == TABLE_EXACT
+	    && (n->admit != ADMISSION_ALL || n->expire_after > 0 || n->expire_steps > 0);
+}
 
 /* The rows of every table in this process.  n_slots, n_inputs and n_max (largest
  * number of occurrences of one input in one slot, grown when exceeded) size the

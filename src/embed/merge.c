@@ -244,7 +244,7 @@ merge_next(struct merge_scratch *s, uint64_t *id, const float **sum)
 
 enum rs_status
 merge_apply(struct merge_scratch *s, const struct merge_job *job, struct table *t,
-	double rate_factor)
+	const struct tenancy_step *step, double rate_factor)
 {
 	const struct row_args args = row_optimizer_args(
 		&t->settings.optimizer, t->D, rate_factor);
@@ -255,8 +255,9 @@ merge_apply(struct merge_scratch *s, const struct merge_job *job, struct table *
 	while (next_row(s, t, &id, &sum)) {
 		float *w;
 
-		RS_TRY(table_reach(t, id, s->run, &w));
-		t->update(w, w + t->D, sum, &args);
+		RS_TRY(table_reach(t, step, id, s->run, &w));
+		if (w != NULL)
+			t->update(w, w + t->D, sum, &args);
 	}
 	return RS_OK;
 }

@@ -66,6 +66,6 @@ int merge_next(struct merge_scratch *s, uint64_t *id, const float **sum);
 
 /* Work that shares a table with other threads' is cut where table_reach() needs it. */
 enum rs_status merge_apply(struct merge_scratch *s, const struct merge_job *job, struct table *t,
-	double rate_factor);
+	const struct tenancy_step *step, double rate_factor);
 
 #endif

@@ -9,13 +9,14 @@
 #include "base/rng.h"
 
 static enum rs_status
-open_exact(struct table *t)
+open_exact(struct table *t, int for_training)
 {
 	float *zero;
 
 	RS_TRY(memory_alloc(t->D, sizeof(*zero), &zero));
 	t->zero = zero;
-	return exact_open(&t->exact, t->begin, t->begin + t->n_rows, t->stride * sizeof(float));
+	RS_TRY(exact_open(&t->exact, t->begin, t->begin + t->n_rows, t->stride * sizeof(float)));
+	return tenancy_open(&t->tenancy, &t->settings, &t->exact, for_training);
 }
 
 enum rs_status
@@ -36,7 +37,7 @@ table_open(struct table *t, const struct lookup_table *settings, const struct ke
 	t->init_key = rng_key(rng_key(settings->seed, RNG_INIT_ROW),
 	    hash_fingerprint64(settings->name, strlen(settings->name)));
 	if (table_is_exact(t))
-		return open_exact(t);
+		return open_exact(t, for_training);
 	RS_TRY(size_mul((size_t)t->n_rows, t->stride, &floats));
 	RS_TRY(size_mul(floats, sizeof(float), &t->block_bytes));
 	return memory_alloc((size_t)(t->n_rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS,
@@ -48,6 +49,7 @@ table_close(struct table *t)
 {
 	free(t->touched);
 	free((float *)(uintptr_t)t->zero);
+	tenancy_close(&t->tenancy);
 	exact_close(&t->exact);
 	memset(t, 0, sizeof(*t));
 }
@@ -80,24 +82,25 @@ table_init_rows(struct table *t, uint64_t begin, uint64_t end)
 }
 
 enum rs_status
-table_reach(struct table *t, uint64_t id, uint32_t n, float **row)
+table_reach(struct table *t, const struct tenancy_step *step, uint64_t id, uint32_t n, float **row)
 {
-	struct exact_entry *entry;
-	int is_new;
+	struct tenancy_answer answer;
 
 	if (!table_is_exact(t)) {
 		table_touch(t, id - t->begin);
 		*row = table_row(t, id - t->begin);
 		return RS_OK;
 	}
-	RS_TRY(exact_insert(&t->exact, id, &entry, &is_new));
-	*row = exact_row(entry);
-	if (is_new) {
-		table_init_weights(t, id, *row);
-		init_slots(t, *row);
+	*row = NULL;
+	RS_TRY(tenancy_reach(&t->tenancy, step, id, n, &answer));
+	if (answer.entry == NULL)
+		return RS_OK;
+	if (answer.is_new) {
+		table_init_weights(t, id, exact_row(answer.entry));
+		init_slots(t, exact_row(answer.entry));
 	}
-	entry->count = n > EXACT_COUNT_MAX - entry->count ? EXACT_COUNT_MAX : entry->count + n;
-	entry->changed = 1;
+	if (answer.trains)
+		*row = exact_row(answer.entry);
 	return RS_OK;
 }
 
@@ -150,7 +153,9 @@ table_reset_state(struct table *t)
 uint64_t
 table_bytes(const struct table *t)
 {
-	return table_is_exact(t) ? exact_bytes(&t->exact) : t->block_bytes +
+	if (table_is_exact(t))
+		return exact_bytes(&t->exact) + tenancy_bytes(&t->tenancy);
+	return t->block_bytes +
 		(t->n_rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS *
 		sizeof(*t->touched);
 }

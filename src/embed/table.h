@@ -19,6 +19,7 @@
 #include "embed/exact.h"
 #include "embed/lookup.h"
 #include "embed/row_optimizer.h"
+#include "embed/tenancy.h"
 
 #define TABLE_TOUCHED_BITS 64
 #define TABLE_LINE_FLOATS  16     /* of a cache line                                */
@@ -35,6 +36,7 @@ struct table {
 	size_t    block_bytes;
 	uint64_t *touched;         /* [(n_rows + 63) / 64]; exact: NULL              */
 	struct exact exact;
+	struct tenancy tenancy;    /* who comes and goes; exact                      */
 	const float *zero;         /* [D] what is read of an unknown id; exact       */
 	int       state_anew;      /* a file read had no state of this optimizer     */
 };
@@ -48,9 +50,11 @@ void table_close(struct table *t);
 void table_init_rows(struct table *t, uint64_t begin, uint64_t end);
 /* The weights [D] that the row of an id starts with. */
 void table_init_weights(const struct table *t, uint64_t id, float *w);
-/* The row of an id that a step trained n times, made if there is none; a touched row.
- * Called between commits by the owner of its segment. */
-enum rs_status table_reach(struct table *t, uint64_t id, uint32_t n, float **row);
+/* The row of an id that a step trained n times, made if there is none; a touched row.  NULL:
+ * it is not trained in this step.  Called in commit, in the order of ids, by the owner of its
+ * segment; step: of an exact table. */
+enum rs_status table_reach(struct table *t, const struct tenancy_step *step, uint64_t id,
+	uint32_t n, float **row);
 /* All state of the optimizer goes back to its start. */
 void table_reset_state(struct table *t);
 /* What lookup_commit.decay does to the rows that training has touched. */
@@ -79,7 +83,7 @@ table_find(const struct table *t, uint64_t id)
 	if (!table_is_exact(t))
 		return table_row(t, id - t->begin);
 	entry = exact_find(&t->exact, id);
-	return entry != NULL ? exact_row(entry) : NULL;
+	return entry != NULL && tenancy_has(&t->tenancy, entry) ? exact_row(entry) : NULL;
 }
 
 static inline void

@@ -30,6 +30,8 @@ enum transform    { TRANSFORM_NONE, TRANSFORM_LOG1P, TRANSFORM_STANDARDIZE, TRAN
 enum combiner     { COMBINE_SUM, COMBINE_MEAN, COMBINE_SQRTN, COMBINE_MAX, COMBINE_LAST };
 enum id_type      { ID_TEXT, ID_INT };
 enum table_kind   { TABLE_HASHED, TABLE_EXACT };
+enum admission_kind { ADMISSION_ALL, ADMISSION_COUNT, ADMISSION_SKETCH, ADMISSION_PROBABILITY };
+enum evict_kind   { EVICT_LRU, EVICT_LFU };
 enum row_optimizer_kind { ROW_SGD, ROW_ADAGRAD, ROW_ROWWISE_ADAGRAD, ROW_ADAM, ROW_FTRL };
 enum dense_optimizer_kind { DENSE_SGD, DENSE_MOMENTUM, DENSE_ADAGRAD, DENSE_ADAM, DENSE_ADAMW };
 enum activation   { ACT_NONE, ACT_RELU, ACT_PRELU, ACT_DICE, ACT_TANH, ACT_SIGMOID, ACT_GELU };
@@ -131,6 +133,15 @@ struct embedding_settings {
 	double init_stddev;
 	int64_t decay_every;                /* steps, 0 = never; linear tables, too */
 	double decay;                       /* what is left of a sum of squares     */
+	/* Exact tables: which ids get a row, and how rows go (embed/tenancy.h). */
+	enum admission_kind admit;
+	int64_t admit_count;
+	double  admit_probability;
+	int64_t admit_cells;
+	double  expire_after;               /* of data time, 0 = never              */
+	int64_t expire_steps;               /* 0 = never                            */
+	int64_t max_bytes;                  /* of a field's tables, 0 = no limit    */
+	enum evict_kind evict;
 };
 
 /* First-order weights; an optimizer of their own, by default the embedding's. */

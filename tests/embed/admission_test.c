@@ -37,6 +37,12 @@ ask(struct admission *a, uint64_t id, uint32_t n, uint64_t step)
 	return ask_at(a, id, n, step, (uint32_t)step - 1);
 }
 
+static void
+end_step(struct admission *a, size_t part, uint64_t step, struct evict_scratch *scratch)
+{
+	assert_int_equal(admission_end_step(a, part, (uint32_t)step, scratch), RS_OK);
+}
+
 static const uint32_t threshold[] = { 1, 2, 15, 16, 255, 256, ADMISSION_COUNT_MAX };
 static const enum admission_kind counting[] = { ADMISSION_COUNT, ADMISSION_SKETCH };
 
@@ -130,7 +136,7 @@ a_sketch_lets_few_in_early_and_none_late(void **state)
 			const uint32_t times = 1 + count / 4;
 
 			early += (uint64_t)ask(a, id, times < count ? times : 1, i + 1);
-			admission_end_step(a, admission_part(id), &scratch);
+			admission_end_step(a, admission_part(id), 0, &scratch);
 		}
 		assert_true((double)early < exp(-4) * (double)n);
 		assert_true(early > 0 || count > 2);       /* it is under load       */
@@ -175,7 +181,7 @@ counters_stay_in_their_limit_and_old_ones_go(void **state)
 		for (uint64_t i = 0; i < 500; i++)
 			assert_false(ask(a, hash_mix(step * 500 + i), 1, step));
 		for (size_t part = 0; part < ADMISSION_PARTS; part++)
-			assert_int_equal(admission_end_step(a, part, &scratch), RS_OK);
+			end_step(a, part, step, &scratch);
 		assert_true(admission_waiting(a) <= most);
 		if (step == 100)
 			bytes = admission_bytes(a);
@@ -193,9 +199,11 @@ chance_is_that_of_each_occurrence(void **state)
 {
 	static const uint32_t times[] = { 1, 3, 20 };
 	struct admission *a = open_filter(&(struct admission_settings){
-		.kind = ADMISSION_PROBABILITY, .probability = 0.1, .seed = 3, .name = "C1" });
+		.kind = ADMISSION_PROBABILITY, .probability = 0.1, .seed = 3, .key = 1,
+		.name = "C1" });
 	struct admission *other = open_filter(&(struct admission_settings){
-		.kind = ADMISSION_PROBABILITY, .probability = 0.1, .seed = 3, .name = "C2" });
+		.kind = ADMISSION_PROBABILITY, .probability = 0.1, .seed = 3, .key = 2,
+		.name = "C1" });
 	size_t differ = 0;
 
 	(void)state;
@@ -234,8 +242,7 @@ train(struct admission *a, size_t begin, size_t end, size_t stride)
 
 					ask(a, id, 1 + (uint32_t)(i % 3), step);
 				}
-				assert_int_equal(
-					admission_end_step(a, part, &scratch), RS_OK);
+				end_step(a, part, step, &scratch);
 			}
 	evict_scratch_free(&scratch);
 }
@@ -253,13 +260,13 @@ save_to(const struct admission *a, const char *directory, const char *name, char
 }
 
 static enum rs_status
-load_from(struct admission *a, const char *path, uint32_t clock, int *anew)
+load_from(struct admission *a, const char *path, int *anew)
 {
 	struct file_map m;
 	enum rs_status status;
 
 	assert_int_equal(file_map_open(&m, path), RS_OK);
-	status = admission_load(a, &m, path, clock, anew);
+	status = admission_load(a, &m, path, anew);
 	file_map_close(&m);
 	return status;
 }
@@ -340,7 +347,7 @@ states_of_any_number_of_shards_are_one(void **state)
 			save_to(part, *state, name, path[i]);
 			restored = open_filter(&s);        /* from the whole             */
 			admission_load_begin(restored);
-			assert_int_equal(load_from(restored, one, N_STEPS, &anew), RS_OK);
+			assert_int_equal(load_from(restored, one, &anew), RS_OK);
 			assert_int_equal(admission_load_end(restored), RS_OK);
 			save_to(restored, *state, "other", other);
 			assert_same_file(path[i], other);
@@ -349,7 +356,7 @@ states_of_any_number_of_shards_are_one(void **state)
 		}
 		admission_load_begin(again);
 		for (size_t i = n; i-- > 0;)
-			assert_int_equal(load_from(again, path[i], N_STEPS, &anew), RS_OK);
+			assert_int_equal(load_from(again, path[i], &anew), RS_OK);
 		assert_int_equal(admission_load_end(again), RS_OK);
 		assert_int_equal(anew, 0);
 		save_to(again, *state, "other", other);
@@ -373,7 +380,7 @@ a_restored_filter_answers_as_the_saved_one(void **state)
 		save_to(a, *state, "file", path);
 		train(b, 0, ADMISSION_PARTS, 1);           /* is forgotten               */
 		admission_load_begin(b);
-		assert_int_equal(load_from(b, path, N_STEPS, &anew), RS_OK);
+		assert_int_equal(load_from(b, path, &anew), RS_OK);
 		for (uint64_t i = 0; i < N_IDS; i++)
 			assert_int_equal(ask(a, hash_mix(i % 9000), 1, N_STEPS + 1),
 				ask(b, hash_mix(i % 9000), 1, N_STEPS + 1));
@@ -398,12 +405,12 @@ a_file_of_another_kind_or_size_is_passed_over(void **state)
 	train(a, 0, ADMISSION_PARTS, 1);
 	save_to(a, *state, "file", path);
 	b = open_filter(&larger);
-	assert_int_equal(load_from(b, path, 1, &anew), RS_OK);
+	assert_int_equal(load_from(b, path, &anew), RS_OK);
 	assert_int_equal(anew, 1);
 	assert_int_equal(admission_load_end(b), RS_OK);
 	anew = 0;
 	c = open_filter(&count);
-	assert_int_equal(load_from(c, path, 1, &anew), RS_OK);
+	assert_int_equal(load_from(c, path, &anew), RS_OK);
 	assert_int_equal(anew, 1);
 	assert_int_equal(admission_waiting(c), 0);
 	admission_close(a);
@@ -427,12 +434,12 @@ another_threshold_keeps_the_counts(void **state)
 		save_to(a, *state, "file", path);
 		s.count = 400;
 		more = open_filter(&s);
-		assert_int_equal(load_from(more, path, 1, &anew), RS_OK);
+		assert_int_equal(load_from(more, path, &anew), RS_OK);
 		assert_false(ask(more, 77, 249, 2));
 		assert_true(ask(more, 77, 1, 3));
 		s.count = 100;
 		less = open_filter(&s);
-		assert_int_equal(load_from(less, path, 1, &anew), RS_OK);
+		assert_int_equal(load_from(less, path, &anew), RS_OK);
 		assert_true(ask(less, 77, 1, 2));
 		assert_int_equal(anew, 0);
 		admission_close(a);
@@ -442,7 +449,7 @@ another_threshold_keeps_the_counts(void **state)
 }
 
 static void
-counters_of_another_unit_get_the_clock(void **state)
+counters_of_another_clock_are_as_if_seen_now(void **state)
 {
 	struct admission_settings s = busy(ADMISSION_COUNT);
 	struct admission *a = open_filter(&s), *b;
@@ -453,10 +460,32 @@ counters_of_another_unit_get_the_clock(void **state)
 	save_to(a, *state, "file", path);
 	s.expiry = (struct expiry){ .unit = EXPIRY_MINUTES, .limit = 10 };
 	b = open_filter(&s);
-	assert_int_equal(load_from(b, path, 28000000, &anew), RS_OK);
+	assert_int_equal(load_from(b, path, &anew), RS_OK);
+	admission_restamp(b, 28000000);
 	assert_true(ask_at(b, 1, 1, N_STEPS + 1, 28000005));
 	admission_close(a);
 	admission_close(b);
+}
+
+/* Counters that are over are in no file; so they must not take room from others. */
+static void
+counters_that_are_over_take_no_room(void **state)
+{
+	const struct admission_settings s = { .kind = ADMISSION_COUNT, .count = 3,
+		.cells = 64 * 100, .name = "C1",
+		.expiry = { .unit = EXPIRY_STEPS, .limit = 10 } };
+	struct admission *a = open_filter(&s);
+	struct evict_scratch scratch = { 0 };
+
+	(void)state;
+	for (uint64_t i = 0; i < 60; i++)          /* one part, half of it over in step 12 */
+		assert_false(ask(a, i, 1, 1));
+	for (uint64_t i = 60; i < 120; i++)
+		assert_false(ask(a, i, 1, 12));
+	assert_int_equal(admission_end_step(a, 0, 12, &scratch), RS_OK);
+	assert_int_equal(admission_waiting(a), 60);
+	evict_scratch_free(&scratch);
+	admission_close(a);
 }
 
 static void
@@ -479,21 +508,21 @@ damaged_files_are_refused(void **state)
 		const struct file_map shorter = { bytes, cut };
 
 		admission_load_begin(a);
-		assert_int_equal(admission_load(a, &shorter, path, 1, &anew), RS_EDATA);
+		assert_int_equal(admission_load(a, &shorter, path, &anew), RS_EDATA);
 	}
 	for (size_t at = 0; at < 400; at++) {      /* never reads outside, any answer    */
 		const struct file_map damaged = { bytes, m.size };
 
 		bytes[at] ^= 0x55;
 		admission_load_begin(a);
-		(void)admission_load(a, &damaged, path, 1, &anew);
+		(void)admission_load(a, &damaged, path, &anew);
 		bytes[at] ^= 0x55;
 	}
 	admission_load_begin(a);
 	assert_int_equal(admission_load_end(a), RS_EDATA);         /* parts are missing */
-	assert_int_equal(load_from(a, path, 1, &anew), RS_OK);
+	assert_int_equal(load_from(a, path, &anew), RS_OK);
 	assert_int_equal(admission_load_end(a), RS_OK);
-	assert_int_equal(load_from(a, path, 1, &anew), RS_EDATA);  /* parts come twice  */
+	assert_int_equal(load_from(a, path, &anew), RS_EDATA);  /* parts come twice  */
 	free(bytes);
 	file_map_close(&m);
 	admission_close(a);
@@ -516,7 +545,8 @@ main(void)
 		cmocka_unit_test(a_restored_filter_answers_as_the_saved_one),
 		cmocka_unit_test(a_file_of_another_kind_or_size_is_passed_over),
 		cmocka_unit_test(another_threshold_keeps_the_counts),
-		cmocka_unit_test(counters_of_another_unit_get_the_clock),
+		cmocka_unit_test(counters_of_another_clock_are_as_if_seen_now),
+		cmocka_unit_test(counters_that_are_over_take_no_room),
 		cmocka_unit_test(damaged_files_are_refused),
 	};
 	return cmocka_run_group_tests(tests, tmpdir_make, tmpdir_remove);

@@ -126,7 +126,7 @@ the_scratch_grows_only_when_there_are_more_rows(void **state)
 	find(&s, EVICT_LRU, row, N_MAX, 1);
 	bytes = evict_scratch_bytes(&s);
 	key = s.key;
-	assert_int_equal(bytes, N_MAX * sizeof(struct evict_key));
+	assert_true(bytes >= N_MAX * sizeof(struct evict_key));
 	find(&s, EVICT_LFU, row, N_MAX / 2, 7);
 	find(&s, EVICT_LRU, row, N_MAX, N_MAX);
 	assert_ptr_equal(s.key, key);

@@ -2,7 +2,7 @@
 #include "embed/expiry.h"
 #include "tests/test.h"
 
-#define MINUTE ((uint64_t)EXPIRY_MINUTE_MS)
+#define MINUTE ((uint64_t)EXPIRY_MINUTE)
 
 static void
 a_row_goes_when_it_is_older_than_the_limit_not_before(void **state)
@@ -43,14 +43,14 @@ static void
 no_row_goes_early_at_any_second(void **state)
 {
 	const struct expiry e = expiry_of(30 * MINUTE, 0);
-	const int64_t start = 1700000000000;
+	const int64_t start = 1700000000;
 
 	(void)state;
 	for (int64_t begin = 0; begin < 60; begin++)
 		for (int64_t age = 0; age < 40 * 60; age++) {
-			const int64_t trained = start + begin * 1000;
+			const int64_t trained = start + begin;
 			const uint32_t last = expiry_clock(&e, 0, 1, trained);
-			const uint32_t clock = expiry_clock(&e, last, 2, trained + age * 1000);
+			const uint32_t clock = expiry_clock(&e, last, 2, trained + age);
 			const int over = expiry_is_over(&e, last, clock);
 
 			if (age <= 30 * 60)
@@ -67,11 +67,11 @@ the_clock_counts_steps_or_minutes_and_never_goes_back(void **state)
 
 	(void)state;
 	assert_int_equal(steps.unit, EXPIRY_STEPS);
-	assert_int_equal(expiry_clock(&steps, 3, 7, 1700000000000), 7);
-	assert_int_equal(expiry_clock(&steps, 9, 7, 1700000000000), 9);
+	assert_int_equal(expiry_clock(&steps, 3, 7, 1700000000), 7);
+	assert_int_equal(expiry_clock(&steps, 9, 7, 1700000000), 9);
 	assert_int_equal(expiry_clock(&steps, 0, UINT64_MAX, 0), UINT32_MAX);
-	assert_int_equal(expiry_clock(&minutes, 0, 7, 1700000000000), 28333333);
-	assert_int_equal(expiry_clock(&minutes, 28333334, 7, 1700000000000), 28333334);
+	assert_int_equal(expiry_clock(&minutes, 0, 7, 1700000000), 28333333);
+	assert_int_equal(expiry_clock(&minutes, 28333334, 7, 1700000000), 28333334);
 	assert_int_equal(expiry_clock(&minutes, 0, 7, -1), 0);
 	assert_int_equal(expiry_clock(&minutes, 0, 7, INT64_MAX), UINT32_MAX);
 }
