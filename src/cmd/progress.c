@@ -438,11 +438,37 @@ progress_warning(struct progress *p, const char *text)
 /* --- the end ---------------------------------------------------------------------- */
 
 static void
+table_tenants(const struct lookup_tenants *n)
+{
+	char rows[CELL], in[CELL], wait[CELL], out[CELL], gone[CELL], old[CELL];
+
+	fprintf(stderr, "exact       %s rows   %s admitted   %s waiting   %s refused   "
+		"%s evicted   %s expired\n", grouped(rows, n->rows), grouped(in, n->admitted),
+		grouped(wait, n->waiting), grouped(out, n->refused), grouped(gone, n->evicted),
+		grouped(old, n->expired));
+}
+
+static void
+json_tenants(struct json *j, const struct lookup_tenants *n)
+{
+	json_open(j, "exact", '{');
+	json_int(j, "rows", (int64_t)n->rows);
+	json_int(j, "admitted", (int64_t)n->admitted);
+	json_int(j, "waiting", (int64_t)n->waiting);
+	json_int(j, "refused", (int64_t)n->refused);
+	json_int(j, "evicted", (int64_t)n->evicted);
+	json_int(j, "expired", (int64_t)n->expired);
+	json_close(j);
+}
+
+static void
 table_end(const struct progress *p, const struct progress_end *end)
 {
 	const struct train_summary *const s = end->summary;
 	char rows[CELL];
 
+	if (s->n_exact > 0)
+		table_tenants(&s->tenants);
 	fprintf(stderr, "run %s   %s in %.1f s, %s rows skipped%s%s\n", p->run, end->status,
 		s->seconds,
 		grouped(rows, s->rows_skipped), s->stopped_early ? ", stopped early" : "",
@@ -477,6 +503,8 @@ json_end(const struct progress *p, const struct progress_end *end)
 	json_int(&j, "step", (int64_t)s->step);
 	json_int(&j, "skipped_steps", (int64_t)s->skipped_steps);
 	json_double(&j, "loss", s->loss);
+	if (s->n_exact > 0)
+		json_tenants(&j, &s->tenants);
 	emit_line(p, &j);
 	return status;
 }

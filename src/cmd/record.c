@@ -226,10 +226,22 @@ record_end(struct record *r, const char *status, const char *directory,
 		{ "data.rows_zero_weight", (double)s->rows_zero_weight },
 	};
 
+	const struct figure_row exact[] = {
+		{ "exact.rows", (double)s->tenants.rows },
+		{ "exact.admitted", (double)s->tenants.admitted },
+		{ "exact.waiting", (double)s->tenants.waiting },
+		{ "exact.refused", (double)s->tenants.refused },
+		{ "exact.evicted", (double)s->tenants.evicted },
+		{ "exact.expired", (double)s->tenants.expired },
+	};
+
 	if (!is_open(r))
 		return;
 	write_figures(r, figure, sizeof figure / sizeof *figure, 0, (int64_t)s->step,
 		(int64_t)s->rows_trained);
+	if (s->n_exact > 0)
+		write_figures(r, exact, sizeof exact / sizeof *exact, 0, (int64_t)s->step,
+			(int64_t)s->rows_trained);
 	if (s->has_valid)
 		write_valid(r, &s->valid, 0, (int64_t)s->step, (int64_t)s->rows_trained);
 	write_ledger(r, s);

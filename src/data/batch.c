@@ -64,6 +64,8 @@ batch_grow_rows(struct batch *batch, size_t B)
 		RS_TRY(batch_grow(&batch->group, B, sizeof *batch->group));
 	if (batch->item != NULL)
 		RS_TRY(batch_grow(&batch->item, B, sizeof *batch->item));
+	if (batch->time != NULL)
+		RS_TRY(batch_grow(&batch->time, B, sizeof *batch->time));
 	if (batch->K > 0) {
 		RS_TRY(batch_grow(&batch->dense, cells, sizeof *batch->dense));
 		RS_TRY(batch_grow(&batch->missing, cells, sizeof *batch->missing));
@@ -93,6 +95,8 @@ batch_init(struct batch *batch, const struct schema *schema)
 		status = batch_grow(&batch->group, BATCH_FIRST, sizeof *batch->group);
 	if (status == RS_OK && schema->item_field < schema->n_fields)
 		status = batch_grow(&batch->item, BATCH_FIRST, sizeof *batch->item);
+	if (status == RS_OK && schema->has_time)
+		status = batch_grow(&batch->time, BATCH_FIRST, sizeof *batch->time);
 	if (status == RS_OK)
 		status = batch_grow_rows(batch, BATCH_FIRST);
 	if (status != RS_OK)
@@ -127,6 +131,7 @@ batch_free(struct batch *batch)
 	free(batch->weight);
 	free(batch->group);
 	free(batch->item);
+	free(batch->time);
 	batch_candidates_free(batch->candidates);
 	free(batch->dense);
 	free(batch->missing);
@@ -143,6 +148,16 @@ batch_clear(struct batch *batch)
 	batch->epoch = 0;
 	batch->last = 0;
 	batch->drawn = 0;
+}
+
+int64_t
+batch_newest(const struct batch *batch)
+{
+	int64_t newest = 0;
+
+	for (size_t b = 0; batch->time != NULL && b < batch->B; b++)
+		newest = batch->time[b] > newest ? batch->time[b] : newest;
+	return newest;
 }
 
 enum rs_status
@@ -270,6 +285,8 @@ gather_rest(struct batch *batch, const struct gather *g)
 		batch->weight[batch->B + i] = at.batch->weight[at.row];
 		if (batch->group != NULL)
 			batch->group[batch->B + i] = at.batch->group[at.row];
+		if (batch->time != NULL)
+			batch->time[batch->B + i] = at.batch->time[at.row];
 	}
 }
 
@@ -365,6 +382,8 @@ batch_add_missing(struct batch *batch, const struct schema *schema)
 		batch->group[B] = 0;
 	if (batch->item != NULL)
 		batch->item[B] = 0;
+	if (batch->time != NULL)
+		batch->time[B] = 0;
 	batch->B++;
 	return RS_OK;
 }

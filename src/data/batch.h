@@ -32,6 +32,7 @@ struct batch {
 	uint8_t *missing;          /* [B,K] 1 where the cell was missing             */
 	uint64_t *group;           /* [B] Fingerprint64 of the data.group cell, or NULL */
 	uint64_t *item;            /* [B] Fingerprint64 of the items.key cell, or NULL */
+	int64_t *time;             /* [B] seconds since 1970, 0 where not known, or NULL */
 	struct batch_column *column;   /* [F]                                        */
 	size_t   K, F;
 	/* Filled by the loader for the trainer: */
@@ -73,6 +74,8 @@ enum rs_status batch_join(struct batch *batch, const struct schema *schema,
 	const struct batch_place *rest, const struct batch_place *item, size_t n);
 /* Appends a row in which every cell is missing: label 0, weight 1. */
 enum rs_status batch_add_missing(struct batch *batch, const struct schema *schema);
+/* The newest time of its rows, at least 0. */
+int64_t batch_newest(const struct batch *batch);
 /* Makes room for B rows (and n_ids ids in column f). */
 enum rs_status batch_reserve(struct batch *batch, size_t B);
 enum rs_status batch_reserve_ids(struct batch *batch, size_t f, size_t n_ids);

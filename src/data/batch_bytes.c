@@ -43,6 +43,7 @@ put_batch(struct bytes_out *o, const struct batch *batch)
 	put(o, batch->missing, cells, sizeof *batch->missing);
 	put(o, batch->group, B, sizeof *batch->group);
 	put(o, batch->item, B, sizeof *batch->item);
+	put(o, batch->time, B, sizeof *batch->time);
 	for (size_t f = 0; f < batch->F; f++)
 		put_column(o, &batch->column[f], B);
 }
@@ -150,6 +151,7 @@ batch_bytes_append(struct batch *batch, size_t n_rows, const unsigned char *byte
 	RS_TRY(take(&in, batch->missing, B * K, n_rows * K, sizeof *batch->missing));
 	RS_TRY(take(&in, batch->group, B, n_rows, sizeof *batch->group));
 	RS_TRY(take(&in, batch->item, B, n_rows, sizeof *batch->item));
+	RS_TRY(take(&in, batch->time, B, n_rows, sizeof *batch->time));
 	for (size_t f = 0; f < batch->F; f++)
 		RS_TRY(take_column(&in, batch, f, n_rows));
 	if (in.left > 0)

@@ -8,6 +8,7 @@
 #include "base/number.h"
 #include "data/fast_cell.h"
 #include "data/parser_private.h"
+#include "data/row_time.h"
 
 #define QUOTE_OPEN "the quoted cell that begins here has no end"
 
@@ -80,6 +81,10 @@ parser_cell(struct parser *p, const struct layout_column *column, struct cell ce
 		return RS_OK;
 	case ROLE_ITEM:
 		return parser_row_item(p, cell, row, error);
+	case ROLE_TIME:
+		if (!row_time_read(cell.text, cell.n, &row->time))
+			row->time = 0;     /* such a row moves no clock              */
+		return RS_OK;
 	}
 	return RS_OK;
 }

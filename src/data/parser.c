@@ -354,6 +354,8 @@ row_complete(struct parser *p, const struct row *row, struct batch *batch)
 		batch->group[B] = row->group;
 	if (batch->item != NULL)
 		batch->item[B] = row->item;
+	if (batch->time != NULL)
+		batch->time[B] = row->time;
 	batch->B++;
 	return RS_OK;
 }

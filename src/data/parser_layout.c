@@ -124,7 +124,7 @@ data_is_delimited(const struct data_settings *data)
 	return data->format == FORMAT_CSV || data->format == FORMAT_TSV;
 }
 
-#define N_NAMED 5
+#define N_NAMED 6
 
 static const char *
 item_column(const struct schema *schema)
@@ -141,6 +141,7 @@ reference_nth(const struct schema *schema, size_t i, enum layout_role *role, siz
 	const struct { enum layout_role role; const char *column; } named[N_NAMED] = {
 		{ ROLE_LABEL, d->label }, { ROLE_WEIGHT, d->weight }, { ROLE_ID, d->id },
 		{ ROLE_GROUP, d->group }, { ROLE_ITEM, item_column(schema) },
+		{ ROLE_TIME, schema->has_time ? d->time : NULL },
 	};
 
 	if (i < N_NAMED) {
@@ -164,6 +165,8 @@ n_references(const struct schema *schema)
 static int
 reference_used(const struct schema *schema, enum layout_role role, enum parser_purpose purpose)
 {
+	if (role == ROLE_TIME)
+		return purpose == PARSE_TRAIN;
 	if (purpose != PARSE_PREDICT)
 		return 1;
 	return role == ROLE_GROUP ? schema->predicts_groups : role != ROLE_WEIGHT;

@@ -15,7 +15,8 @@
 #define LAYOUT_NONE ((size_t)-1)
 
 /* A column that is read: what it is for. */
-enum layout_role { ROLE_FIELD, ROLE_LABEL, ROLE_WEIGHT, ROLE_ID, ROLE_GROUP, ROLE_ITEM };
+enum layout_role { ROLE_FIELD, ROLE_LABEL, ROLE_WEIGHT, ROLE_ID, ROLE_GROUP, ROLE_ITEM,
+	ROLE_TIME };
 
 struct layout_column {
 	size_t column;             /* from 0                                         */
@@ -76,6 +77,7 @@ struct row {
 	struct cell id;            /* text NULL: none                                */
 	uint64_t group, item;      /* as in a batch                                  */
 	int has_group, has_item;
+	int64_t time;              /* as in a batch                                  */
 };
 
 struct place {

@@ -131,6 +131,17 @@ schema_has_group(const struct data_settings *data)
 	return data->format == FORMAT_LISTS || (data->group != NULL && *data->group != '\0');
 }
 
+/* Rows that go by their age in data time are of exact tables. */
+static int
+schema_has_time(const struct schema *schema)
+{
+	int n_exact = 0;
+
+	for (size_t i = 0; i < schema->n_tables; i++)
+		n_exact += schema->table[i].settings->table == TABLE_EXACT;
+	return n_exact > 0 && schema->settings->embedding.expire_after > 0;
+}
+
 enum rs_status
 schema_build(const struct settings *settings, struct schema *out)
 {
@@ -159,6 +170,7 @@ schema_build(const struct settings *settings, struct schema *out)
 	if (status == RS_OK)
 		schema_mark_items(out);
 	out->has_group = schema_has_group(&settings->data);
+	out->has_time = schema_has_time(out);
 	if (status != RS_OK)
 		schema_free(out);
 	return status;

@@ -47,6 +47,7 @@ struct schema {
 	size_t *dense_field;           /* [K] dense column -> field                  */
 	size_t K;
 	int    has_group;              /* batch.group is filled                      */
+	int    has_time;               /* batch.time is filled                       */
 	int    predicts_groups;        /* set by who wants batch.group of PARSE_PREDICT */
 	size_t item_field;             /* items.key; n_fields: batch.item is NULL    */
 	uint8_t *of_item;              /* [F+K] id columns, then dense columns: 1 =

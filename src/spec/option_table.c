@@ -19,6 +19,7 @@
 
 #define ROW_OPTIMIZERS "sgd adagrad rowwise_adagrad adam ftrl"
 #define TABLE_KINDS    "hashed exact"
+#define ADMIT_COUNT_MAX 65535   /* cells of a sketch have 16 bits at most         */
 
 const struct option_section option_section[] = {
 	{ "model", "what is trained and where it goes", NULL },
@@ -254,6 +255,37 @@ const struct option_row option_table[] = {
 	{ "embedding", "decay", OPTION_NUMBER, "0.9", IN(embedding.decay), ABOVE(0, 1),
 	  .text = "what is then left of a sum of squares, which does not fall below "
 	  "initial_accumulator" },
+	{ "embedding", "admit", OPTION_CHOICE, "all", IN(embedding.admit),
+	  .choices = "all count sketch probability",
+	  .text = "exact tables: which ids get a row: all; those that occurred admit_count times, "
+	  "counted exactly or in a sketch of admit_cells cells; a share of them; the others "
+	  "are zeros" },
+	{ "embedding", "admit_count", OPTION_INT, "10", IN(embedding.admit_count),
+	  RANGE(1, ADMIT_COUNT_MAX), .unit = "occurrences",
+	  .text = "admit = count, sketch: with so many an id gets a row, which learns from the "
+	  "next step on" },
+	{ "embedding", "admit_probability", OPTION_NUMBER, "0.1", IN(embedding.admit_probability),
+	  ABOVE(0, 1),
+	  .text = "admit = probability: chance of an id to get a row each time it occurs" },
+	{ "embedding", "admit_cells", OPTION_SIZE, "16M", IN(embedding.admit_cells),
+	  RANGE(256, 0x1p40), .unit = "cells",
+	  .text = "admit = sketch: counters of a table, of 1 byte, of 2 when admit_count is above "
+	  "255; full ones are halved; admit = count: the most ids that wait in a table, 16 bytes "
+	  "each or little more; those seen longest ago are forgotten" },
+	{ "embedding", "expire_after", OPTION_SECONDS, "0", IN(embedding.expire_after),
+	  RANGE(0, 3e9), .example = "30d",
+	  .text = "exact tables: a row goes when the newest row of the data (data.time) is so much "
+	  "newer than the last that trained it, a minute more at most; 0: never" },
+	{ "embedding", "expire_steps", OPTION_INT, "0", IN(embedding.expire_steps),
+	  RANGE(0, 4e9), .unit = "steps", .example = "1000000",
+	  .text = "exact tables: a row goes when more steps than this passed since the last that "
+	  "trained it; 0: never" },
+	{ "embedding", "max_bytes", OPTION_SIZE, "0", IN(embedding.max_bytes),
+	  RANGE(0, WHOLE_MAX), .unit = "bytes", .example = "4G",
+	  .text = "exact tables: memory that the rows of a field take at most, its vectors and its "
+	  "first-order weights together; beyond it rows go; 0: no limit" },
+	{ "embedding", "evict", OPTION_CHOICE, "lru", IN(embedding.evict), .choices = "lru lfu",
+	  .text = "which go: those trained longest ago, or least often" },
 
 	ROW_OPTIMIZER(linear, EMBEDDINGS)
 	{ "linear", "init_stddev", OPTION_NUMBER, NULL, IN(linear.init_stddev),
@@ -428,109 +460,7 @@ const struct option_row option_table[] = {
 	{ "train", "clip_norm", OPTION_NUMBER, "0", IN(train.clip_norm), RANGE(0, 1e12),
 	  .text = "largest norm of the dense gradient; 0: none" },
 
-	{ "placement", "mode", OPTION_CHOICE, "auto", IN(placement.mode),
-	  .choices = "auto local allreduce ps hybrid",
-	  .text = "who holds what; local: one process all; allreduce: every worker all tables; ps: "
-	  "parameter servers the tables and the dense sums; hybrid: parameter servers the "
-	  "tables, the workers the dense sums; auto: chosen and printed with its reason" },
-	{ "placement", "consistency", OPTION_CHOICE, "sync", IN(placement.consistency),
-	  .choices = "sync ssp async",
-	  .text = "what a step sees of the others; sync: all of the steps before, which gives the "
-	  "bits of one process; ssp: rows may lag by staleness steps; async: by any number, "
-	  "nobody waits for gradients" },
-	{ "placement", "staleness", OPTION_INT, "4", IN(placement.staleness), RANGE(1, 1024),
-	  .unit = "steps",
-	  .text = "the most that a pulled row may lag in ssp; not used otherwise" },
-	{ "placement", "compress", OPTION_CHOICE, "auto", IN(placement.compress),
-	  .choices = "auto none fp16 int8",
-	  .text = "row gradients on the way to the shards; int8 has a scale a row, and what "
-	  "rounding left out is sent later; auto: int8 between hosts in ssp and async, else "
-	  "none" },
-	{ "placement", "dense", OPTION_CHOICE, "auto", IN(placement.dense),
-	  .choices = "auto shm mpi pushpull nccl",
-	  .text = "how dense gradients are summed among workers; auto: chosen and printed with "
-	  "its reason" },
-	{ "placement", "min_shard_bytes", OPTION_SIZE, "256k", IN(placement.min_shard_bytes),
-	  RANGE(1, WHOLE_MAX), .unit = "bytes",
-	  .text = "a table is not cut into parts smaller than this; a smaller one is whole at "
-	  "one shard" },
-
-	{ "cluster", "workers", OPTION_INT, "0", IN(cluster.workers), RANGE(0, 1024),
-	  .text = "worker processes; 0: train in one process" },
-	{ "cluster", "ps", OPTION_INT, "0", IN(cluster.ps), RANGE(0, 1024),
-	  .text = "parameter server shards; 0: none" },
-	{ "cluster", "policy", OPTION_CHOICE, "auto", IN(cluster.policy),
-	  .choices = "auto record file",
-	  .text = "record: every worker reads all rows and trains its slots of each batch, with "
-	  "the bits of one process; file: training files are dealt to the workers in turn, each "
-	  "reads its own and the rows of a batch come together from all; then the model depends "
-	  "on the number of workers, too; auto: file in ssp and async on one host when there are "
-	  "files enough, about even for each worker, and nothing wants all rows beforehand, "
-	  "else record" },
-	{ "cluster", "bucket_bytes", OPTION_SIZE, "0", IN(cluster.bucket_bytes),
-	  RANGE(0, WHOLE_MAX), .unit = "bytes",
-	  .text = "dense gradients are summed among workers in buckets of about so many bytes, "
-	  "the last layers first, while the backward pass goes on; 0: auto, "
-	  "that is all at once after it on one host, where the sum would take the pass's "
-	  "cores, and 1M between hosts: less would be mostly waiting for answers" },
-	{ "cluster", "ps_threads", OPTION_INT, "0", IN(cluster.ps_threads), RANGE(0, 256),
-	  .text = "threads that apply gradients in a shard; 0: the cores, but no more than 8" },
-	{ "cluster", "journal", OPTION_CHOICE, "auto", IN(cluster.journal),
-	  .choices = "auto yes no",
-	  .text = "a shard writes down what changes its rows, so that one that is started again "
-	  "after a death goes on from the last step; auto: where placement.consistency is ssp "
-	  "or async" },
-	{ "cluster", "journal_dir", OPTION_PATH, NULL, IN(cluster.journal_dir),
-	  .text = "where a shard has its journal, which takes up to four times the bytes of its "
-	  "rows; without it, in the private directory of the job, if the host has one",
-	  .example = "/var/tmp" },
-	{ "cluster", "replicas", OPTION_INT, "1", IN(cluster.replicas), RANGE(1, 2),
-	  .text = "2: the next shard keeps a copy of a shard's journal, and acknowledges a push "
-	  "with it, so that a shard whose host is gone goes on from the last step, too; journal "
-	  "= auto is then yes" },
-	{ "cluster", "durable", OPTION_BOOL, "no", IN(cluster.durable),
-	  .text = "yes: the journal is on the disk before a push is acknowledged; no: every "
-	  "0.2 s" },
-	{ "cluster", "listen", OPTION_TEXT, NULL, IN(cluster.listen),
-	  .text = "address at which coordinator and shards of this host listen; without it "
-	  "processes of one host use sockets in a private directory; port 0 of a shard is one "
-	  "that is free", .example = "tcp://10.0.0.1:7700" },
-	{ "cluster", "secret", OPTION_PATH, NULL, IN(cluster.secret),
-	  .text = "key file of this node, made by keygen; wanted where nodes of several hosts "
-	  "are started one by one", .example = "node.key" },
-	{ "cluster", "keys", OPTION_PATH, NULL, IN(cluster.keys),
-	  .text = "who may join: lines NAME ROLE[,ROLE] KEY; coordinator and shards read it "
-	  "again on SIGHUP", .example = "cluster.keys" },
-	{ "cluster", "trusted_interface", OPTION_TEXT, NULL, IN(cluster.trusted_interface),
-	  .text = "network interface that mpi and nccl, which do not encrypt, may use between "
-	  "hosts; without it they are refused there", .example = "wg0" },
-	{ "cluster", "metrics", OPTION_PATH, NULL, IN(cluster.metrics),
-	  .text = "the coordinator keeps what the nodes report in this file, every second, as "
-	  "text for Prometheus", .example = "/var/lib/node_exporter/recsys.prom" },
-	{ "cluster", "rendezvous", OPTION_SECONDS, "5m", IN(cluster.rendezvous), ABOVE(0, 1e6),
-	  .text = "every node has to come within this time before the first round" },
-	{ "cluster", "heartbeat", OPTION_SECONDS, "0.5s", IN(cluster.heartbeat), ABOVE(0, 1e4),
-	  .text = "time between signs of life of a node to the coordinator; a fraction of the "
-	  "lease" },
-	{ "cluster", "lease", OPTION_SECONDS, "4.5s", IN(cluster.lease), ABOVE(0, 1e5),
-	  .text = "a node that the coordinator does not hear for so long is out, and one that "
-	  "does not hear the coordinator stops until it does" },
-	{ "cluster", "request_timeout", OPTION_SECONDS, "1m", IN(cluster.request_timeout),
-	  ABOVE(0, 1e6),
-	  .text = "a worker gives up a shard that says nothing to a request for so long, and "
-	  "the round with it" },
-	{ "cluster", "step_timeout", OPTION_SECONDS, "30s", IN(cluster.step_timeout),
-	  ABOVE(0, 1e6),
-	  .text = "a worker waits so long for the others of a sum, then gives up the round" },
-	{ "cluster", "absence", OPTION_SECONDS, "5m", IN(cluster.absence), ABOVE(0, 1e6),
-	  .text = "when a round is over the others wait so long for a node that is missing, "
-	  "coordinator or not, before the job fails" },
-	{ "cluster", "drain", OPTION_SECONDS, "25s", IN(cluster.drain), ABOVE(0, 1e5),
-	  .text = "after SIGTERM, and when worker 0 is done, nodes have so long to finish before "
-	  "the job ends without them" },
-	{ "cluster", "restarts", OPTION_INT, "3", IN(cluster.restarts), RANGE(0, 1e6),
-	  .text = "times that one node is started again within ten minutes; the job also fails "
-	  "after more rounds than this without progress" },
+#include "spec/option_table_place.h"
 
 	{ "incremental", "period", OPTION_SECONDS, "1h", IN(incremental.period), RANGE(1, 1e8),
 	  .text = "rows are trained by periods of this length, counted from 1970 in UTC" },

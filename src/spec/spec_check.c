@@ -443,6 +443,7 @@ spec_check_all(struct spec *spec)
 	RS_TRY(spec_check_items(spec));
 	RS_TRY(spec_check_towers(spec));
 	RS_TRY(spec_check_din(spec));
+	RS_TRY(spec_check_exact(spec));
 	RS_TRY(spec_check_eval(spec));
 	for (size_t i = 0; i < spec->settings.n_fields; i++) {
 		RS_TRY(check_share(spec, i));

@@ -62,6 +62,14 @@ write_table(struct saving *s, size_t table, struct file_writer *w)
 }
 
 static enum rs_status
+write_tenancy(struct saving *s, size_t table, struct file_writer *w)
+{
+	struct lookup *const l = s->model->lookup;
+
+	return l->ops->save_tenancy(l, table, w);
+}
+
+static enum rs_status
 write_kept(struct saving *s, size_t i, struct file_writer *w)
 {
 	const struct file_map *const map = &s->model->kept[i].map;
@@ -206,6 +214,9 @@ save_files(struct saving *s)
 
 		checkpoint_table_file(name, s->model->table[t].name);
 		RS_TRY(save_file(s, name, t, write_table));
+		checkpoint_tenancy_file(name, s->model->table[t].name);
+		if (lookup_has_tenancy(&s->model->table[t]))
+			RS_TRY(save_file(s, name, t, write_tenancy));
 	}
 	for (size_t i = 0; i < s->model->n_kept; i++)
 		RS_TRY(save_file(s, s->model->kept[i].name, i, write_kept));
@@ -322,6 +333,22 @@ load_table(struct model *m, size_t t, const struct filling *f, const char *name)
 	return RS_OK;
 }
 
+/* A version of a spec without rules for who comes and goes has no such file. */
+static enum rs_status
+load_tenancy(struct model *m, size_t t, const struct filling *f)
+{
+	char name[NAME_SIZE], *file;
+	int there;
+
+	checkpoint_tenancy_file(name, m->table[t].name);
+	there = manifest_has(f->manifest, name);
+	RS_TRY(file_join(f->path, name, &file));
+	const enum rs_status status = m->lookup->ops->load_tenancy(
+		m->lookup, t, (const char *const *)&file, (size_t)there);
+	free(file);
+	return status;
+}
+
 static enum rs_status
 fill_tables(struct model *m, struct filling *f)
 {
@@ -332,6 +359,8 @@ fill_tables(struct model *m, struct filling *f)
 		checkpoint_table_file(name, m->table[t].name);
 		if (manifest_has(f->manifest, name)) {
 			RS_TRY(load_table(m, t, f, name));
+			if (m->table[t].kind == TABLE_EXACT)
+				RS_TRY(load_tenancy(m, t, f));
 		} else if (f->former != NULL &&
 			dense_adopt_is_new(f->former, m->schema.table[of].name)) {
 			f->n_new++;
@@ -544,23 +573,6 @@ checkpoint_peek(const char *directory, uint64_t version,
 		*found = manifest.version;
 	manifest_free(&manifest);
 	free(path);
-	return RS_OK;
-}
-
-enum rs_status
-checkpoint_find(const char *directory, uint64_t version, const char *name, char **out)
-{
-	char *path;
-
-	*out = NULL;
-	RS_TRY(checkpoint_version_path(directory, version, &path));
-	const enum rs_status status = file_join(path, name, out);
-	free(path);
-	RS_TRY(status);
-	if (access(*out, F_OK) == 0)
-		return RS_OK;
-	free(*out);
-	*out = NULL;
 	return RS_OK;
 }
 

@@ -63,11 +63,11 @@ checkpoint_current(const char *directory)
 	return version;
 }
 
-void
-checkpoint_table_file(char out[CHECKPOINT_NAME_SIZE], const char *table)
+static void
+file_of_table(char out[CHECKPOINT_NAME_SIZE], const char *prefix, const char *table)
 {
 	const size_t room = CHECKPOINT_NAME_SIZE;
-	size_t n = (size_t)snprintf(out, room, CHECKPOINT_TABLE_PREFIX);
+	size_t n = (size_t)snprintf(out, room, "%s", prefix);
 
 	for (const char *c = table; *c != '\0' && n + 20 < room; c++) {
 		const int plain = (*c >= '0' && *c <= '9') || (*c >= 'A' && *c <= 'Z')
@@ -76,4 +76,33 @@ checkpoint_table_file(char out[CHECKPOINT_NAME_SIZE], const char *table)
 			(unsigned char)*c);
 	}
 	snprintf(out + n, room - n, ".0-of-1.bin");
+}
+
+void
+checkpoint_table_file(char out[CHECKPOINT_NAME_SIZE], const char *table)
+{
+	file_of_table(out, CHECKPOINT_TABLE_PREFIX, table);
+}
+
+void
+checkpoint_tenancy_file(char out[CHECKPOINT_NAME_SIZE], const char *table)
+{
+	file_of_table(out, CHECKPOINT_TENANCY_PREFIX, table);
+}
+
+enum rs_status
+checkpoint_find(const char *directory, uint64_t version, const char *name, char **out)
+{
+	char *path;
+
+	*out = NULL;
+	RS_TRY(checkpoint_version_path(directory, version, &path));
+	const enum rs_status status = file_join(path, name, out);
+	free(path);
+	RS_TRY(status);
+	if (access(*out, F_OK) == 0)
+		return RS_OK;
+	free(*out);
+	*out = NULL;
+	return RS_OK;
 }

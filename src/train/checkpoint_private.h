@@ -14,8 +14,12 @@ enum rs_status checkpoint_remove_tree(const char *directory, const char *path);
 enum { CHECKPOINT_NAME_SIZE = 400 };
 void checkpoint_table_file(char out[CHECKPOINT_NAME_SIZE], const char *table);
 
+/* What there is to an exact table besides its rows, "tenancy-C1.0-of-1.bin". */
+void checkpoint_tenancy_file(char out[CHECKPOINT_NAME_SIZE], const char *table);
+
 #define CHECKPOINT_CURRENT      "CURRENT"
 #define CHECKPOINT_TABLE_PREFIX "table-"
+#define CHECKPOINT_TENANCY_PREFIX "tenancy-"
 
 enum { CHECKPOINT_VERSION_NAME = 32 };
 

@@ -13,7 +13,8 @@
 static int
 is_table(const char *name)
 {
-	return strncmp(name, CHECKPOINT_TABLE_PREFIX, strlen(CHECKPOINT_TABLE_PREFIX)) == 0;
+	return strncmp(name, CHECKPOINT_TABLE_PREFIX, strlen(CHECKPOINT_TABLE_PREFIX)) == 0
+	    || strncmp(name, CHECKPOINT_TENANCY_PREFIX, strlen(CHECKPOINT_TENANCY_PREFIX)) == 0;
 }
 
 /* Does the model have a table of this file? */
@@ -24,6 +25,9 @@ is_used(const struct model *m, const char *file)
 
 	for (size_t t = 0; t < m->n_tables; t++) {
 		checkpoint_table_file(name, m->table[t].name);
+		if (strcmp(name, file) == 0)
+			return 1;
+		checkpoint_tenancy_file(name, m->table[t].name);
 		if (strcmp(name, file) == 0)
 			return 1;
 	}

@@ -1,8 +1,14 @@
 /* What a spec says of a model: its graph, and what its tables are. */
 #include "train/model.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/hash.h"
+#include "embed/exact.h"
+#include "embed/row_optimizer.h"
+#include "embed/tenancy.h"
 #include "models/models.h"
 
 #define MODELS_MAX 32
@@ -55,6 +61,52 @@ vector_optimizer(const struct field_settings *f, const struct embedding_settings
 	return o;
 }
 
+/* Bytes that an id takes in all tables of the field. */
+static size_t
+id_bytes(const struct model *m, size_t schema_table)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < graph_n_tables(m->graph); i++) {
+		const struct graph_table *const g = graph_table(m->graph, i);
+		const struct settings *const s = spec_settings(m->spec);
+		const enum row_optimizer_kind kind = g->linear ? s->linear.optimizer.kind :
+			m->schema.table[schema_table].settings->optimizer;
+		const size_t n_slot = row_optimizer_slots(row_optimizer_get(kind), g->dim);
+
+		if (g->schema_table == schema_table)
+			bytes += exact_entry_bytes((g->dim + n_slot) * sizeof(float));
+	}
+	return bytes;
+}
+
+static enum rs_status
+describe_tenancy(const struct model *m, size_t schema_table, struct lookup_tenancy *out)
+{
+	const struct embedding_settings *const e = &spec_settings(m->spec)->embedding;
+	const char *const field = m->schema.table[schema_table].name;
+	const size_t bytes = id_bytes(m, schema_table);
+
+	*out = (struct lookup_tenancy){
+		.admit = e->admit, .admit_count = (uint32_t)e->admit_count,
+		.admit_probability = e->admit_probability, .admit_cells = (uint64_t)e->admit_cells,
+		.key = hash_fingerprint64(field, strlen(field)),
+		.expire_after = (uint64_t)ceil(e->expire_after),
+		.expire_steps = (uint64_t)e->expire_steps, .evict = e->evict,
+	};
+	if (e->max_bytes == 0)
+		return RS_OK;
+	out->segment_rows = tenancy_most(exact_segment_rows(bytes, (uint64_t)e->max_bytes));
+	if (out->segment_rows >= TENANCY_SHARE)
+		return RS_OK;
+	(void)rs_fail(RS_ESPEC, "embedding.max_bytes: %lld bytes are room for %llu rows of field "
+		"'%s', wanted %u at least", (long long)e->max_bytes,
+		(unsigned long long)out->segment_rows * EXACT_SEGMENTS, field,
+		TENANCY_SHARE * EXACT_SEGMENTS);
+	return rs_hint("an id of it takes %zu bytes, with gaps between ids about %zu", bytes,
+		bytes * 3 / 2);
+}
+
 enum rs_status
 model_describe_table(const struct model *m, size_t i, struct lookup_table *out)
 {
@@ -76,5 +128,5 @@ model_describe_table(const struct model *m, size_t i, struct lookup_table *out)
 				     vector_optimizer(t->settings, &s->embedding);
 	out->init_stddev = g->linear ? s->linear.init_stddev : s->embedding.init_stddev;
 	out->seed = (uint64_t)s->train.seed;
-	return RS_OK;
+	return t->kind == TABLE_EXACT ? describe_tenancy(m, g->schema_table, &out->tenancy) : RS_OK;
 }

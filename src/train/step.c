@@ -324,6 +324,7 @@ apply(struct stepper *s, size_t worker, const struct slot_sum *total, double rat
 	const struct lookup_commit commit = {
 		.step = s->worker[worker].view.feed.step,
 		.finite = !total->bad,
+		.newest = s->worker[worker].newest,
 		.rate_factor = rate_factor,
 		.decay = decay_of(m, s->worker[worker].view.feed.step),
 		.worker = worker,
@@ -423,6 +424,7 @@ worker_prepare(struct stepper *s, struct step_worker *w, const struct batch *bat
 {
 	const size_t rows = (batch->B + s->n_slots - 1) / s->n_slots;
 
+	w->newest = batch_newest(batch);
 	RS_TRY(worker_reserve(s, w, rows));
 	return slot_view_reserve(&w->view, batch, rows);
 }

@@ -21,6 +21,7 @@ struct step_worker {
 	_Alignas(STEP_LINE) struct slot_view view;
 	size_t  slot_begin, slot_end, B_max;
 	struct exec *exec;
+	int64_t newest;                /* time of the global batch                    */
 	_Alignas(STEP_LINE) atomic_uint_fast64_t left;
 };
 

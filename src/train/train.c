@@ -436,11 +436,36 @@ set_up(struct training *t, struct spec *spec)
 	return RS_OK;
 }
 
+/* What came and went in exact tables, of each to the log. */
+static void
+count_tenants(const struct model *m, struct train_summary *out)
+{
+	struct lookup_tenants *const sum = &out->tenants, one;
+
+	for (size_t i = 0; m != NULL && i < m->n_tables; i++) {
+		if (m->table[i].kind != TABLE_EXACT || m->lookup->ops->tenants == NULL)
+			continue;
+		m->lookup->ops->tenants(m->lookup, i, &one);
+		log_info("table '%s': %" PRIu64 " rows; %" PRIu64 " admitted, %" PRIu64
+			" waiting, %" PRIu64 " refused, %" PRIu64 " evicted, %" PRIu64 " expired",
+			m->table[i].name, one.rows, one.admitted, one.waiting, one.refused,
+			one.evicted, one.expired);
+		out->n_exact++;
+		sum->rows += one.rows;
+		sum->admitted += one.admitted;
+		sum->waiting += one.waiting;
+		sum->refused += one.refused;
+		sum->evicted += one.evicted;
+		sum->expired += one.expired;
+	}
+}
+
 static enum rs_status
 fill_summary(struct training *t)
 {
 	struct train_summary *const out = t->summary;
 
+	count_tenants(t->m, out);
 	out->best_epoch = t->progress.best_epoch;
 	out->step = t->m != NULL ? t->m->step : t->progress.step;
 	out->skipped_steps = t->m != NULL ? t->m->skipped_steps : t->progress.skipped_steps;

@@ -97,6 +97,8 @@ struct train_summary {
 	int      has_valid;
 	struct metric_result valid;    /* of the weights that were kept               */
 	uint64_t version;              /* 0: nothing saved                            */
+	size_t   n_exact;              /* exact tables                                */
+	struct lookup_tenants tenants; /* of all of them, in this run                 */
 	uint64_t recomputed_steps;     /* because processes died                      */
 	/* Of the version that it went on from. */
 	struct parser_tally former;

@@ -25,8 +25,8 @@ dates_agree_with_the_library(void **state)
 		int64_t back;
 
 		gmtime_r(&t, &tm);
-		d = (struct row_time_date){ tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour,
-			tm.tm_min, tm.tm_sec };
+		d = (struct row_time_date){ tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday,
+			tm.tm_hour, tm.tm_min, tm.tm_sec };
 		assert_true(row_time_of_date(&d, &back));
 		assert_true(back == t);
 		assert_int_equal(intake_parse_time(intake_time(t, text), &back), RS_OK);

@@ -1,0 +1,91 @@
+/* Rules of what comes and goes in exact tables. */
+#include "spec/spec_private.h"
+
+#define NONE SPEC_NO_FIELD
+
+static int
+has_exact(const struct settings *s)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < s->n_fields; i++)
+		n += s->field[i].type != FIELD_NUMERIC && s->field[i].table == TABLE_EXACT;
+	return n > 0;
+}
+
+/* Keys that say something, and what says that they have an effect. */
+static enum rs_status
+check_used(struct spec *spec)
+{
+	const struct embedding_settings *e = &spec->settings.embedding;
+	const int counts = e->admit == ADMISSION_COUNT || e->admit == ADMISSION_SKETCH;
+	const int exact = has_exact(&spec->settings);
+	const struct { const char *key; int used; const char *needs; } row[] = {
+		{ "admit", exact, "table = exact" },
+		{ "admit_count", counts, "admit = count or sketch" },
+		{ "admit_probability", e->admit == ADMISSION_PROBABILITY, "admit = probability" },
+		{ "admit_cells", counts, "admit = count or sketch" },
+		{ "expire_after", exact, "table = exact" },
+		{ "expire_steps", exact, "table = exact" },
+		{ "max_bytes", exact, "table = exact" },
+		{ "evict", e->max_bytes > 0, "max_bytes" },
+	};
+
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		const struct spec_place place = spec_place(spec, "embedding", row[i].key, NONE);
+
+		if (!row[i].used && spec_given(spec, "embedding", row[i].key, NONE))
+			RS_TRY(spec_add_problem(spec, 0, &place, NULL,
+				"[embedding] %s: has no effect without %s", row[i].key,
+				row[i].needs));
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+check_expiry(struct spec *spec)
+{
+	const struct settings *s = &spec->settings;
+	const struct embedding_settings *e = &s->embedding;
+
+	if (e->expire_after == 0)
+		return RS_OK;
+	if (e->expire_steps > 0)
+		return spec_key_error(spec, "embedding", "expire_steps", "keep one of the two",
+			"given beside expire_after; a row has one clock");
+	if (*s->data.time == '\0')
+		return spec_key_error(spec, "embedding", "expire_after",
+			"set data.time, or use expire_steps",
+			"rows have no time: data.time is not given");
+	if (s->data.format != FORMAT_TSV && s->data.format != FORMAT_CSV
+	    && s->data.format != FORMAT_TFRECORD)
+		return spec_key_error(spec, "embedding", "expire_after", "use expire_steps",
+			"data of this format have no column of data.time");
+	return RS_OK;
+}
+
+/* Between two periods nothing is trained: what is shorter lets every row go. */
+static enum rs_status
+check_period(struct spec *spec)
+{
+	const struct settings *s = &spec->settings;
+	const double after = s->embedding.expire_after;
+	const struct spec_place place = spec_place(spec, "embedding", "expire_after", NONE);
+
+	if (after == 0 || after >= s->incremental.period
+	    || !spec_given(spec, "incremental", "period", NONE))
+		return RS_OK;
+	return spec_add_problem(spec, 0, &place, NULL, "[embedding] expire_after: %g s, less than "
+		"incremental.period of %g s: rows of one period are gone in the next", after,
+		s->incremental.period);
+}
+
+enum rs_status
+spec_check_exact(struct spec *spec)
+{
+	RS_TRY(check_used(spec));
+	if (!has_exact(&spec->settings))
+		return RS_OK;
+	RS_TRY(check_expiry(spec));
+	return check_period(spec);
+}
