@@ -29,12 +29,15 @@ struct bed {
 	struct supervisor *supervisor;
 	char *program;
 	volatile int stop;
+	double stopped;                 /* when                                       */
+	const char *directory;
 };
 
 static void
 bed_open(struct bed *b, const char *directory, const char *cases)
 {
 	memset(b, 0, sizeof *b);
+	b->directory = directory;
 	b->job.n_workers = 2;
 	b->job.n_ps = 1;
 	b->cluster.listen = (char[]){ "" };
@@ -263,12 +266,18 @@ nodes_begin_with_their_signals_blocked(void **state)
 	bed_close(&b, *state);
 }
 
+/* When both workers have set their traps, or never will. */
 static void *
 stop_soon(void *argument)
 {
 	struct bed *const b = argument;
+	char ready[2][4096];
 
-	usleep(300000);
+	for (int i = 0; i < 2; i++)
+		snprintf(ready[i], sizeof ready[i], "%s/ready%d", b->directory, i);
+	for (int i = 0; i < 3000 && (access(ready[0], F_OK) | access(ready[1], F_OK)) != 0; i++)
+		usleep(10000);
+	b->stopped = clock_seconds();
 	b->stop = SIGTERM;
 	return NULL;
 }
@@ -281,16 +290,16 @@ signal_goes_to_the_workers_and_who_stays_is_killed(void **state)
 	int code;
 
 	bed_open(&b, *state,
-		"worker0) trap 'kill $!; exit 143' TERM; sleep 60 & wait ;;\n"
-		"worker1) trap 'touch $D/asked' TERM; while :; do sleep 0.05; done ;;\n"
+		"worker0) trap 'kill $!; exit 143' TERM; sleep 60 & touch $D/ready0; wait ;;\n"
+		"worker1) trap 'touch $D/asked' TERM; touch $D/ready1\n"
+		"  while :; do sleep 0.05; done ;;\n"
 		"*) exec sleep 60 ;;");
-	b.cluster.drain = 0.7;
+	b.cluster.drain = 1.5;
 	assert_int_equal(thread_start(&thread, "stop", stop_soon, &b), RS_OK);
-	const double started = clock_seconds();
 	assert_int_equal(bed_run(&b, *state, &code), RS_OK);
 	thread_join(thread);
 	assert_int_equal(code, 143);
-	assert_true(clock_seconds() - started < 5);
+	assert_true(clock_seconds() - b.stopped < 20);
 	char path[4096];
 	snprintf(path, sizeof path, "%s/asked", (char *)*state);
 	assert_int_equal(access(path, F_OK), 0);
