@@ -1,6 +1,7 @@
 /* The model and rows of the tests of the library. */
 #include "recsys_case.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "tests/test.h"
@@ -11,16 +12,24 @@
 #include "train/checkpoint.h"
 #include "train/workers.h"
 
+#define NEAR 2e-5
+
 static const char spec_text[] =
-	"[model]\ntype = deepfm\n"
 	"[data]\ntrain = t.tsv\nformat = tsv\nheader = no\nlabel = 1\n"
 	"[field a]\ncolumn = 2\nbuckets = 3000\n"
 	"[field b]\ncolumn = 3\nbuckets = 500\nid_type = int\n"
 	"[field m]\ncolumn = 4\ntype = multi\nbuckets = 90\n"
 	"[field x]\ncolumn = 5\ntype = numeric\ntransform = log1p\n"
-	"[embedding]\ndim = 4\ninit_stddev = 0.5\n"
+	"[embedding]\ndim = 4\ninit_stddev = 0.5\n";
+static const char deepfm_text[] =
+	"[model]\ntype = deepfm\n"
 	"[linear]\ninit_stddev = 0.5\n"
 	"[dnn]\nhidden = 16,8\nbatch_norm = yes\ndropout = 0.2\n";
+static const char towers_text[] =
+	"[model]\ntype = two_tower\n"
+	"[tower user]\nfields = a,m\nhidden = 16,8\n"
+	"[tower item]\nfields = b,x\nhidden = 12,8\n"
+	"[two_tower]\ntemperature = 0.5\n";
 
 static void
 make_text(struct recsys_case *c)
@@ -39,8 +48,9 @@ make_text(struct recsys_case *c)
 	c->n = text.n;
 }
 
+/* What the trainer says of all rows. */
 static void
-predict(struct recsys_case *c, struct model *m, float *logit)
+predict(struct recsys_case *c, struct model *m, size_t version)
 {
 	struct parser_tally tally = { 0 };
 	struct parser_span span = { .file = "case", .text = c->text, .n = c->n, .line = 1 };
@@ -58,7 +68,15 @@ predict(struct recsys_case *c, struct model *m, float *logit)
 	assert_int_equal(parser_parse(parser, &span, &batch, &tally), RS_OK);
 	assert_int_equal(batch.B, RECSYS_CASE_ROWS);
 	assert_int_equal(workers_create(m, 1, &workers), RS_OK);
-	assert_int_equal(workers_predict(workers, &batch, logit, NULL), RS_OK);
+	assert_int_equal(workers_predict(workers, &batch, c->logit[version], NULL), RS_OK);
+	c->dim = model_vector_dim(m);
+	for (int tower = 0; tower < 2 && c->dim > 0; tower++) {
+		float **const v = &c->vector[version][tower];
+
+		*v = calloc(RECSYS_CASE_ROWS * c->dim, sizeof **v);
+		assert_non_null(*v);
+		assert_int_equal(workers_vectors(workers, tower, &batch, *v), RS_OK);
+	}
 	workers_free(workers);
 	batch_free(&batch);
 	parser_close(parser);
@@ -66,16 +84,17 @@ predict(struct recsys_case *c, struct model *m, float *logit)
 }
 
 static void
-save_version(struct recsys_case *c, const char *set, uint64_t seed)
+save_version(struct recsys_case *c, const char *model_text, const char *set, uint64_t seed)
 {
 	const struct model_options options = { .n_threads = 1, .for_training = 1 };
 	const struct checkpoint_progress progress = { .best = 0 };
-	char number[8], text[128], *key, *value;
+	char number[8], text[1024], *key, *value;
 	struct spec *spec;
 	struct model *m;
 	uint64_t version;
 
-	assert_int_equal(spec_load_text(spec_text, "case", &spec), RS_OK);
+	snprintf(text, sizeof text, "%s%s", spec_text, model_text);
+	assert_int_equal(spec_load_text(text, "case", &spec), RS_OK);
 	snprintf(number, sizeof number, "%d", (int)seed);
 	assert_int_equal(spec_set(spec, "train", "seed", number), RS_OK);
 	if (set != NULL) {
@@ -86,15 +105,15 @@ save_version(struct recsys_case *c, const char *set, uint64_t seed)
 		assert_int_equal(spec_set(spec, text, key, value), RS_OK);
 	}
 	assert_int_equal(model_create(spec, &options, &m), RS_OK);
-	predict(c, m, c->logit[seed]);
+	predict(c, m, seed);
 	assert_int_equal(
 		checkpoint_save(c->directory, m, &progress, seed == 1, &version, NULL), RS_OK);
 	assert_int_equal(version, seed);
 	model_free(m);
 }
 
-struct recsys_case *
-recsys_case_make(const char *set)
+static struct recsys_case *
+make(const char *model_text, const char *set)
 {
 	struct recsys_case *const c = calloc(1, sizeof *c);
 
@@ -102,15 +121,30 @@ recsys_case_make(const char *set)
 	snprintf(c->directory, sizeof c->directory, "/tmp/recsys-case.XXXXXX");
 	assert_non_null(mkdtemp(c->directory));
 	make_text(c);
-	save_version(c, set, 1);
-	save_version(c, set, 2);
+	for (uint64_t version = 1; version <= 2; version++)
+		save_version(c, model_text, set, version);
 	return c;
+}
+
+struct recsys_case *
+recsys_case_make(const char *set)
+{
+	return make(deepfm_text, set);
+}
+
+struct recsys_case *
+recsys_case_make_towers(void)
+{
+	return make(towers_text, NULL);
 }
 
 void
 recsys_case_free(struct recsys_case *c)
 {
 	file_remove_tree(c->directory);
+	for (size_t version = 1; version <= 2; version++)
+		for (size_t tower = 0; tower < 2; tower++)
+			free(c->vector[version][tower]);
 	free(c->text);
 	free(c);
 }
@@ -128,4 +162,46 @@ recsys_case_file(const struct recsys_case *c, uint64_t version, const char *name
 
 	snprintf(path, sizeof path, "%s/v%06d/%s", c->directory, (int)version, name);
 	return path;
+}
+
+struct recsys *
+recsys_case_open(const struct recsys_case *c)
+{
+	struct recsys *m;
+
+	if (recsys_open(c->directory, &m) != RECSYS_OK)
+		fail_msg("%s", recsys_error());
+	return m;
+}
+
+struct recsys_scorer *
+recsys_case_scorer(struct recsys *m, enum recsys_output output)
+{
+	struct recsys_scorer *s;
+
+	if (recsys_scorer_open(m, output, &s) != RECSYS_OK)
+		fail_msg("%s", recsys_error());
+	return s;
+}
+
+int
+recsys_case_near(float x, float y)
+{
+	return fabs((double)x - (double)y) <= NEAR * (1 + fabs((double)y));
+}
+
+int
+recsys_case_is_right(const struct recsys_case *c, enum recsys_output output, size_t row,
+	const struct recsys_scores *scores)
+{
+	const size_t width = output == RECSYS_LOGIT ? 1 : c->dim;
+	const float *const want = output == RECSYS_LOGIT ? c->logit[scores->version]
+		: c->vector[scores->version][output - RECSYS_USER];
+
+	if (scores->width != width)
+		return 0;
+	for (size_t i = 0; i < scores->n * width; i++)
+		if (!recsys_case_near(scores->value[i], want[row * width + i]))
+			return 0;
+	return 1;
 }

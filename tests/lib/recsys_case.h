@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/recsys.h"
+
 #define RECSYS_CASE_ROWS 200
 
 struct recsys_case {
@@ -14,11 +16,23 @@ struct recsys_case {
 	char  *text;                   /* [n] RECSYS_CASE_ROWS lines                  */
 	size_t n, line[RECSYS_CASE_ROWS + 1];
 	float  logit[3][RECSYS_CASE_ROWS];     /* of version 1 and 2, by the trainer  */
+	size_t dim;                    /* of vectors; 0: no towers                    */
+	float *vector[3][2];           /* [RECSYS_CASE_ROWS,dim] of the user, item    */
 };
 
-/* set: "section.key=value" over the spec, or NULL. */
+/* A deepfm; set: "section.key=value" over the spec, or NULL. */
 struct recsys_case *recsys_case_make(const char *set);
+/* A two_tower over the same columns: fields a and m of the user, b and x of the item. */
+struct recsys_case *recsys_case_make_towers(void);
 void recsys_case_free(struct recsys_case *c);
+/* The test fails when they cannot be opened. */
+struct recsys *recsys_case_open(const struct recsys_case *c);
+struct recsys_scorer *recsys_case_scorer(struct recsys *m, enum recsys_output output);
+/* 1 when the numbers are those of the trainer for rows from `row` on: logits or vectors.
+ * Products of few rows and of many add in another order. */
+int recsys_case_is_right(const struct recsys_case *c, enum recsys_output output, size_t row,
+	const struct recsys_scores *scores);
+int recsys_case_near(float x, float y);
 /* CURRENT names this version from now on. */
 void recsys_case_name(const struct recsys_case *c, uint64_t version);
 /* "DIRECTORY/v00000N/NAME", valid until the next call. */

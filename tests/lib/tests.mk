@@ -2,6 +2,10 @@
 recsys_case = tests/lib/recsys_case.c tests/lib/recsys_case.h
 check_PROGRAMS += tests/lib/recsys_test
 tests_lib_recsys_test_SOURCES = tests/lib/recsys_test.c $(recsys_case)
+check_PROGRAMS += tests/lib/recsys_tower_test
+tests_lib_recsys_tower_test_SOURCES = tests/lib/recsys_tower_test.c $(recsys_case)
+check_PROGRAMS += tests/lib/recsys_reload_test
+tests_lib_recsys_reload_test_SOURCES = tests/lib/recsys_reload_test.c $(recsys_case)
 check_PROGRAMS += tests/lib/recsys_quiet_test
 tests_lib_recsys_quiet_test_SOURCES = tests/lib/recsys_quiet_test.c $(recsys_case) \
 	tests/allocations.c tests/allocations.h
