@@ -315,6 +315,24 @@ check_exact(const struct placement *p, const struct model *shape)
 	return RS_OK;
 }
 
+/* Shards of parameter servers keep every row. */
+static enum rs_status
+check_tenancy(const struct placement *p, const struct model *shape)
+{
+	const int elsewhere = p->mode == PLACE_PS || p->mode == PLACE_HYBRID;
+
+	for (size_t i = 0; elsewhere && i < shape->n_tables; i++) {
+		const struct lookup_tenancy *t = &shape->table[i].tenancy;
+
+		if (!lookup_has_tenancy(&shape->table[i]) && t->segment_rows == 0)
+			continue;
+		(void)rs_fail(RS_ESPEC, "table '%s': [embedding] admit, expire_after, expire_steps "
+			"and max_bytes are for tables of the workers", shape->table[i].name);
+		return rs_hint("set placement.mode = local or allreduce, or leave them out");
+	}
+	return RS_OK;
+}
+
 static enum rs_status
 check_memory(const struct placement *p)
 {
@@ -411,6 +429,7 @@ fill(struct placement *p, const struct model *shape, const struct placement_host
 	RS_TRY(choose_buckets(p, shape));
 	choose_compression(p, s);
 	choose_threads(p, s, host);
+	RS_TRY(check_tenancy(p, shape));
 	RS_TRY(cut_tables(p, shape));
 	placement_weigh_processes(p, shape);
 	return check_memory(p);

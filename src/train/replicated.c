@@ -62,6 +62,30 @@ replicated_load(struct lookup *base, size_t table, const char *const *path, size
 	return local->ops->load(local, table, path, n_paths);
 }
 
+static enum rs_status
+replicated_save_tenancy(struct lookup *base, size_t table, struct file_writer *w)
+{
+	struct lookup *local = replicated_of(base)->local;
+
+	return local->ops->save_tenancy(local, table, w);
+}
+
+static enum rs_status
+replicated_load_tenancy(struct lookup *base, size_t table, const char *const *path, size_t n_paths)
+{
+	struct lookup *local = replicated_of(base)->local;
+
+	return local->ops->load_tenancy(local, table, path, n_paths);
+}
+
+static void
+replicated_tenants(const struct lookup *base, size_t table, struct lookup_tenants *out)
+{
+	const struct lookup *local = ((const struct replicated *)base)->local;
+
+	local->ops->tenants(local, table, out);
+}
+
 static void
 replicated_reset_state(struct lookup *base, size_t table)
 {
@@ -122,7 +146,9 @@ replicated_close(struct lookup *base)
 static const struct lookup_ops replicated_ops = {
 	.name = "replicated", .pull = replicated_pull, .push = replicated_push,
 	.commit = replicated_commit, .save = replicated_save, .load = replicated_load,
-	.reset_state = replicated_reset_state, .touched = replicated_touched,
+	.save_tenancy = replicated_save_tenancy, .load_tenancy = replicated_load_tenancy,
+	.tenants = replicated_tenants, .reset_state = replicated_reset_state,
+	.touched = replicated_touched,
 	.bytes = replicated_bytes, .close = replicated_close,
 };
 

@@ -83,6 +83,35 @@ read_table(void *model, size_t table, const char *path)
 	return m->lookup->ops->load(m->lookup, table, &path, 1);
 }
 
+static enum rs_status
+write_tenancy(const void *model, size_t table, struct file_writer *w)
+{
+	const struct model *const m = model;
+
+	return m->lookup->ops->save_tenancy(m->lookup, table, w);
+}
+
+static enum rs_status
+read_tenancy(void *model, size_t table, const char *path)
+{
+	struct model *const m = model;
+
+	return m->lookup->ops->load_tenancy(m->lookup, table, &path, 1);
+}
+
+static enum rs_status
+spread_tables(struct model *m, size_t from)
+{
+	for (size_t t = 0; t < m->n_tables; t++) {
+		RS_TRY(spread_file(m->place, from,
+			&(struct spread_file){ write_table, read_table, m, t }, 0));
+		if (lookup_has_tenancy(&m->table[t]))
+			RS_TRY(spread_file(m->place, from,
+				&(struct spread_file){ write_tenancy, read_tenancy, m, t }, 0));
+	}
+	return RS_OK;
+}
+
 /* The bytes of rank `from` at data, the others' into w. */
 static enum rs_status
 send_pieces(const struct train_place *place, size_t from, const struct file_map *map,
@@ -169,10 +198,7 @@ spread_model(struct model *m, size_t from, unsigned parts)
 	if (head.parts & SPREAD_ITEMS)
 		RS_TRY(spread_file(m->place, from,
 			&(struct spread_file){ write_items, read_items, m, 0 }, 0));
-	for (size_t t = 0; own_tables && (head.parts & SPREAD_TABLES) && t < m->n_tables; t++)
-		RS_TRY(spread_file(m->place, from,
-			&(struct spread_file){ write_table, read_table, m, t }, 0));
-	return RS_OK;
+	return own_tables && (head.parts & SPREAD_TABLES) ? spread_tables(m, from) : RS_OK;
 }
 
 enum rs_status

@@ -193,6 +193,17 @@ train_live_go_on(struct training *t)
 	t->summary->epochs_done = h->epochs_done;
 }
 
+/* Who comes and goes in exact tables is in versions only. */
+static int
+has_tenancy(const struct model *m)
+{
+	int n = 0;
+
+	for (size_t i = 0; i < m->n_tables; i++)
+		n += lookup_has_tenancy(&m->table[i]);
+	return n > 0;
+}
+
 enum rs_status
 train_live_begin(struct training *t)
 {
@@ -200,7 +211,7 @@ train_live_begin(struct training *t)
 	const struct train_place *const place = t->options->place;
 	const struct live_state *const s = t->start.live;
 
-	if (live == NULL || t->start.evaluates)
+	if (live == NULL || t->start.evaluates || has_tenancy(t->m))
 		return RS_OK;
 	if (t->m->lookup->ops->fetch != NULL && (place == NULL || place->tables == NULL))
 		return RS_OK;
