@@ -1,21 +1,7 @@
 /* runs plot on a database made by hand. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "tests/cmd/runs_bed.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include "base/file.h"
-#include "store/store.h"
-
-static char directory[64], database[128], output[1 << 16];
 
 /* A run of three epochs, r0001. */
 static void
@@ -57,11 +43,8 @@ setup(void **state)
 	struct store *s;
 
 	(void)state;
-	snprintf(directory, sizeof directory, "/tmp/runs_plot_test.XXXXXX");
-	if (mkdtemp(directory) == NULL)
+	if (bed_open(&s) != 0)
 		return -1;
-	snprintf(database, sizeof database, "%s/runs.db", directory);
-	assert_int_equal(store_open(database, 0, 1000, &s), RS_OK);
 	add_epochs(s);
 	add_period(s, "ctr", "2026-11-29T01:00Z", 0.71);
 	add_period(s, "ctr", "2026-11-29T02:00Z", 0.1);        /* done again below     */
@@ -75,36 +58,12 @@ setup(void **state)
 }
 
 static int
-teardown(void **state)
-{
-	(void)state;
-	return file_remove_tree(directory) == RS_OK ? 0 : -1;
-}
-
-/* stdout and, after it, stderr of `runs plot ARGUMENTS` in output. */
-static int
 plot(const char *arguments)
 {
-	char command[1024];
-	const char *program = getenv("RECSYS_TRAIN");
+	char all[512];
 
-	assert_non_null(program);
-	snprintf(command, sizeof command, "cd %s && unset RECSYS_TRAIN_DB RECSYS_TRAIN_SPEC; "
-		"%s runs plot %s 2>err; code=$?; cat err; exit $code", directory, program,
-		arguments);
-	FILE *pipe = popen(command, "r");
-	assert_non_null(pipe);
-	const size_t n = fread(output, 1, sizeof output - 1, pipe);
-	output[n] = '\0';
-	const int status = pclose(pipe);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static void
-assert_has(const char *text)
-{
-	if (strstr(output, text) == NULL)
-		fail_msg("'%s' is not in:\n%s", text, output);
+	snprintf(all, sizeof all, "plot %s", arguments);
+	return runs(all);
 }
 
 static void
@@ -189,5 +148,5 @@ main(void)
 		cmocka_unit_test(more_curves_than_marks_are_refused),
 	};
 
-	return cmocka_run_group_tests(tests, setup, teardown);
+	return cmocka_run_group_tests(tests, setup, bed_close);
 }

@@ -1,13 +1,7 @@
 /* The command runs on a database made by hand. */
-#include "tests/test.h"
+#include "tests/cmd/runs_bed.h"
 
 #include <math.h>
-#include <string.h>
-#include <sys/wait.h>
-
-#include "store/store.h"
-
-static char directory[64], database[128], output[1 << 16];
 
 static void
 metric(struct store *s, int64_t run, const char *key, double value)
@@ -46,56 +40,13 @@ setup(void **state)
 	struct store *s;
 
 	(void)state;
-	snprintf(directory, sizeof directory, "/tmp/runs_test.XXXXXX");
-	if (mkdtemp(directory) == NULL)
+	if (bed_open(&s) != 0)
 		return -1;
-	snprintf(database, sizeof database, "%s/runs.db", directory);
-	assert_int_equal(store_open(database, 0, 1000, &s), RS_OK);
 	add_run(s, "0.01", 0.7969, "ok", "prod");
 	add_run(s, "0.005", 0.7981, "partial", "");
 	add_run(s, "1000", NAN, "diverged", "");
 	store_close(s);
 	return 0;
-}
-
-static int
-teardown(void **state)
-{
-	(void)state;
-	return file_remove_tree(directory) == RS_OK ? 0 : -1;
-}
-
-/* Runs `recsys-train runs ARGUMENTS` in the directory; stdout and, after it,
- * stderr in output. */
-static int
-runs(const char *arguments)
-{
-	char command[1024];
-	const char *program = getenv("RECSYS_TRAIN");
-
-	assert_non_null(program);
-	snprintf(command, sizeof command, "cd %s && unset RECSYS_TRAIN_DB RECSYS_TRAIN_SPEC; "
-		"%s runs %s 2>err; code=$?; cat err; exit $code", directory, program, arguments);
-	FILE *pipe = popen(command, "r");
-	assert_non_null(pipe);
-	const size_t n = fread(output, 1, sizeof output - 1, pipe);
-	output[n] = '\0';
-	const int status = pclose(pipe);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
-
-static void
-assert_has(const char *text)
-{
-	if (strstr(output, text) == NULL)
-		fail_msg("'%s' is not in:\n%s", text, output);
-}
-
-static void
-assert_lacks(const char *text)
-{
-	if (strstr(output, text) != NULL)
-		fail_msg("'%s' is in:\n%s", text, output);
 }
 
 static void
@@ -107,7 +58,7 @@ list_shows_status_figures_and_tag(void **state)
 	assert_has("deepfm  partial(12)  592,233  0.7981  0.2019\n");
 	assert_has("deepfm  ok           591,233  0.7969  0.2031   prod\n");
 	assert_has("deepfm  diverged     593,233  n.a.    n.a.\n");
-	assert_true(strstr(output, "r0003") < strstr(output, "r0001"));
+	assert_true(strstr(bed_output, "r0003") < strstr(bed_output, "r0001"));
 }
 
 static void
@@ -120,8 +71,8 @@ list_filters_and_sorts(void **state)
 	assert_int_equal(runs("list --status ok"), 0);
 	assert_lacks("r0002");
 	assert_int_equal(runs("list --sort auc"), 0);
-	assert_true(strstr(output, "r0002") < strstr(output, "r0001"));
-	assert_true(strstr(output, "r0001") < strstr(output, "r0003"));
+	assert_true(strstr(bed_output, "r0002") < strstr(bed_output, "r0001"));
+	assert_true(strstr(bed_output, "r0001") < strstr(bed_output, "r0003"));
 	assert_int_equal(runs("list --sort beauty"), 64);
 	assert_int_equal(runs("list --last 0"), 64);
 }
@@ -139,7 +90,7 @@ list_shows_the_monitored_figure_of_other_runs(void **state)
 	(void)state;
 	assert_int_equal(runs("list"), 0);
 	assert_lacks("monitored");
-	assert_int_equal(store_open(database, 0, 1000, &s), RS_OK);
+	assert_int_equal(store_open(bed_database, 0, 1000, &s), RS_OK);
 	assert_int_equal(store_run_begin(s, &start, &run), RS_OK);
 	metric(s, run, "valid.ndcg@20", 0.12345);
 	assert_int_equal(store_run_end(s, run, "ok", 10, ""), RS_OK);
@@ -177,7 +128,7 @@ show_prints_everything_or_one_part(void **state)
 	assert_has("a,b.tsv");
 	assert_has("12 skipped");
 	assert_int_equal(runs("show 2 --spec"), 0);
-	assert_string_equal(output, "[train]\nlearning_rate = 0.005\nseed = 1\n");
+	assert_string_equal(bed_output, "[train]\nlearning_rate = 0.005\nseed = 1\n");
 	assert_int_equal(runs("show prod --metrics"), 0);
 	assert_has("valid.auc");
 	assert_int_equal(runs("show last --log"), 0);
@@ -227,7 +178,7 @@ a_running_run_is_not_removed(void **state)
 	int64_t run;
 
 	(void)state;
-	assert_int_equal(store_open(database, 0, 1000, &s), RS_OK);
+	assert_int_equal(store_open(bed_database, 0, 1000, &s), RS_OK);
 	assert_int_equal(store_run_begin(s, &(struct store_run_start){ .model = "fm" }, &run),
 		RS_OK);
 	store_close(s);
@@ -244,7 +195,7 @@ B109_a_killed_run_is_listed_as_lost(void **state)
 	if (child == 0) {
 		struct store *s;
 		int64_t run;
-		_exit(store_open(database, 0, 1000, &s) != RS_OK
+		_exit(store_open(bed_database, 0, 1000, &s) != RS_OK
 			|| store_run_begin(s, &(struct store_run_start){ .model = "fm" },
 			&run) != RS_OK);
 	}
@@ -266,13 +217,13 @@ path_and_a_missing_database(void **state)
 	assert_has("runs.db");
 	assert_int_equal(runs("list --db nowhere.db"), 66);
 	assert_has("--db FILE");
-	snprintf(arguments, sizeof arguments, "list --db %s", database);
+	snprintf(arguments, sizeof arguments, "list --db %s", bed_database);
 	assert_int_equal(runs(arguments), 0);
 	assert_int_equal(runs("lst"), 64);
 	assert_has("did you mean 'list'");
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, bed_close)
 
 int
 main(void)
