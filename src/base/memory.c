@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,6 +154,15 @@ buffer_printf(struct buffer *b, const char *format, ...)
 	return RS_OK;
 }
 
+/* The threshold of glibc for blocks of their own moves with what is freed unless it is set. */
+#define OWN_BLOCK ((int)128 << 10)
+
+void
+memory_init(void)
+{
+	(void)mallopt(M_MMAP_THRESHOLD, OWN_BLOCK);
+}
+
 /* More than a page is mapped with room to cut an aligned piece out of it. */
 enum rs_status
 large_alloc(size_t size, void *out)
@@ -177,6 +187,12 @@ large_alloc(size_t size, void *out)
 	madvise(block, wanted, MADV_HUGEPAGE);
 	memcpy(out, &block, sizeof(block));
 	return RS_OK;
+}
+
+size_t
+large_size(size_t size)
+{
+	return round_up(size > 0 ? size : 1, HUGE_BYTES);
 }
 
 void

@@ -45,7 +45,13 @@ enum rs_status buffer_append(struct buffer *b, const void *bytes, size_t n);
 enum rs_status buffer_printf(struct buffer *b, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Once, before the first thread: what is freed goes back to the system, so that memory does
+ * not depend on the order in which threads free. */
+void memory_init(void);
+
 enum rs_status large_alloc(size_t size, void *out);
 void large_free(void *block, size_t size);
+/* Memory of a block of so many bytes once it is written to. */
+size_t large_size(size_t size);
 
 #endif

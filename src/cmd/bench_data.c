@@ -180,6 +180,9 @@ bench_batches_read(const struct model *m, struct sampler *sampler, uint64_t rows
 	*out = (struct bench_batches){ .n = 0 };
 	RS_TRY(bench_loader_open(m, NULL, 1, &loader));
 	status = read_batches(m, sampler, loader, n > 0 ? (size_t)n : 1, out);
+	out->rows = loader_rows(loader);
+	for (size_t i = 0; out->rows > 0 && i < loader_n_files(loader); i++)
+		out->text_bytes += loader_file(loader, i)->size;
 	loader_close(loader);
 	return status;
 }

@@ -20,6 +20,7 @@ enum rs_status bench_data_write(const char *directory, const char *model, uint64
 struct bench_batches {
 	struct batch *batch;           /* [n] full batches                            */
 	size_t n;
+	uint64_t rows, text_bytes;     /* of an epoch, decompressed; 0: not known     */
 };
 
 /* What draws the items that the model's loss needs, NULL when none; makes the

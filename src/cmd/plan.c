@@ -81,7 +81,10 @@ measure(struct planning *p)
 	RS_TRY(bench_sampler_open(p->shape, &p->sampler));
 	RS_TRY(bench_batches_read(p->shape, p->sampler, (uint64_t)p->sample * batch,
 		&p->batches));
-	RS_TRY(placement_measure(&p->placement, p->shape, p->batches.batch, p->batches.n));
+	const struct placement_sample sample = { .batch = p->batches.batch,
+		.n = p->batches.n, .rows = p->batches.rows, .text_bytes = p->batches.text_bytes };
+
+	RS_TRY(placement_measure(&p->placement, p->shape, &sample));
 	return guess_speed(p);
 }
 

@@ -11,6 +11,7 @@
 #include "base/failpoint.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/memory.h"
 #include "base/number.h"
 #include "base/thread.h"
 #include "cmd/cron.h"
@@ -119,6 +120,7 @@ process_start(const struct arguments *a)
 	int64_t number = 0;
 	double  seconds = 0;
 
+	memory_init();
 	set_level(a);
 	cron_start(a);
 	RS_TRY(obey_environment());

@@ -220,16 +220,30 @@ loader_check_epochs(const struct loader *l)
 	return RS_OK;
 }
 
+size_t
+loader_parsers(size_t n_threads)
+{
+	const char *why;
+
+	if (n_threads > 0)
+		return n_threads;
+	n_threads = (thread_auto_count(&why) + 1) / 2;
+	return n_threads > LOADER_AUTO_MAX ? LOADER_AUTO_MAX : n_threads;
+}
+
+size_t
+loader_ring(size_t batch_size)
+{
+	const size_t n = LOADER_RING_ROWS / batch_size;
+
+	return n < 4 ? 4 : n > LOADER_RING_MAX ? LOADER_RING_MAX : n;
+}
+
 static enum rs_status
 loader_make_threads(struct loader *l)
 {
-	size_t n = l->options.n_threads;
-	const char *why;
+	const size_t n = loader_parsers(l->options.n_threads);
 
-	if (n == 0) {
-		n = (thread_auto_count(&why) + 1) / 2;
-		n = n > LOADER_AUTO_MAX ? LOADER_AUTO_MAX : n;
-	}
 	RS_TRY(memory_alloc(n, sizeof *l->worker, &l->worker));
 	for (; l->n_workers < n; l->n_workers++) {
 		l->worker[l->n_workers].loader = l;
@@ -250,9 +264,8 @@ loader_make_threads(struct loader *l)
 static enum rs_status
 loader_make_outputs(struct loader *l)
 {
-	size_t n = LOADER_RING_ROWS / l->options.batch_size;
+	const size_t n = loader_ring(l->options.batch_size);
 
-	n = n < 4 ? 4 : n > LOADER_RING_MAX ? LOADER_RING_MAX : n;
 	RS_TRY(batch_init(&l->window[0].rows, l->options.schema));
 	RS_TRY(batch_init(&l->window[1].rows, l->options.schema));
 	RS_TRY(batch_init(&l->spare, l->options.schema));

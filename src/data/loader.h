@@ -51,6 +51,11 @@ struct loader_file {
 
 struct loader;
 
+/* How many parsers loader_options.n_threads stands for, and how many batches are ready at
+ * most. */
+size_t loader_parsers(size_t n_threads);
+size_t loader_ring(size_t batch_size);
+
 /* Expands the files and, where needed, indexes them.  No rows: RS_EDATA. */
 enum rs_status loader_open(const struct loader_options *options, struct loader **out);
 void loader_close(struct loader *loader);

@@ -243,13 +243,13 @@ exec_set_output(struct exec *e, enum graph_output output)
 }
 
 size_t
-exec_bytes(const struct graph *g, size_t B_max)
+exec_bytes(const struct graph *g, size_t B_max, const size_t *N)
 {
 	struct plan plan;
-	size_t bytes = g->n_inputs * B_max * sizeof(float *);
+	size_t bytes = 0;
 
-	if (plan_create(g, B_max, NULL, &plan) == RS_OK)
-		bytes += (plan.floats + plan.kept_floats) * sizeof(float);
+	if (plan_create(g, B_max, N, &plan) == RS_OK)
+		bytes = large_size(plan.floats * sizeof(float));
 	plan_free(&plan);
 	return bytes;
 }

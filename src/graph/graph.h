@@ -126,7 +126,9 @@ struct exec;
 struct row_grads;
 enum rs_status exec_create(const struct graph *g, size_t B_max, struct exec **out);
 void exec_destroy(struct exec *e);
-size_t exec_bytes(const struct graph *g, size_t B_max);
+/* Memory of an exec, and of a row_grads, for B_max rows with N [n_inputs] ids; once used. */
+size_t exec_bytes(const struct graph *g, size_t B_max, const size_t *N);
+size_t row_grads_bytes(const struct graph *g, size_t B_max, const size_t *N);
 /* What the passes from here on compute, with the nodes it depends on; at first the
  * logit.  After a pass forward for the user and one for the item, of as many rows each
  * as they like, come those backward for the item and for the user, in this order. */

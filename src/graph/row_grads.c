@@ -38,6 +38,22 @@ row_grads_create(const struct graph *g, size_t B_max, struct row_grads **out)
 	return RS_OK;
 }
 
+size_t
+row_grads_bytes(const struct graph *g, size_t B_max, const size_t *N)
+{
+	size_t bytes = g->n_inputs * B_max * sizeof(const float *);
+	struct plan plan;
+
+	if (plan_create(g, B_max, NULL, &plan) == RS_OK)
+		bytes += large_size(plan.kept_floats * sizeof(float));
+	plan_free(&plan);
+	for (size_t i = 0; i < g->n_inputs; i++)
+		if (N[i] > B_max || g->buffered[i] > 0)
+			bytes += N[i] * (sizeof(const float *)
+			    + (1 + g->buffered[i]) * sizeof(float));
+	return bytes;
+}
+
 void
 row_grads_destroy(struct row_grads *rows)
 {

@@ -431,7 +431,7 @@ fill(struct placement *p, const struct model *shape, const struct placement_host
 	choose_threads(p, s, host);
 	RS_TRY(check_tenancy(p, shape));
 	RS_TRY(cut_tables(p, shape));
-	placement_weigh_processes(p, shape);
+	RS_TRY(placement_weigh_processes(p, shape, NULL));
 	return check_memory(p);
 }
 

@@ -74,9 +74,16 @@ struct placement {
 /* shape: a model made without tables in memory (model_options.shape_only). */
 enum rs_status placement_make(const struct model *shape, const struct placement_host *host,
 	struct placement *out);
-/* Counts the keys of n batches, as the workers would send them. */
+/* What was seen of the training data. */
+struct placement_sample {
+	const struct batch *batch;          /* [n] full batches                       */
+	size_t   n;
+	uint64_t rows, text_bytes;          /* of all files, decompressed; 0: unknown */
+};
+/* Counts the keys of the batches, as the workers would send them, and weighs the processes
+ * by what rows these are. */
 enum rs_status placement_measure(struct placement *p, const struct model *shape,
-	const struct batch *batch, size_t n);
+	const struct placement_sample *sample);
 void placement_free(struct placement *p);
 /* Lines for people; verbose: every table, not only the sums. */
 enum rs_status placement_print(const struct placement *p, int verbose, struct buffer *out);

@@ -1,6 +1,6 @@
 /*
  * What the wire carries in a step: the keys of sample batches counted as workers send
- * them, each worker the rows of its slots, every id once; and what a process weighs.
+ * them, each worker the rows of its slots, every id once.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -12,9 +12,6 @@
 #include "remote/body.h"
 #include "train/contrast.h"
 #include "train/step.h"
-
-#define PROCESS_BYTES ((uint64_t)48 << 20)     /* program, libraries, their buffers   */
-#define READER_BYTES  ((uint64_t)96 << 20)     /* two windows of rows, text at hand    */
 
 struct id_list { uint64_t *id; size_t n, capacity; };
 
@@ -270,9 +267,10 @@ divide_counts(struct placement *p, double n)
 }
 
 enum rs_status
-placement_measure(struct placement *p, const struct model *shape, const struct batch *batch,
-	size_t n)
+placement_measure(struct placement *p, const struct model *shape,
+	const struct placement_sample *sample)
 {
+	const size_t n = sample->n;
 	struct counting c = {
 		.p = p, .shape = shape, .contrasts = contrast_needed(spec_settings(shape->spec)),
 	};
@@ -284,8 +282,8 @@ placement_measure(struct placement *p, const struct model *shape, const struct b
 	begin_counts(p);
 	p->rows_a_step = 0;
 	for (size_t i = 0; i < n && status == RS_OK; i++) {
-		c.batch = &batch[i];
-		p->rows_a_step += (double)batch[i].B;
+		c.batch = &sample->batch[i];
+		p->rows_a_step += (double)c.batch->B;
 		status = count_batch(&c);
 	}
 	free(c.order);
@@ -294,43 +292,7 @@ placement_measure(struct placement *p, const struct model *shape, const struct b
 	divide_counts(p, (double)n);
 	p->rows_a_step /= (double)n;
 	p->n_sampled = n;
+	if (status == RS_OK)
+		status = placement_weigh_processes(p, shape, sample);
 	return status;
-}
-
-/* --- what a process weighs --------------------------------------------------- */
-
-/* Row gradients of the slots of a worker, at one id an input and row. */
-static uint64_t
-gradient_bytes(const struct model *shape, size_t rows)
-{
-	uint64_t floats = 0;
-
-	for (size_t i = 0; i < graph_n_inputs(shape->graph); i++)
-		floats += graph_input(shape->graph, i)->dim + 6;
-	return floats * rows * sizeof(float);
-}
-
-void
-placement_weigh_processes(struct placement *p, const struct model *shape)
-{
-	const struct settings *s = spec_settings(shape->spec);
-	const size_t B = (size_t)s->train.batch_size;
-	const size_t slots = (p->n_slots + p->n_workers - 1) / p->n_workers;
-	const size_t rows = (B + p->n_slots - 1) / p->n_slots;
-	const uint64_t P_bytes = p->dense_params * sizeof(float);
-	const uint64_t rows_bytes = gradient_bytes(shape, slots * rows);
-	uint64_t largest = 0;
-
-	p->worker_bytes = PROCESS_BYTES + READER_BYTES + p->dense_bytes + P_bytes * (slots + 1)
-	    + p->n_threads * exec_bytes(shape->graph, rows) + rows_bytes;
-	if (p->n_ps == 0)
-		p->worker_bytes += p->embedding_bytes;
-	else                               /* rows pulled, sums to push, both on the wire too */
-		p->worker_bytes += 4 * rows_bytes;
-	for (size_t i = 0; i < p->n_ps; i++)
-		largest = p->shard[i].bytes > largest ? p->shard[i].bytes : largest;
-	if (p->n_ps > 0)
-		p->shard_bytes = PROCESS_BYTES / 2 + largest
-		    + 4 * p->n_workers * rows_bytes / p->n_ps;
-	p->dense_step_bytes = p->n_workers < 2 ? 0 : 2.0 * (double)P_bytes;
 }

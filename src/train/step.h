@@ -25,6 +25,8 @@ struct step_result {
 	const char *culprit;           /* node that went non-finite, or NULL          */
 };
 
+#define STEP_PREDICT_CHUNK 512         /* rows of a slot without training, and the least for
+                                        * which a worker has room */
 #define STEP_VOTES (SLOT_VOTES - 1)    /* bits that callers may use                   */
 
 struct stepper;

@@ -12,7 +12,6 @@
 
 #define STEP_LINE          64
 #define STEP_CULPRIT_MAX   128      /* bytes of a name                            */
-#define STEP_PREDICT_CHUNK 512      /* rows                                       */
 
 /* One exec, whose activations stay in the cache.  `left` is begin << 32 | end of the
  * worker's slots that nobody has taken: it takes from the front, others, when they

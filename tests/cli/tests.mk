@@ -45,3 +45,4 @@ dist_check_SCRIPTS += tests/cli/audit.sh
 dist_check_SCRIPTS += tests/cli/exact.sh
 dist_check_SCRIPTS += tests/cli/audit.sh tests/cli/inspect_data.sh
 dist_check_SCRIPTS += tests/cli/exact.sh tests/cli/exact_tenants.sh
+dist_check_SCRIPTS += tests/cli/audit.sh tests/cli/inspect_data.sh tests/cli/plan_memory.sh

@@ -253,7 +253,8 @@ traffic_is_what_the_messages_weigh(void **state)
 			for (uint32_t b = 0; b <= 2; b++)
 				batch.column[f].offset[b] = b;
 	}
-	assert_int_equal(placement_measure(&p, shape, &batch, 1), RS_OK);
+	assert_int_equal(placement_measure(&p, shape, &(struct placement_sample){
+		.batch = &batch, .n = 1 }), RS_OK);
 	assert_float_equal(p.shard[0].pull_bytes, pull, 1e-9);
 	assert_float_equal(p.shard[0].push_bytes, push, 1e-9);
 	assert_float_equal(p.table[0].occurrences, 2, 0);

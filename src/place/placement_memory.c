@@ -1,0 +1,210 @@
+/*
+ * What a process weighs at its peak, in the order in which it is allocated.
+ *
+ * The figures are those of what is written to, as the kernel counts resident memory; large
+ * blocks are of whole pages of 2 MiB.  Sizes that follow from the spec are exact; PROCESS_,
+ * BLAS_ and the like were measured.  Without a look at the data two full windows of rows of
+ * as many bytes as their text are assumed.
+ */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "place/placement_private.h"
+#include "train/step.h"
+
+#define PROCESS_BYTES ((uint64_t)14 << 20)     /* program, libraries, small things     */
+#define PEER_BYTES    ((uint64_t)3 << 20)      /* what talking to others takes         */
+#define SHARD_BYTES   ((uint64_t)12 << 20)     /* the same of a shard                  */
+#define BLAS_BYTES    ((uint64_t)900 << 10)    /* packed panels of a thread            */
+#define MERGE_BYTES   60                       /* of an occurrence, see embed/merge.h  */
+
+struct weighing {
+	const struct placement *p;
+	const struct model *shape;
+	const struct settings *s;
+	const struct placement_sample *sample;   /* NULL: nothing was seen              */
+	double *ids;                   /* [F] ids a row                                   */
+	size_t *N;                     /* [n_inputs] ids of a slot                        */
+	size_t  rows, slots;           /* of a slot; of a worker                          */
+};
+
+/* --- rows of the data -------------------------------------------------------- */
+
+static void
+count_ids(struct weighing *w)
+{
+	const struct schema *const schema = &w->shape->schema;
+	const struct placement_sample *const sample = w->sample;
+	double B = 0;
+
+	for (size_t f = 0; f < schema->F; f++)
+		w->ids[f] = 1;
+	if (sample == NULL || sample->n == 0)
+		return;
+	for (size_t f = 0; f < schema->F; f++)
+		w->ids[f] = 0;
+	for (size_t i = 0; i < sample->n; i++) {
+		B += (double)sample->batch[i].B;
+		for (size_t f = 0; f < schema->F; f++)
+			w->ids[f] += (double)sample->batch[i].column[f].N;
+	}
+	for (size_t f = 0; f < schema->F; f++)
+		w->ids[f] /= B;
+}
+
+/* Of a row in a batch, see data/batch.h. */
+static double
+row_bytes(const struct weighing *w)
+{
+	const struct schema *const schema = &w->shape->schema;
+	double bytes = 2 * sizeof(float) + (double)schema->K * (sizeof(float) + 1);
+
+	bytes += schema->has_group ? sizeof(uint64_t) : 0;
+	bytes += schema->item_field < schema->n_fields ? sizeof(uint64_t) : 0;
+	for (size_t f = 0; f < schema->F; f++) {
+		const struct schema_field *const field = &schema->field[schema->column_field[f]];
+		const int has_weight = w->sample != NULL && w->sample->n > 0
+			&& w->sample->batch[0].column[f].weight != NULL;
+
+		bytes += w->ids[f] * (sizeof(uint64_t) + (has_weight ? sizeof(float) : 0));
+		bytes += field->single ? 0 : sizeof(uint32_t);
+	}
+	return bytes;
+}
+
+static uint64_t
+at_least(uint64_t x, uint64_t least)
+{
+	return x > least ? x : least;
+}
+
+/* Parsers with their text and rows, two windows, the ring of batches. */
+static double
+reader_bytes(const struct weighing *w)
+{
+	const struct data_settings *const d = &w->s->data;
+	const size_t B = (size_t)w->s->train.batch_size;
+	const struct placement_sample *const sample = w->sample;
+	const double a_row = row_bytes(w), group = (double)d->row_group;
+	const double window = (double)(d->shuffle_window > 0 ? d->shuffle_window : d->row_group);
+	const size_t parsers = loader_parsers((size_t)d->threads);
+	double text = a_row, rows, all = INFINITY;
+
+	if (sample != NULL && sample->rows > 0) {
+		text = (double)sample->text_bytes / (double)sample->rows;
+		all = (double)sample->rows;
+	}
+	rows = fmin(2 * fmin(ceil(window / text), all), all * (double)w->s->train.epochs);
+	return (double)(parsers + 2) * (group + group / text * a_row) + rows * a_row
+		+ fmin((double)(loader_ring(B) * B), all * (double)w->s->train.epochs) * a_row;
+}
+
+/* --- a worker ---------------------------------------------------------------- */
+
+static size_t
+log2_up(size_t n)
+{
+	size_t k = 0;
+
+	while (((size_t)1 << k) < n)
+		k++;
+	return k;
+}
+
+/* Gradients of subtrees of slots that are there at once: of each thread one a level, and
+ * the sum of all. */
+static uint64_t
+dense_sums(const struct weighing *w)
+{
+	const size_t threads = w->p->n_threads, own = (w->slots + threads - 1) / threads;
+	const size_t wanted = 1 + threads * (log2_up(own) + 1);
+	const uint64_t one = (w->shape->P * sizeof(float) + 63) / 64 * 64;
+
+	return large_size(one * (wanted < w->slots + 1 ? wanted : w->slots + 1));
+}
+
+static uint64_t
+merge_bytes(const struct weighing *w)
+{
+	size_t most = 0;
+
+	for (size_t i = 0; i < graph_n_inputs(w->shape->graph); i++)
+		most = w->N[i] > most ? w->N[i] : most;
+	return (uint64_t)MERGE_BYTES * most * w->slots;
+}
+
+static uint64_t
+worker_bytes(const struct weighing *w)
+{
+	const struct placement *const p = w->p;
+	const struct graph *const g = w->shape->graph;
+	const size_t rows = at_least(w->rows, STEP_PREDICT_CHUNK);
+	const uint64_t grads = row_grads_bytes(g, w->rows, w->N);
+	uint64_t bytes = PROCESS_BYTES + p->dense_bytes + dense_sums(w) + w->slots * grads;
+
+	bytes += p->n_threads * (exec_bytes(g, rows, w->N) + BLAS_BYTES + merge_bytes(w));
+	bytes += (uint64_t)reader_bytes(w);
+	bytes += p->n_workers > 1 || p->n_ps > 0 ? PEER_BYTES : 0;
+	if (p->n_ps > 0)               /* rows pulled, sums to push, both on the wire     */
+		return bytes + 4 * w->slots * grads;
+	if (p->n_workers > 1)          /* gradients of the others                         */
+		bytes += p->n_workers * w->slots * grads;
+	return bytes + large_size(p->embedding_bytes);
+}
+
+/* --- all ----------------------------------------------------------------------- */
+
+/* Of a slot, as it is sent. */
+static uint64_t
+gradient_bytes(const struct weighing *w)
+{
+	const struct graph *const g = w->shape->graph;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < graph_n_inputs(g); i++)
+		bytes += w->N[i] * (graph_input(g, i)->dim * sizeof(float) + sizeof(uint64_t));
+	return bytes;
+}
+
+static void
+weigh(struct weighing *w, struct placement *p)
+{
+	const struct graph *const g = w->shape->graph;
+	uint64_t largest = 0;
+
+	count_ids(w);
+	for (size_t i = 0; i < graph_n_inputs(g); i++) {
+		const double ids = w->ids[graph_input(g, i)->column];
+
+		w->N[i] = (size_t)ceil(ids * (double)w->rows);
+	}
+	p->worker_bytes = worker_bytes(w);
+	for (size_t i = 0; i < p->n_ps; i++)
+		largest = at_least(p->shard[i].bytes, largest);
+	if (p->n_ps > 0)
+		p->shard_bytes = SHARD_BYTES + large_size(largest)
+			+ p->n_workers * w->slots * gradient_bytes(w) / p->n_ps;
+}
+
+enum rs_status
+placement_weigh_processes(struct placement *p, const struct model *shape,
+	const struct placement_sample *sample)
+{
+	const struct settings *const s = spec_settings(shape->spec);
+	struct weighing w = { .p = p, .shape = shape, .s = s, .sample = sample,
+		.rows = ((size_t)s->train.batch_size + p->n_slots - 1) / p->n_slots,
+		.slots = (p->n_slots + p->n_workers - 1) / p->n_workers };
+
+	p->dense_step_bytes = p->n_workers < 2 ? 0
+		: 2.0 * (double)(p->dense_params * sizeof(float));
+	enum rs_status status = memory_alloc(shape->schema.F + 1, sizeof *w.ids, &w.ids);
+	if (status == RS_OK)
+		status = memory_alloc(graph_n_inputs(shape->graph) + 1, sizeof *w.N, &w.N);
+	if (status == RS_OK)
+		weigh(&w, p);
+	free(w.ids);
+	free(w.N);
+	return status;
+}
