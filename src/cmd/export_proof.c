@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "data/source.h"
 #include "export/program.h"
+#include "train/row_numbers.h"
 
 #define THREADS_MAX  4096
 #define ROWS_DEFAULT 10000
@@ -57,6 +58,7 @@ open_scorer(struct export_proof *p)
 	scorer_close(p->scorer);
 	p->scorer = NULL;
 	RS_TRY(scorer_open(&options, &p->scorer));
+	RS_TRY(row_numbers_make(scorer_model(p->scorer)));
 	p->scorer_is_new = 1;
 	return RS_OK;
 }

@@ -7,12 +7,14 @@
 
 #include "base/number.h"
 #include "export/program.h"
+#include "train/row_numbers.h"
 
 struct row_inputs { struct program *program; };
 
 enum rs_status
-row_inputs_open(const struct model *m, int tower, struct row_inputs **out)
+row_inputs_open(struct model *m, int tower, struct row_inputs **out)
 {
+	RS_TRY(row_numbers_make(m));
 	RS_TRY(memory_alloc(1, sizeof **out, out));
 	const enum rs_status status = program_build(m, tower == TOWER_USER ? GRAPH_USER
 		: tower == TOWER_ITEM ? GRAPH_ITEM : GRAPH_LOGIT, &(*out)->program);
@@ -43,8 +45,17 @@ put_float(struct json *j, const char *key, float x)
 	json_double(j, key, number_double(text, strlen(text), &value) ? value : (double)x);
 }
 
+static int64_t
+row_of(const struct row_inputs *r, const struct program_feature *f, uint64_t id)
+{
+	const struct model *const m = r->program->model;
+
+	return (int64_t)row_numbers_of(m, m->schema.field[f->field].table, id);
+}
+
 static void
-put_list(struct json *j, const struct program_feature *f, const struct batch_column *c, size_t b)
+put_list(const struct row_inputs *r, struct json *j, const struct program_feature *f,
+	const struct batch_column *c, size_t b)
 {
 	const size_t begin = c->offset != NULL ? c->offset[b] : b;
 	const size_t end = c->offset != NULL ? c->offset[b + 1] : b + 1;
@@ -54,7 +65,7 @@ put_list(struct json *j, const struct program_feature *f, const struct batch_col
 		if (f->kind == PROGRAM_WEIGHT)
 			put_float(j, NULL, c->weight[i]);
 		else
-			json_int(j, NULL, (int64_t)c->ids[i]);
+			json_int(j, NULL, row_of(r, f, c->ids[i]));
 	}
 	json_close(j);
 }
@@ -70,9 +81,9 @@ row_inputs_print(const struct row_inputs *r, const struct batch *batch, size_t b
 			put_float(j, f->name, batch->missing[b * batch->K + f->column] ? NAN
 				: batch->dense[b * batch->K + f->column]);
 		else if (f->kind == PROGRAM_ID)
-			json_int(j, f->name, (int64_t)batch->column[f->column].ids[b]);
+			json_int(j, f->name, row_of(r, f, batch->column[f->column].ids[b]));
 		else
-			put_list(j, f, &batch->column[f->column], b);
+			put_list(r, j, f, &batch->column[f->column], b);
 	}
 	json_close(j);
 }

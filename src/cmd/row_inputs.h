@@ -15,7 +15,7 @@
 struct row_inputs;
 
 /* tower: TOWER_USER, TOWER_ITEM, or -1: of what gives the logit.  The model is borrowed. */
-enum rs_status row_inputs_open(const struct model *m, int tower, struct row_inputs **out);
+enum rs_status row_inputs_open(struct model *m, int tower, struct row_inputs **out);
 void row_inputs_close(struct row_inputs *r);
 void row_inputs_print(const struct row_inputs *r, const struct batch *batch, size_t b,
 	struct json *j);

@@ -447,6 +447,23 @@ check_rows(const struct local *l, const struct lookup_rows *r)
 	return RS_OK;
 }
 
+uint64_t
+lookup_local_ids(const struct lookup *base, size_t table, uint64_t *id)
+{
+	const struct table *t = &((const struct local *)base)->table[table];
+	const struct exact_entry *entry;
+	uint64_t n = 0;
+
+	if (!table_is_exact(t))
+		return 0;
+	if (id == NULL)
+		return exact_count(&t->exact);
+	for (unsigned i = t->exact.first; i < t->exact.last; i++)
+		for (uint64_t place = 0; (entry = exact_step(&t->exact, i, &place)) != NULL; )
+			id[n++] = entry->id;
+	return n;
+}
+
 size_t
 lookup_local_slots(const struct lookup *base, size_t table)
 {

@@ -171,6 +171,8 @@ struct lookup_rows {
 	float   *slots;             /* [n,n_slot]; put: NULL: they go to their start  */
 	uint8_t *touched;           /* [n] 0 or 1                                     */
 };
+/* The ids that an exact table has rows of, in order, id NULL: only how many; hashed: 0. */
+uint64_t lookup_local_ids(const struct lookup *l, size_t table, uint64_t *id);
 size_t lookup_local_slots(const struct lookup *l, size_t table);      /* n_slot         */
 /* RS_EDATA: the rows are not all here.  put: like load(). */
 enum rs_status lookup_local_get(const struct lookup *l, const struct lookup_rows *r);

@@ -83,7 +83,8 @@ ids_are_sound(const struct rows_file_header *h, const char *at, size_t step, uin
 }
 
 enum rs_status
-rows_file_check(const struct file_map *m, const char *path, const struct rows_file_header **out)
+rows_file_check_header(const struct file_map *m, const char *path,
+	const struct rows_file_header **out)
 {
 	const struct rows_file_header *h = (const struct rows_file_header *)(const void *)m->data;
 
@@ -97,6 +98,16 @@ rows_file_check(const struct file_map *m, const char *path, const struct rows_fi
 	if (h->file_bytes != m->size || h->gone + h->n_gone * sizeof(uint64_t) != m->size)
 		return rs_fail(RS_EDATA, "'%s' is %zu bytes, its header says %llu", path, m->size,
 			(unsigned long long)h->file_bytes);
+	*out = h;
+	return RS_OK;
+}
+
+enum rs_status
+rows_file_check(const struct file_map *m, const char *path, const struct rows_file_header **out)
+{
+	const struct rows_file_header *h;
+
+	RS_TRY(rows_file_check_header(m, path, &h));
 	if (!ids_are_sound(h, (const char *)m->data + h->entries, h->entry_bytes, h->n)
 	    || !ids_are_sound(h, (const char *)m->data + h->gone, sizeof(uint64_t), h->n_gone))
 		return rs_fail(RS_EDATA, "'%s': ids are out of order or range", path);

@@ -60,7 +60,10 @@ struct rows_file_shape rows_file_shape_of(const struct table *t);
 /* A header for n entries and n_gone ids, of ids in [begin,end). */
 struct rows_file_header rows_file_header_make(const struct rows_file_shape *shape,
 	uint64_t begin, uint64_t end, uint64_t n, uint64_t n_gone);
-/* Checks a mapped file, ids and order too; the header is valid as long as the map. */
+/* Checks the header of a mapped file, which is valid as long as the map. */
+enum rs_status rows_file_check_header(const struct file_map *m, const char *path,
+	const struct rows_file_header **out);
+/* And that ids are in order and range. */
 enum rs_status rows_file_check(const struct file_map *m, const char *path,
 	const struct rows_file_header **out);
 /* Every file of a table once all are known to be sound and to cover all ids once. */

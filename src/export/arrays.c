@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "export/half.h"
 #include "export/table_rows.h"
+#include "train/row_numbers.h"
 
 const struct array_kind array_kind[ARRAY_N_TYPES] = {
 #define ROW(name, bytes, numpy, safetensors) { #name, bytes, numpy, safetensors },
@@ -59,7 +60,7 @@ arrays_add(struct arrays *set, const struct array *like, enum array_type type)
 static enum rs_status
 add_table(const struct model *m, size_t table, enum array_type type, struct arrays *set)
 {
-	struct array a = { .rank = 2, .rows = m->table[table].rows,
+	struct array a = { .rank = 2, .rows = row_numbers_count(m, table),
 		.columns = m->table[table].dim, .width = m->table[table].dim, .model = m,
 		.table = table };
 

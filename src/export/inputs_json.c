@@ -1,11 +1,14 @@
 /* The inputs of a program as JSON. */
 #include "export/inputs_json.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/json.h"
 #include "spec/option.h"
+#include "train/row_numbers.h"
 
 #define TEXT_LIMIT ((size_t)64 << 20)
 
@@ -40,6 +43,31 @@ put_settings(struct json *j, const struct field_settings *field)
 	return status;
 }
 
+/* How a text becomes a row; of an exact table: which fingerprint each row has, in order. */
+static void
+put_rows(struct json *j, const struct model *m, size_t table)
+{
+	uint64_t n;
+	const uint64_t *const known = row_numbers_known(m, table, &n);
+	char text[24];
+
+	if (known == NULL) {
+		json_string(j, "hash", "FarmHash Fingerprint64 of the text, mod buckets");
+		json_int(j, "buckets", (int64_t)m->schema.table[table].buckets);
+		return;
+	}
+	json_string(j, "hash", "FarmHash Fingerprint64 of the text");
+	json_string(j, "rows", "a fingerprint's place in fingerprints, in hexadecimal and in "
+		"order; unknown_row of any other");
+	json_open(j, "fingerprints", '[');
+	for (uint64_t i = 0; i < n; i++) {
+		snprintf(text, sizeof(text), "%016" PRIx64, known[i]);
+		json_string(j, NULL, text);
+	}
+	json_close(j);
+	json_int(j, "unknown_row", (int64_t)n);
+}
+
 static enum rs_status
 put_feature(struct json *j, const struct program *p, const struct program_feature *f)
 {
@@ -60,9 +88,9 @@ put_feature(struct json *j, const struct program *p, const struct program_featur
 	if (f->kind == PROGRAM_ID || f->kind == PROGRAM_BAG) {
 		const uint64_t buckets = s->table[field->table].buckets;
 
-		json_string(j, "hash", "FarmHash Fingerprint64 of the text, mod buckets");
-		json_int(j, "buckets", (int64_t)buckets);
-		json_int(j, "missing_row", (int64_t)buckets);
+		put_rows(j, p->model, field->table);
+		json_int(j, "missing_row", (int64_t)row_numbers_of(p->model, field->table,
+			buckets));
 	}
 	const enum rs_status status = put_settings(j, field->settings);
 	json_close(j);

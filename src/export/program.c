@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/row_numbers.h"
+
 static const struct { const char *name; size_t n_inputs; } op_table[PROGRAM_N_OPS] = {
 #define OP(name, n, text) [PROGRAM_##name] = { #name, n },
 	PROGRAM_OPS(OP)
@@ -255,7 +257,7 @@ size_t
 program_table(struct program *p, size_t table)
 {
 	const struct lookup_table *const t = &p->model->table[table];
-	const int64_t dim[] = { (int64_t)t->rows, (int64_t)t->dim };
+	const int64_t dim[] = { (int64_t)row_numbers_count(p->model, table), (int64_t)t->dim };
 
 	for (size_t i = 1; i < p->n; i++)
 		if (p->value[i].op == PROGRAM_table && p->value[i].table == table)

@@ -7,6 +7,7 @@
 #include "export/bundle.h"
 #include "export/savedmodel_private.h"
 #include "export/table_rows.h"
+#include "train/row_numbers.h"
 
 void
 savedmodel_variable(struct savedmodel_writer *w, const struct program_value *v, char *name)
@@ -53,7 +54,8 @@ write_tables(const struct savedmodel_writer *w, struct bundle_writer *bundle)
 
 	for (const char *name = NULL; (name = next_table(w, name, &t)) != NULL;) {
 		const struct lookup_table *const table = &w->model->table[t];
-		const int64_t dim[] = { (int64_t)table->rows, (int64_t)table->dim };
+		const int64_t dim[] = { (int64_t)row_numbers_count(w->model, t),
+			(int64_t)table->dim };
 
 		RS_TRY(bundle_writer_begin(bundle, name, dim, 2));
 		RS_TRY(table_rows(w->model, t, append_row, bundle));

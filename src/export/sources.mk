@@ -28,6 +28,7 @@ librs_a_SOURCES += src/export/arrays.c src/export/arrays.h src/export/half.c src
 librs_a_SOURCES += src/export/sums.c src/export/sums.h
 librs_a_SOURCES += src/export/ids.c src/export/ids.h
 librs_a_SOURCES += src/export/savedmodel.c src/export/savedmodel_variables.c src/export/savedmodel_read.c src/export/savedmodel_private.h src/export/savedmodel.h src/export/tf_graph.c src/export/tf_graph.h
+librs_a_SOURCES += src/export/tf_known.c src/export/tf_known.h
 librs_a_SOURCES += src/export/tf_front.c src/export/tf_front.h src/export/tf_node.c src/export/tf_node.h
 librs_a_SOURCES += src/export/bundle.c src/export/bundle_read.c src/export/bundle.h
 librs_a_SOURCES += src/export/tf.pb-c.c src/export/tf.pb-c.h

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "train/row_numbers.h"
 
 #define ROWS_AT_ONCE 4096
 
@@ -26,7 +27,7 @@ enum rs_status
 table_rows(const struct model *m, size_t table,
 	enum rs_status (*take)(void *context, const float *row, size_t dim), void *context)
 {
-	const uint64_t rows = m->table[table].rows;
+	const uint64_t rows = row_numbers_count(m, table);
 	struct piece *piece;
 	enum rs_status status = RS_OK;
 
@@ -36,7 +37,7 @@ table_rows(const struct model *m, size_t table,
 			: ROWS_AT_ONCE;
 
 		for (size_t i = 0; i < n; i++)
-			piece->id[i] = begin + i;
+			piece->id[i] = row_numbers_id(m, table, begin + i);
 		status = take_piece(m, table, piece, n, take, context);
 	}
 	free(piece);

@@ -9,7 +9,8 @@
 #include "base/status.h"
 #include "train/model.h"
 
-/* take(context, row, dim) for rows 0, 1, ..; its first failure ends the walk. */
+/* take(context, row, dim) for rows 0, 1, .. of train/row_numbers.h; its first failure ends
+ * the walk. */
 enum rs_status table_rows(const struct model *m, size_t table,
 	enum rs_status (*take)(void *context, const float *row, size_t dim), void *context);
 

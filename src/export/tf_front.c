@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "data/cross.h"
+#include "export/tf_known.h"
 #include "export/tf_node.h"
+#include "train/row_numbers.h"
 
 /* --- raw inputs ---------------------------------------- */
 
@@ -104,10 +106,33 @@ open_field(const struct tf_front *f, size_t i, enum program_kind kind)
 
 /* --- rows ---------------------------------------- */
 
-static double
+static int64_t
 buckets_of(const struct tf_front *f, size_t i)
 {
-	return (double)f->m->schema.table[f->m->schema.field[i].table].buckets;
+	const struct schema_table *const t = &f->m->schema.table[f->m->schema.field[i].table];
+
+	return t->kind == TABLE_EXACT ? TF_KNOWN_BUCKETS : (int64_t)t->buckets;
+}
+
+/* The number of the row for "missing". */
+static const char *
+missing_row(const struct tf_front *f, size_t i)
+{
+	const size_t table = f->m->schema.field[i].table;
+
+	return tf_node_scalar(f->g, TF_INT64, (double)row_numbers_of(f->m, table,
+		f->m->schema.table[table].buckets));
+}
+
+/* What a hash stands for. */
+static enum rs_status
+row_of_hash(const struct tf_front *f, size_t i, const char *hash, const char **out)
+{
+	uint64_t n;
+	const uint64_t *const known = row_numbers_known(f->m, f->m->schema.field[i].table, &n);
+
+	*out = hash;
+	return known != NULL ? tf_known_rows(f->g, known, n, hash, out) : RS_OK;
 }
 
 static const char *
@@ -116,7 +141,7 @@ hashed(const struct tf_front *f, size_t i)
 	Tf__Node *const n = tf_node_make(f->g, "StringToHashBucketFast", 0,
 		(const char *[TF_INPUTS]){ f->field[i].text });
 
-	tf_graph_int(f->g, n, "num_buckets", (int64_t)buckets_of(f, i));
+	tf_graph_int(f->g, n, "num_buckets", buckets_of(f, i));
 	return tf_node_name(n);
 }
 
@@ -182,7 +207,7 @@ cross_attributes(const struct tf_front *f, Tf__Node *n, size_t i, const int *typ
 
 	tf_graph_int(f->g, n, "N", 0);
 	tf_graph_bool(f->g, n, "hashed_output", 1);
-	tf_graph_int(f->g, n, "num_buckets", (int64_t)buckets_of(f, i));
+	tf_graph_int(f->g, n, "num_buckets", buckets_of(f, i));
 	tf_graph_int(f->g, n, "hash_key", CROSS_KEY);
 	tf_graph_type(f->g, n, "out_type", TF_INT64);
 	tf_graph_type(f->g, n, "internal_type", TF_INT64);
@@ -230,10 +255,9 @@ cross_row(const struct tf_front *f, size_t i)
 	for (size_t k = 0; k < part->n; k++)
 		tf_graph_input(f->g, n, value[k]);
 	cross_attributes(f, n, i, type, part->n);
-	at->row = tf_node_binary(f->g, "Reshape", TF_INT64,
+	return row_of_hash(f, i, tf_node_binary(f->g, "Reshape", TF_INT64,
 		tf_graph_text(f->g, "%s:1", tf_node_name(n)),
-		tf_graph_int32(f->g, (const int64_t []){ -1 }, 1, 0));
-	return RS_OK;
+		tf_graph_int32(f->g, (const int64_t []){ -1 }, 1, 0)), &at->row);
 }
 
 /* A part is in the graph with its cross, too. */
@@ -248,10 +272,13 @@ single_row(const struct tf_front *f, size_t i, enum program_kind kind)
 			RS_TRY(cross_row(f, i));
 	} else {
 		open_field(f, i, kind);
-		at->row = field->settings->type == FIELD_NUMERIC ? interval(f, i) : hashed(f, i);
+		if (field->settings->type == FIELD_NUMERIC)
+			at->row = interval(f, i);
+		else
+			RS_TRY(row_of_hash(f, i, hashed(f, i), &at->row));
 	}
 	at->row = tf_node_choose(f->g, TF_INT64, at->missing,
-		tf_node_scalar(f->g, TF_INT64, buckets_of(f, i)), at->row);
+		missing_row(f, i), at->row);
 	return RS_OK;
 }
 
@@ -347,9 +374,10 @@ keep_items(const struct tf_front *f, size_t i, const size_t *member, size_t n)
 		known = without_repeated(f, at->row, known);
 	at->kept = newest(f, known, is_list(&f->m->schema.field[i])
 		? kept_items(f, member, n) : 0);
+	RS_TRY(row_of_hash(f, i, at->row, &at->row));
 	if (n > 1)
 		at->row = tf_node_choose(f->g, TF_INT64, at->missing,
-			tf_node_scalar(f->g, TF_INT64, buckets_of(f, i)), at->row);
+			missing_row(f, i), at->row);
 	at->row = tf_node_choose(f->g, TF_INT64, at->kept, at->row,
 		tf_node_scalar(f->g, TF_INT64, -1));
 	return RS_OK;
@@ -376,7 +404,7 @@ list_row(const struct tf_front *f, size_t i)
 		return status;
 	const char *const own = tf_node_choose(f->g, TF_INT64, tf_node_any(f->g, at->kept, 1, 1),
 		tf_node_scalar(f->g, TF_INT64, -1),
-		tf_node_scalar(f->g, TF_INT64, buckets_of(f, i)));
+		missing_row(f, i));
 	at->row = tf_node_beside(f->g, TF_INT64, own, at->row);
 	return RS_OK;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "train/row_numbers.h"
+
 #define PIECE 256
 
 /* Rows [begin,end) of a batch, padded to the longest list. */
@@ -114,6 +116,12 @@ length_index(const struct piece *p, const struct program_feature *f)
 	return (size_t)(-2 - p->v->program->value[f->value].dim[1]);
 }
 
+static double
+row_of(const struct piece *p, const struct program_feature *f, uint64_t id)
+{
+	return (double)row_numbers_of(p->v->model, field_of(p, f)->table, id);
+}
+
 static void
 fill_list(const struct piece *p, const struct program_feature *f, const struct batch_column *c,
 	double *x)
@@ -128,7 +136,7 @@ fill_list(const struct piece *p, const struct program_feature *f, const struct b
 
 			x[b * L + i] = f->kind == PROGRAM_WEIGHT
 				? (has ? (double)c->weight[begin + i] : 0)
-				: has ? (double)c->ids[begin + i] : -1;
+				: has ? row_of(p, f, c->ids[begin + i]) : -1;
 		}
 	}
 }
@@ -142,7 +150,7 @@ fill_row(const struct piece *p, const struct program_feature *f, size_t column, 
 		const size_t at = (p->begin + i) * b->K + column;
 
 		if (f->kind == PROGRAM_ID)
-			x[i] = (double)b->column[column].ids[p->begin + i];
+			x[i] = row_of(p, f, b->column[column].ids[p->begin + i]);
 		else
 			x[i] = b->missing[at] ? NAN : (double)b->dense[at];
 	}

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "embed/rows_file.h"
 #include "embed/table_file.h"
 #include "train/checkpoint_private.h"
 
@@ -15,6 +16,7 @@ struct mapped_rows {
 	const char *data;              /* the file                                    */
 	size_t   offset, row_bytes;    /* of row 0 in it; of a row                    */
 	uint64_t rows;
+	const float *zero;             /* [dim] exact: what is read of an unknown id  */
 	atomic_uchar *sound;           /* [n_crc of the file] 1: compared and equal   */
 };
 
@@ -45,6 +47,63 @@ is_sound(const struct mapped_rows *r, size_t i)
 	return atomic_load_explicit(&r->sound[i], memory_order_relaxed);
 }
 
+/* Bytes [at, at + n) have been compared. */
+static enum rs_status
+want_sound(const struct mapped_table *t, const struct mapped_rows *r, size_t at, size_t n)
+{
+	const size_t first = at / FILE_CRC_BLOCK, last = (at + n - 1) / FILE_CRC_BLOCK;
+
+	if (!is_sound(r, first))
+		RS_TRY(check_block(t, r, first));
+	return last == first || is_sound(r, last) ? RS_OK : check_block(t, r, last);
+}
+
+/* The id of an entry, whose head has been compared. */
+static enum rs_status
+id_at(const struct mapped_table *t, const struct mapped_rows *r, uint64_t i, uint64_t *id)
+{
+	const size_t at = r->offset + (size_t)i * r->row_bytes;
+
+	RS_TRY(want_sound(t, r, at, sizeof(struct exact_entry)));
+	memcpy(id, r->data + at, sizeof *id);
+	return RS_OK;
+}
+
+/* Ids are spread evenly: the place is near its share of the entries.  Steps that double lead
+ * from there to two places around it, halves to the place. */
+static enum rs_status
+find_entry(const struct mapped_table *t, const struct mapped_rows *r, uint64_t id,
+	const float **row)
+{
+	uint64_t low = 0, high = r->rows, step = 1, here;
+	uint64_t at = (uint64_t)((unsigned __int128)id * r->rows >> 64);
+
+	*row = r->zero;
+	while (low < high) {
+		RS_TRY(id_at(t, r, at, &here));
+		if (here == id) {
+			const size_t place = r->offset + (size_t)at * r->row_bytes;
+
+			RS_TRY(want_sound(t, r, place, r->row_bytes));
+			*row = (const float *)(const void *)(r->data + place
+				+ sizeof(struct exact_entry));
+			return RS_OK;
+		}
+		if (here < id)
+			low = at + 1;
+		else
+			high = at;
+		if (low > 0 && high < r->rows)
+			at = low + (high - low) / 2;
+		else if (here < id)
+			at = high - low > step ? low + step : low + (high - low) / 2;
+		else
+			at = high - low > step ? high - step : low + (high - low) / 2;
+		step *= 2;
+	}
+	return RS_OK;
+}
+
 static enum rs_status
 mapped_pull(struct lookup *base, const struct lookup_pull *p)
 {
@@ -55,17 +114,16 @@ mapped_pull(struct lookup *base, const struct lookup_pull *p)
 	for (size_t j = 0; j < p->n; j++) {
 		const uint64_t id = p->ids[j];
 
+		if (r->zero != NULL) {
+			RS_TRY(find_entry(t, r, id, &p->row[j]));
+			continue;
+		}
 		if (id >= r->rows)
 			return rs_fail_at(RS_EDATA, t->path, 0, 0, "the table has %" PRIu64
 				" rows, got id %" PRIu64, r->rows, id);
 		const size_t at = r->offset + (size_t)id * r->row_bytes;
-		const size_t first = at / FILE_CRC_BLOCK;
-		const size_t last = (at + r->row_bytes - 1) / FILE_CRC_BLOCK;
 
-		if (!is_sound(r, first))
-			RS_TRY(check_block(t, r, first));
-		if (last != first && !is_sound(r, last))
-			RS_TRY(check_block(t, r, last));
+		RS_TRY(want_sound(t, r, at, r->row_bytes));
 		p->row[j] = (const float *)(const void *)(r->data + at);
 	}
 	return RS_OK;
@@ -80,6 +138,7 @@ mapped_close(struct lookup *base)
 		file_map_close(&m->table[i].map);
 		free(m->table[i].path);
 		free(m->rows[i].sound);
+		free((float *)(uintptr_t)m->rows[i].zero);
 	}
 	free(m->rows);
 	free(m->table);
@@ -103,10 +162,46 @@ find_file(const struct manifest *manifest, const char *directory, const char *na
 }
 
 static enum rs_status
+open_hashed(const struct lookup_table *want, struct mapped_table *t, struct mapped_rows *r)
+{
+	const struct table_file_header *h;
+
+	RS_TRY(table_file_check(&t->map, t->path, &h));
+	if (strcmp(h->name, want->name) != 0 || h->rows != want->rows || h->dim != want->dim
+	    || h->begin != 0 || h->end != h->rows)
+		return rs_fail_at(RS_EDATA, t->path, 0, 0, "rows %" PRIu64 " to %" PRIu64
+			" of %" PRIu64 " x %u of table '%s', wanted all %" PRIu64 " x %zu of '%s'",
+			h->begin, h->end, h->rows, h->dim, h->name, want->rows, want->dim,
+			want->name);
+	r->offset = (size_t)h->weights;
+	r->row_bytes = want->dim * sizeof(float);
+	r->rows = h->rows;
+	return RS_OK;
+}
+
+static enum rs_status
+open_exact(const struct lookup_table *want, struct mapped_table *t, struct mapped_rows *r)
+{
+	const struct rows_file_header *h;
+	float *zero;
+
+	RS_TRY(rows_file_check_header(&t->map, t->path, &h));
+	if (strcmp(h->name, want->name) != 0 || h->dim != want->dim || h->kind != ROWS_FILE_FULL
+	    || h->begin != 0 || h->end != EXACT_ROWS)
+		return rs_fail_at(RS_EDATA, t->path, 0, 0, "rows of %u of table '%s', wanted all "
+			"of %zu of '%s'", h->dim, h->name, want->dim, want->name);
+	RS_TRY(memory_alloc(want->dim, sizeof *zero, &zero));
+	r->zero = zero;
+	r->offset = (size_t)h->entries;
+	r->row_bytes = h->entry_bytes;
+	r->rows = h->n;
+	return RS_OK;
+}
+
+static enum rs_status
 open_table(const char *directory, const struct manifest *manifest,
 	const struct lookup_table *want, struct mapped_table *t, struct mapped_rows *r)
 {
-	const struct table_file_header *h;
 	char name[CHECKPOINT_NAME_SIZE];
 
 	checkpoint_table_file(name, want->name);
@@ -117,18 +212,8 @@ open_table(const char *directory, const struct manifest *manifest,
 	RS_TRY(memory_alloc(t->file->n_crc + 1, sizeof *r->sound, &r->sound));
 	if (t->file->n_crc > 0)
 		RS_TRY(check_block(t, r, 0));
-	RS_TRY(table_file_check(&t->map, t->path, &h));
-	if (strcmp(h->name, want->name) != 0 || h->rows != want->rows || h->dim != want->dim
-	    || h->begin != 0 || h->end != h->rows)
-		return rs_fail_at(RS_EDATA, t->path, 0, 0, "rows %" PRIu64 " to %" PRIu64
-			" of %" PRIu64 " x %u of table '%s', wanted all %" PRIu64 " x %zu of '%s'",
-			h->begin, h->end, h->rows, h->dim, h->name, want->rows, want->dim,
-			want->name);
 	r->data = t->map.data;
-	r->offset = (size_t)h->weights;
-	r->row_bytes = want->dim * sizeof(float);
-	r->rows = h->rows;
-	return RS_OK;
+	return want->kind == TABLE_EXACT ? open_exact(want, t, r) : open_hashed(want, t, r);
 }
 
 enum rs_status

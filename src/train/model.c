@@ -135,6 +135,15 @@ model_create(struct spec *spec, const struct model_options *options, struct mode
 }
 
 void
+model_forget_numbers(struct model *m)
+{
+	for (size_t i = 0; m->numbers != NULL && i < m->schema.n_tables; i++)
+		free(m->numbers[i].id);
+	free(m->numbers);
+	m->numbers = NULL;
+}
+
+void
 model_forget_kept(struct model *m)
 {
 	for (size_t i = 0; i < m->n_kept; i++) {
@@ -157,6 +166,7 @@ model_free(struct model *m)
 		graph_destroy(m->graph);
 	frequency_free(m->frequency);
 	model_forget_kept(m);
+	model_forget_numbers(m);
 	free(m->table);
 	free(m->param);
 	free(m->slot_m);

@@ -24,6 +24,9 @@
 /* A table of a field that is no longer in the spec, see train/checkpoint.h. */
 struct model_kept { char *name; struct file_map map; };
 
+/* The ids that an exact table of the schema knows, in order; hashed: NULL. */
+struct model_numbers { uint64_t *id; uint64_t n; };
+
 struct model {
 	struct spec   *spec;           /* owned                                       */
 	struct schema  schema;
@@ -32,6 +35,7 @@ struct model {
 	struct lookup *lookup;
 	struct lookup_table *table;    /* [n_tables] same numbering as graph_table()  */
 	size_t  n_tables;
+	struct model_numbers *numbers; /* train/row_numbers.h; NULL: none were made   */
 	size_t  P;
 	float  *param, *slot_m, *slot_v;   /* [P] weights and optimizer state         */
 	struct catalogue *catalogue;   /* owned; NULL: none was needed                */
@@ -56,6 +60,7 @@ struct model_options {
 enum rs_status model_create(
 	struct spec *spec, const struct model_options *options, struct model **out);
 void model_free(struct model *m);
+void model_forget_numbers(struct model *m);
 void model_forget_kept(struct model *m);
 
 /* m->graph from spec, schema and kernel; then what table i of it is. */

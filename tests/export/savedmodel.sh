@@ -34,6 +34,9 @@ try dlrm criteo.tsv criteo '' $small -o model.type=dlrm -o embedding.dim=8
 try din sequence.tsv sequence :header $small
 try two_tower retrieval.tsv retrieval :header $small
 try odd odd.tsv odd :header
+try exact log.tsv log :header -o embedding.table=exact
+try exact_din sequence.tsv sequence :header -o embedding.table=exact
+try exact_odd odd.tsv odd :header -o embedding.table=exact
 
 # A version that is there; one that is replaced; no parts are left.
 expect 73 "$T" export m-fm --to savedmodel -O fm

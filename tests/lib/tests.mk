@@ -11,3 +11,4 @@ tests_lib_recsys_quiet_test_SOURCES = tests/lib/recsys_quiet_test.c $(recsys_cas
 	tests/allocations.c tests/allocations.h
 dist_check_SCRIPTS += tests/lib/recsys_install_test.sh
 check_PROGRAMS += tests/bench/recsys_rows
+dist_check_SCRIPTS += tests/lib/recsys_exact_test.sh
