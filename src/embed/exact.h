@@ -108,8 +108,11 @@ static inline void
 exact_prefetch(const struct exact *e, uint64_t id)
 {
 	const struct exact_segment *s = &e->segment[exact_segment_of(id)];
+	const char *const home = s->entry + exact_home(s, id) * e->entry_bytes;
 
-	__builtin_prefetch(s->entry + exact_home(s, id) * e->entry_bytes, 0, 2);
+	/* Most are at home or one or two places behind. */
+	__builtin_prefetch(home, 0, 2);
+	__builtin_prefetch(home + 2 * e->entry_bytes, 0, 2);
 }
 
 /* NULL: it has none.  The id is one of those the table is for. */

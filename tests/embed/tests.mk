@@ -12,3 +12,4 @@ check_PROGRAMS += tests/embed/numpy_test
 EXTRA_DIST += tests/embed/numpy_check.py
 check_PROGRAMS += tests/embed/exact_test tests/embed/exact_lookup_test
 check_PROGRAMS += tests/embed/tenancy_test
+check_PROGRAMS += tests/bench/exact_rows
