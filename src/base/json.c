@@ -159,6 +159,16 @@ json_int(struct json *j, const char *key, int64_t value)
 }
 
 void
+json_uint(struct json *j, const char *key, uint64_t value)
+{
+	char text[32];
+
+	put_key(j, key);
+	snprintf(text, sizeof(text), "%llu", (unsigned long long)value);
+	put(j, text, strlen(text));
+}
+
+void
 json_bool(struct json *j, const char *key, int value)
 {
 	put_key(j, key);

@@ -25,6 +25,7 @@ void json_close(struct json *j);
 void json_string(struct json *j, const char *key, const char *value);   /* NULL: null */
 void json_double(struct json *j, const char *key, double value);
 void json_int(struct json *j, const char *key, int64_t value);
+void json_uint(struct json *j, const char *key, uint64_t value);
 void json_bool(struct json *j, const char *key, int value);
 /* The text so far, NUL-terminated, without a newline. */
 const char *json_text(const struct json *j);

@@ -252,7 +252,7 @@ json_line(struct json *j, const struct explained *why, const struct line *line)
 	if (line->id != NULL) {
 		json_open(j, "ids", '[');
 		for (size_t i = 0; i < line->n_ids; i++)
-			json_int(j, NULL, (int64_t)line->id[i]);
+			json_uint(j, NULL, line->id[i]);
 		json_close(j);
 		json_int(j, "missing", (int64_t)line->n_missing);
 		json_int(j, "unseen", (int64_t)line->unseen);

@@ -125,8 +125,8 @@ count_touched(const struct model_table *t)
 {
 	uint64_t n = 0;
 
-	for (uint64_t id = t->header->begin; id < t->header->end; id++)
-		n += (uint64_t)model_table_touched(t, id);
+	for (uint64_t i = 0; i < model_table_count(t); i++)
+		n += (uint64_t)model_table_touched(t, model_table_id(t, i));
 	return n;
 }
 
@@ -161,7 +161,9 @@ text_table(struct dump *d, const struct model_table *t)
 		"slots %" PRIu32 " touched %" PRIu64 "\n", h->name, h->rows, h->dim, h->optimizer,
 		h->n_slot,
 		count_touched(t)));
-	for (uint64_t id = h->begin; id < h->end; id++) {
+	for (uint64_t i = 0; i < model_table_count(t); i++) {
+		const uint64_t id = model_table_id(t, i);
+
 		if (model_table_touched(t, id)) {
 			RS_TRY(text_row(d, t, id));
 			continue;
@@ -238,9 +240,11 @@ json_table(struct dump *d, const struct model_table *t)
 	RS_TRY(buffer_printf(&d->text,
 		"\",\"rows\":%" PRIu64 ",\"dim\":%" PRIu32 ",\"optimizer\":\"%s\","
 		"\"touched\":[", h->rows, h->dim, h->optimizer));
-	for (uint64_t id = h->begin; id < h->end; id++) {
+	for (uint64_t i = 0; i < model_table_count(t); i++) {
+		const uint64_t id = model_table_id(t, i);
+
 		if (model_table_touched(t, id)) {
-			RS_TRY(json_row(d, t, id, id - h->begin == n_untouched));
+			RS_TRY(json_row(d, t, id, i == n_untouched));
 			continue;
 		}
 		hash = hash_cat(hash, hash_row(t, id));

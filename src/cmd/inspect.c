@@ -88,8 +88,7 @@ count_values(const struct model_files *f)
 	uint64_t n = f->dense.head.P;
 
 	for (size_t i = 0; i < f->n_tables; i++)
-		n += (f->table[i].header->end - f->table[i].header->begin)
-			* f->table[i].header->dim;
+		n += model_table_count(&f->table[i]) * f->table[i].header->dim;
 	return n;
 }
 

@@ -35,11 +35,11 @@ struct collisions {
 	uint64_t rows;
 };
 
-/* Is it hashed?  An interval's number is its bucket. */
+/* Is it hashed?  An interval's number is its bucket; ids of an exact table are alone. */
 static int
 is_hashed(const struct schema_table *t)
 {
-	return t->settings->type != FIELD_NUMERIC;
+	return t->settings->type != FIELD_NUMERIC && t->kind != TABLE_EXACT;
 }
 
 static int

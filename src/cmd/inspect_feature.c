@@ -139,10 +139,23 @@ print_row(const struct model_table *t, uint64_t id)
 	const float *const w = model_table_weights(t, id);
 	const size_t dim = t->header->dim;
 
+	if (w == NULL)
+		return output_printf("%s   has no row for it\n", t->header->name);
 	RS_TRY(output_printf("%s   %s   norm %.4g\n", t->header->name,
 		model_table_touched(t, id) ? "trained" : "never trained", norm_of(w, dim)));
 	RS_TRY(print_numbers("weights", w, dim));
 	return print_numbers(t->header->optimizer, model_table_slots(t, id), t->header->n_slot);
+}
+
+static enum rs_status
+print_id(const struct asked *q, uint64_t id)
+{
+	const struct schema_table *const t = &q->schema.table[q->schema.field[q->field].table];
+	const char *const missing = is_missing(q, id) ? ", that of missing values" : "";
+
+	if (t->kind == TABLE_EXACT)
+		return output_printf("id %" PRIu64 "%s\n", id, missing);
+	return output_printf("bucket %" PRIu64 " of %" PRIu64 "%s\n", id, t->buckets, missing);
 }
 
 static enum rs_status
@@ -154,10 +167,9 @@ print_text(const struct asked *q)
 	char value[72];
 
 	for (size_t i = 0; i < q->ids->N; i++) {
-		RS_TRY(output_printf("%s=%s   bucket %" PRIu64 " of %" PRIu64 "%s\n", f->name,
-			rs_escape(value, q->value, strlen(q->value)), q->ids->ids[i],
-			q->schema.table[f->table].buckets,
-			is_missing(q, q->ids->ids[i]) ? ", that of missing values" : ""));
+		RS_TRY(output_printf("%s=%s   ", f->name,
+			rs_escape(value, q->value, strlen(q->value))));
+		RS_TRY(print_id(q, q->ids->ids[i]));
 		for (size_t k = 0; k < n; k++)
 			RS_TRY(print_row(table[k], q->ids->ids[i]));
 	}
@@ -189,6 +201,10 @@ json_row(struct json *j, const struct model_table *t, uint64_t id)
 	json_open(j, NULL, '{');
 	json_string(j, "name", t->header->name);
 	json_bool(j, "touched", model_table_touched(t, id));
+	if (w == NULL) {
+		json_close(j);
+		return;
+	}
 	json_double(j, "norm", norm_of(w, t->header->dim));
 	json_string(j, "optimizer", t->header->optimizer);
 	json_numbers(j, "weights", w, t->header->dim);
@@ -210,7 +226,7 @@ print_json(const struct asked *q)
 	json_open(&j, "ids", '[');
 	for (size_t i = 0; i < q->ids->N; i++) {
 		json_open(&j, NULL, '{');
-		json_int(&j, "id", (int64_t)q->ids->ids[i]);
+		json_uint(&j, "id", q->ids->ids[i]);
 		json_bool(&j, "missing", is_missing(q, q->ids->ids[i]));
 		json_open(&j, "tables", '[');
 		for (size_t k = 0; k < n; k++)

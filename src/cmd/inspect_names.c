@@ -181,8 +181,11 @@ count_names(struct table_names *t, uint64_t buckets)
 {
 	size_t kept = 0;
 
-	for (uint64_t id = t->table->header->begin; id < t->table->header->end; id++)
+	for (uint64_t i = 0; i < model_table_count(t->table); i++) {
+		const uint64_t id = model_table_id(t->table, i);
+
 		t->trained += id != buckets && model_table_touched(t->table, id);
+	}
 	for (size_t i = 0; i < t->n; i++)
 		if (model_table_touched(t->table, t->name[i].id))
 			t->name[kept++] = t->name[i];
@@ -238,7 +241,7 @@ json_table(struct json *j, const struct names *q, const char *table, const struc
 
 		if (i == 0 || n[-1].id != n->id) {
 			json_open(j, NULL, '{');
-			json_int(j, "bucket", (int64_t)n->id);
+			json_uint(j, "bucket", n->id);
 			json_open(j, "values", '[');
 		}
 		RS_TRY(json_value(j, q->text.data + n->begin, n->n));

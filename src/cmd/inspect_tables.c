@@ -50,7 +50,9 @@ measure(const struct model_table *t)
 	struct table_figures out = { .mean = NAN };
 	double sum = 0;
 
-	for (uint64_t id = t->header->begin; id < t->header->end; id++) {
+	for (uint64_t i = 0; i < model_table_count(t); i++) {
+		const uint64_t id = model_table_id(t, i);
+
 		if (!model_table_touched(t, id))
 			continue;
 		const double norm = row_norm(t, id);
@@ -142,7 +144,7 @@ json_longest(struct json *j, const struct table_figures *figures)
 	json_open(j, "longest", '[');
 	for (size_t k = 0; k < figures->n_longest; k++) {
 		json_open(j, NULL, '{');
-		json_int(j, "row", (int64_t)figures->longest[k].id);
+		json_uint(j, "row", figures->longest[k].id);
 		json_double(j, "norm", figures->longest[k].norm);
 		json_close(j);
 	}

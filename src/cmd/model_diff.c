@@ -72,6 +72,27 @@ diff_params(const struct model_files *f, const struct model_files *g, report *pr
 	return RS_OK;
 }
 
+/* Rows that one of them does not have are changed, too. */
+static void
+diff_exact(struct difference *d, const struct model_table *t, const struct model_table *u)
+{
+	for (uint64_t i = 0; i < model_table_count(t); i++) {
+		const uint64_t id = model_table_id(t, i);
+		const float *const other = model_table_weights(u, id);
+
+		if (other == NULL)
+			d->n_changed++;
+		else
+			compare_values(d, id, (const char *)model_table_weights(t, id),
+				(const char *)other, t->header->dim);
+	}
+	for (uint64_t i = 0; i < model_table_count(u); i++)
+		if (model_table_entry(t, model_table_id(u, i)) == NULL) {
+			d->n_changed++;
+			d->n++;
+		}
+}
+
 static enum rs_status
 diff_table(const struct model_table *t, const struct model_table *u, report *print, void *context)
 {
@@ -80,13 +101,16 @@ diff_table(const struct model_table *t, const struct model_table *u, report *pri
 
 	if (u == NULL)
 		d.missing = "added";
-	else if (u->header->rows != h->rows || u->header->dim != h->dim
-		|| u->header->begin != h->begin
+	else if (t->exact.header != NULL && u->exact.header != NULL && u->header->dim == h->dim)
+		diff_exact(&d, t, u);
+	else if (t->exact.header != u->exact.header || u->header->rows != h->rows
+		|| u->header->dim != h->dim || u->header->begin != h->begin
 		|| u->header->end != h->end)
 		d.missing = "another shape";
-	for (uint64_t id = h->begin; d.missing == NULL && id < h->end; id++)
-		compare_values(&d, id, (const char *)model_table_weights(t, id),
-			(const char *)model_table_weights(u, id), h->dim);
+	else
+		for (uint64_t id = h->begin; id < h->end; id++)
+			compare_values(&d, id, (const char *)model_table_weights(t, id),
+				(const char *)model_table_weights(u, id), h->dim);
 	return print(context, &d);
 }
 
@@ -141,7 +165,7 @@ print_json(void *context, const struct difference *d)
 	json_int(j, "n", (int64_t)d->n);
 	json_int(j, "changed", (int64_t)d->n_changed);
 	json_double(j, "largest", d->largest);
-	json_int(j, "at", (int64_t)d->at);
+	json_uint(j, "at", d->at);
 	json_close(j);
 	return RS_OK;
 }

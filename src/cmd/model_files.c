@@ -48,6 +48,32 @@ model_files_resolve(const char *model, char **directory, uint64_t *version)
 	return status;
 }
 
+static int
+is_rows_file(const struct file_map *m)
+{
+	return m->size >= sizeof ROWS_FILE_MAGIC
+		&& memcmp(m->data, ROWS_FILE_MAGIC, sizeof ROWS_FILE_MAGIC) == 0;
+}
+
+static enum rs_status
+open_exact(struct model_table *t, const char *path)
+{
+	const struct rows_file_header *h;
+
+	RS_TRY(rows_file_check(&t->map, path, &h));
+	if (h->kind != ROWS_FILE_FULL || h->storage != 0)
+		return rs_fail(RS_EDATA, "'%s' has not all rows as floats, which is needed here",
+			path);
+	t->exact = (struct rows_file_piece){ .header = h,
+		.entry = (const char *)t->map.data + h->entries };
+	t->own = (struct table_file_header){ .rows = h->n, .begin = h->begin, .end = h->end,
+		.dim = h->dim, .n_slot = h->n_slot };
+	memcpy(t->own.optimizer, h->optimizer, sizeof t->own.optimizer);
+	memcpy(t->own.name, h->name, sizeof t->own.name);
+	t->header = &t->own;
+	return RS_OK;
+}
+
 static enum rs_status
 open_table(struct model_files *f, const char *name)
 {
@@ -58,7 +84,8 @@ open_table(struct model_files *f, const char *name)
 	enum rs_status status = file_map_open(&t->map, path);
 	if (status == RS_OK) {
 		f->n_tables++;
-		status = table_file_check(&t->map, path, &t->header);
+		status = is_rows_file(&t->map) ? open_exact(t, path)
+			: table_file_check(&t->map, path, &t->header);
 	}
 	free(path);
 	return status;
@@ -140,9 +167,49 @@ model_files_table(const struct model_files *f, const char *name)
 	return NULL;
 }
 
+uint64_t
+model_table_count(const struct model_table *t)
+{
+	return t->exact.header != NULL ? t->exact.header->n : t->header->end - t->header->begin;
+}
+
+uint64_t
+model_table_id(const struct model_table *t, uint64_t i)
+{
+	return t->exact.header != NULL ? rows_file_entry(&t->exact, i)->id : t->header->begin + i;
+}
+
+const struct exact_entry *
+model_table_entry(const struct model_table *t, uint64_t id)
+{
+	uint64_t low = 0, high = t->exact.header != NULL ? t->exact.header->n : 0;
+	const uint64_t n = high;
+
+	while (low < high) {
+		const uint64_t middle = low + (high - low) / 2;
+
+		if (rows_file_entry(&t->exact, middle)->id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < n && rows_file_entry(&t->exact, low)->id == id
+		? rows_file_entry(&t->exact, low) : NULL;
+}
+
+static const float *
+entry_values(const struct model_table *t, uint64_t id, size_t skip)
+{
+	const struct exact_entry *const e = model_table_entry(t, id);
+
+	return e != NULL ? exact_row(e) + skip : NULL;
+}
+
 const float *
 model_table_weights(const struct model_table *t, uint64_t id)
 {
+	if (t->exact.header != NULL)
+		return entry_values(t, id, 0);
 	return (const float *)(const void *)(t->map.data + t->header->weights)
 		+ (size_t)(id - t->header->begin) * t->header->dim;
 }
@@ -150,6 +217,8 @@ model_table_weights(const struct model_table *t, uint64_t id)
 const float *
 model_table_slots(const struct model_table *t, uint64_t id)
 {
+	if (t->exact.header != NULL)
+		return entry_values(t, id, t->header->dim);
 	return (const float *)(const void *)(t->map.data + t->header->slots)
 		+ (size_t)(id - t->header->begin) * t->header->n_slot;
 }
@@ -159,5 +228,7 @@ model_table_touched(const struct model_table *t, uint64_t id)
 {
 	const uint64_t i = id - t->header->begin;
 
+	if (t->exact.header != NULL)
+		return model_table_entry(t, id) != NULL;
 	return t->map.data[t->header->touched + i / 8] >> (i % 8) & 1;
 }

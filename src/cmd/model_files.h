@@ -10,6 +10,8 @@
 
 #include "base/file.h"
 #include "base/status.h"
+#include "embed/exact.h"
+#include "embed/rows_file.h"
 #include "embed/table_file.h"
 #include "spec/spec.h"
 #include "train/dense_file.h"
@@ -17,7 +19,9 @@
 
 struct model_table {
 	struct file_map map;
-	const struct table_file_header *header;
+	const struct table_file_header *header;   /* exact: own, rows are those there are */
+	struct table_file_header own;
+	struct rows_file_piece exact;  /* header NULL: a hashed table                 */
 };
 
 struct model_files {
@@ -42,7 +46,13 @@ void model_files_close(struct model_files *f);
 /* The table of that name, or NULL. */
 const struct model_table *model_files_table(const struct model_files *f, const char *name);
 
-/* Row id of a table, id in [begin,end): D weights, n_slot optimizer values. */
+/* Rows in the file, and the id of each, ascending. */
+uint64_t model_table_count(const struct model_table *t);
+uint64_t model_table_id(const struct model_table *t, uint64_t i);
+/* Of an exact table, the row of an id; NULL: it has none, or the table is hashed. */
+const struct exact_entry *model_table_entry(const struct model_table *t, uint64_t id);
+/* Row id of a table, id in [begin,end): D weights, n_slot optimizer values; NULL: an exact
+ * table has no such row. */
 const float *model_table_weights(const struct model_table *t, uint64_t id);
 const float *model_table_slots(const struct model_table *t, uint64_t id);
 int model_table_touched(const struct model_table *t, uint64_t id);
