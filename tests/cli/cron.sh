@@ -74,14 +74,14 @@ if command -v flock >/dev/null; then
 	flock m/LOCK sleep 0.5 & holder=$!
 	sleep 0.2
 	expect 0 "$T" train s.ini -f m --cron --fresh
-	wait $holder
+	ends $holder 20
 	sh -c 'echo $$ >m/LOCK'
 	flock m/LOCK sleep 60 & holder=$!
 	sleep 0.2
 	expect 75 "$T" train s.ini -f m --fresh
 	pkill -P $holder
 	kill $holder 2>/dev/null
-	wait $holder 2>/dev/null
+	ends $holder 20
 fi
 
 # Failpoints and clocks that are none.

@@ -193,7 +193,7 @@ while flock -n m/LOCK true && [ $((tries += 1)) -lt 600 ]; do sleep .1; done
 expect 75 "$T" gc m
 expect 0 "$T" gc m -n
 kill $holder $(ps -o pid= --ppid $holder)
-wait $holder 2>/dev/null
+ends $holder 20
 expect 0 "$T" gc m --lock-wait 60
 
 # Tables of a field that was removed; what is served is made anew.

@@ -3,7 +3,6 @@
 set -u
 . "$SRCDIR/tests/cli/train_data.sh"
 T=$RECSYS_TRAIN
-fail() { echo "incremental.sh: $1" >&2; exit 1; }
 
 # hour K [OPTION...]: the file of hour K of 2026-01-01.
 hour() {

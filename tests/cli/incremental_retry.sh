@@ -3,7 +3,6 @@
 set -u
 . "$SRCDIR/tests/cli/train_data.sh"
 T=$RECSYS_TRAIN
-fail() { echo "incremental_retry.sh: $1" >&2; exit 1; }
 # hour K FILE
 hour() {
 	"$T" -q synth --hour-rows 1000 --start $((1000 * $1)) --rows 1000 -O "$2" --force

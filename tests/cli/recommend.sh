@@ -3,7 +3,6 @@
 set -u
 . "$SRCDIR/tests/cli/train_data.sh"
 T=$RECSYS_TRAIN
-fail() { echo "recommend.sh: $1" >&2; exit 1; }
 
 "$T" -q synth --rows 1500 --layout retrieval --users 50 --items 20 -O two.tsv --spec-out two.ini
 "$T" -q synth --rows 300 -O log.tsv --spec-out log.ini

@@ -105,7 +105,7 @@ while flock -n m/LOCK true && [ $((tries += 1)) -lt 600 ]; do sleep .1; done
 expect 75 "$T" rollback m 1
 expect 0 "$T" rollback m 1 -n
 kill $holder $(ps -o pid= --ppid $holder)
-wait $holder 2>/dev/null
+ends $holder 20
 expect 0 "$T" rollback m 1 --lock-wait 60
 
 # The next run has a number that no version had.

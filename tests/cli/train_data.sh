@@ -41,6 +41,8 @@ make_spec() {
 	END
 }
 
+fail() { echo "${0##*/}: $1" >&2; exit 1; }
+
 # expect CODE COMMAND...: runs it, output in out, errors in err.  The program has 300 s.
 expect() {
 	want=$1

@@ -101,7 +101,7 @@ sleep 0.1
 expect 75 timeout -k 9 60 "$T" train s.ini -f m --fresh "$@" --workers 2 --ps 2
 kill $holder
 pkill -P $holder 2>/dev/null
-wait $holder 2>/dev/null
+ends $holder 20
 nothing_left 'while the model was locked'
 
 # A signal in the first moments, when some nodes have not joined or have just done so.

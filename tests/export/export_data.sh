@@ -2,8 +2,6 @@
 . "$SRCDIR/tests/cli/train_data.sh"
 T=$RECSYS_TRAIN
 
-fail() { echo "${0##*/}: $1" >&2; exit 1; }
-
 # make_logs LAYOUT...: 1500 rows LAYOUT.tsv each, and a spec LAYOUT.ini of them.
 make_logs() {
 	for layout; do
