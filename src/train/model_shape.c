@@ -128,5 +128,11 @@ model_describe_table(const struct model *m, size_t i, struct lookup_table *out)
 				     vector_optimizer(t->settings, &s->embedding);
 	out->init_stddev = g->linear ? s->linear.init_stddev : s->embedding.init_stddev;
 	out->seed = (uint64_t)s->train.seed;
-	return t->kind == TABLE_EXACT ? describe_tenancy(m, g->schema_table, &out->tenancy) : RS_OK;
+	if (t->kind != TABLE_EXACT)
+		return RS_OK;
+	RS_TRY(describe_tenancy(m, g->schema_table, &out->tenancy));
+	const uint64_t most = out->tenancy.segment_rows * EXACT_SEGMENTS;
+	if (most > 0 && out->expected > most)
+		out->expected = most;
+	return RS_OK;
 }

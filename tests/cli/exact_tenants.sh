@@ -62,6 +62,28 @@ done <<-END
 	admit=count admit_count=2
 END
 
+# Killed at any moment and resumed, with a version every few steps and shuffled.
+set -- -o embedding.admit=count -o embedding.admit_count=2 -o embedding.expire_after=12h \
+	-o embedding.max_bytes=320k -o data.shuffle=yes -o data.row_group=20k \
+	-o data.shuffle_window=60k -o train.checkpoint_every=0.03 --epochs 3
+run "$@" -f whole
+kills=0 resume=
+while :; do
+	# shellcheck disable=SC2086
+	"$T" train s.ini "$@" -f killed $resume 2>err & pid=$!
+	resume=--resume
+	sleep 0.2
+	[ $kills = 3 ] || kill -9 $pid 2>/dev/null
+	ends $pid
+	[ $code = 0 ] && break
+	[ $code = 137 ] || { echo "exit $code"; cat err; exit 1; }
+	kills=$((kills + 1))
+done
+newest() {
+	find "$1" -maxdepth 1 -name 'v0*' | sort | tail -n 1
+}
+same_tables "$(newest whole)" "$(newest killed)" "killed $kills times"
+
 # What came and went, in the summary and in the record of runs.
 # tenants SUMMARY CONDITION: an awk condition of rows, admitted, waiting, ...
 tenants() {
