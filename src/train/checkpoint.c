@@ -359,8 +359,8 @@ fill_tables(struct model *m, struct filling *f)
 		checkpoint_table_file(name, m->table[t].name);
 		if (manifest_has(f->manifest, name)) {
 			RS_TRY(load_table(m, t, f, name));
-			if (m->table[t].kind == TABLE_EXACT &&
-				m->lookup->ops->load_tenancy != NULL)
+			if (m->table[t].kind == TABLE_EXACT
+			    && m->lookup->ops->load_tenancy != NULL)
 				RS_TRY(load_tenancy(m, t, f));
 		} else if (f->former != NULL &&
 			dense_adopt_is_new(f->former, m->schema.table[of].name)) {
