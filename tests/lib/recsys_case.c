@@ -14,13 +14,19 @@
 
 #define NEAR 2e-5
 
-static const char spec_text[] =
-	"[data]\ntrain = t.tsv\nformat = tsv\nheader = no\nlabel = 1\n"
-	"[field a]\ncolumn = 2\nbuckets = 3000\n"
-	"[field b]\ncolumn = 3\nbuckets = 500\nid_type = int\n"
-	"[field m]\ncolumn = 4\ntype = multi\nbuckets = 90\n"
-	"[field x]\ncolumn = 5\ntype = numeric\ntransform = log1p\n"
-	"[embedding]\ndim = 4\ninit_stddev = 0.5\n";
+#define FIELDS(a, b, m, x) \
+	"[field a]\ncolumn = " a "\nbuckets = 3000\n" \
+	"[field b]\ncolumn = " b "\nbuckets = 500\nid_type = int\n" \
+	"[field m]\ncolumn = " m "\ntype = multi\nbuckets = 90\n" \
+	"[field x]\ncolumn = " x "\ntype = numeric\ntransform = log1p\n" \
+	"[embedding]\ndim = 4\ninit_stddev = 0.5\n"
+
+static const char numbered_text[] =
+	"[data]\ntrain = t.tsv\nformat = tsv\nheader = no\nlabel = 1\n" FIELDS("2", "3", "4", "5");
+static const char named_text[] =
+	"[data]\ntrain = t.tsv\nformat = tsv\nheader = yes\nlabel = click\n"
+	FIELDS("user", "age", "tags", "price");
+static const char header[] = "user\tage\ttags\tprice\n";
 static const char deepfm_text[] =
 	"[model]\ntype = deepfm\n"
 	"[linear]\ninit_stddev = 0.5\n"
@@ -31,12 +37,20 @@ static const char towers_text[] =
 	"[tower item]\nfields = b,x\nhidden = 12,8\n"
 	"[two_tower]\ntemperature = 0.5\n";
 
+/* What a case is made from. */
+struct recipe {
+	const char *data, *model;      /* halves of the spec                          */
+	const char *header;            /* of the text                                 */
+	const char *set;               /* or NULL                                     */
+};
+
 static void
-make_text(struct recsys_case *c)
+make_text(struct recsys_case *c, const char *first)
 {
 	struct buffer text;
 
 	buffer_init(&text, (size_t)1 << 20);
+	assert_int_equal(buffer_append(&text, first, strlen(first)), RS_OK);
 	for (uint64_t i = 0; i < RECSYS_CASE_ROWS; i++) {
 		c->line[i] = text.n;
 		assert_int_equal(buffer_printf(&text, "u%d\t%d\t%s\t%d\n",
@@ -65,6 +79,8 @@ predict(struct recsys_case *c, struct model *m, size_t version)
 	span.layout = layout;
 	assert_int_equal(parser_open(&m->schema, PARSE_PREDICT, &parser), RS_OK);
 	assert_int_equal(batch_init(&batch, &m->schema), RS_OK);
+	span.text += skip;
+	span.n -= skip;
 	assert_int_equal(parser_parse(parser, &span, &batch, &tally), RS_OK);
 	assert_int_equal(batch.B, RECSYS_CASE_ROWS);
 	assert_int_equal(workers_create(m, 1, &workers), RS_OK);
@@ -84,7 +100,7 @@ predict(struct recsys_case *c, struct model *m, size_t version)
 }
 
 static void
-save_version(struct recsys_case *c, const char *model_text, const char *set, uint64_t seed)
+save_version(struct recsys_case *c, const struct recipe *r, uint64_t seed)
 {
 	const struct model_options options = { .n_threads = 1, .for_training = 1 };
 	const struct checkpoint_progress progress = { .best = 0 };
@@ -93,12 +109,12 @@ save_version(struct recsys_case *c, const char *model_text, const char *set, uin
 	struct model *m;
 	uint64_t version;
 
-	snprintf(text, sizeof text, "%s%s", spec_text, model_text);
+	snprintf(text, sizeof text, "%s%s", r->data, r->model);
 	assert_int_equal(spec_load_text(text, "case", &spec), RS_OK);
 	snprintf(number, sizeof number, "%d", (int)seed);
 	assert_int_equal(spec_set(spec, "train", "seed", number), RS_OK);
-	if (set != NULL) {
-		snprintf(text, sizeof text, "%s", set);
+	if (r->set != NULL) {
+		snprintf(text, sizeof text, "%s", r->set);
 		key = strchr(text, '.');
 		value = strchr(text, '=');
 		*key++ = *value++ = '\0';
@@ -113,29 +129,35 @@ save_version(struct recsys_case *c, const char *model_text, const char *set, uin
 }
 
 static struct recsys_case *
-make(const char *model_text, const char *set)
+make(const struct recipe *r)
 {
 	struct recsys_case *const c = calloc(1, sizeof *c);
 
 	assert_non_null(c);
 	snprintf(c->directory, sizeof c->directory, "/tmp/recsys-case.XXXXXX");
 	assert_non_null(mkdtemp(c->directory));
-	make_text(c);
+	make_text(c, r->header);
 	for (uint64_t version = 1; version <= 2; version++)
-		save_version(c, model_text, set, version);
+		save_version(c, r, version);
 	return c;
 }
 
 struct recsys_case *
 recsys_case_make(const char *set)
 {
-	return make(deepfm_text, set);
+	return make(&(struct recipe){ numbered_text, deepfm_text, "", set });
+}
+
+struct recsys_case *
+recsys_case_make_named(void)
+{
+	return make(&(struct recipe){ named_text, deepfm_text, header, NULL });
 }
 
 struct recsys_case *
 recsys_case_make_towers(void)
 {
-	return make(towers_text, NULL);
+	return make(&(struct recipe){ numbered_text, towers_text, "", NULL });
 }
 
 void

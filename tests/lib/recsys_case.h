@@ -14,7 +14,7 @@
 struct recsys_case {
 	char   directory[64];          /* versions 1 and 2, CURRENT is 1              */
 	char  *text;                   /* [n] RECSYS_CASE_ROWS lines                  */
-	size_t n, line[RECSYS_CASE_ROWS + 1];
+	size_t n, line[RECSYS_CASE_ROWS + 1];  /* n: of all, line: where they begin   */
 	float  logit[3][RECSYS_CASE_ROWS];     /* of version 1 and 2, by the trainer  */
 	size_t dim;                    /* of vectors; 0: no towers                    */
 	float *vector[3][2];           /* [RECSYS_CASE_ROWS,dim] of the user, item    */
@@ -22,6 +22,8 @@ struct recsys_case {
 
 /* A deepfm; set: "section.key=value" over the spec, or NULL. */
 struct recsys_case *recsys_case_make(const char *set);
+/* The same with a header: columns are found by name, and text begins with their names. */
+struct recsys_case *recsys_case_make_named(void);
 /* A two_tower over the same columns: fields a and m of the user, b and x of the item. */
 struct recsys_case *recsys_case_make_towers(void);
 void recsys_case_free(struct recsys_case *c);

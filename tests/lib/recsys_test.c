@@ -109,6 +109,60 @@ L075_a_field_that_the_model_lacks_is_refused_by_name(void **state)
 }
 
 static void
+columns_are_found_by_the_names_of_the_header(void **state)
+{
+	struct recsys_case *const c = recsys_case_make_named();
+	struct recsys *const m = recsys_case_open(c);
+	struct recsys_scorer *const s = recsys_case_scorer(m, RECSYS_LOGIT);
+	struct recsys_scorer *const other = recsys_case_scorer(m, RECSYS_LOGIT);
+	static const char text[] = "u7\t12\tk1\t3\n";
+	static const char moved[] = "price\ttags\tclick\tage\tuser\n3\tk1\t1\t12\tu7\n";
+	struct recsys_scores out, same;
+
+	(void)state;
+	assert_int_equal(recsys_score_text(s, c->text, c->n, &out), RECSYS_OK);
+	assert_int_equal(out.n, RECSYS_CASE_ROWS);
+	assert_true(recsys_case_is_right(c, RECSYS_LOGIT, 0, &out));
+	assert_int_equal(recsys_score_text(s, text, strlen(text), &out), RECSYS_OK);
+	assert_int_equal(recsys_score_text(other, moved, strlen(moved), &same), RECSYS_OK);
+	assert_int_equal(out.n, 1);
+	assert_int_equal(same.n, 1);
+	assert_true(out.value[0] == same.value[0]);
+	/* The columns stay what the first text said, over a reload too. */
+	recsys_case_name(c, 2);
+	assert_int_equal(recsys_reload(m, NULL), RECSYS_OK);
+	assert_int_equal(recsys_score_text(s, c->text + c->line[0], c->n - c->line[0], &out),
+		RECSYS_OK);
+	assert_int_equal(out.version, 2);
+	assert_true(recsys_case_is_right(c, RECSYS_LOGIT, 0, &out));
+	recsys_scorer_close(s);
+	recsys_scorer_close(other);
+	recsys_close(m);
+	recsys_case_free(c);
+}
+
+static void
+L075_a_renamed_column_is_refused_by_name(void **state)
+{
+	struct recsys_case *const c = recsys_case_make_named();
+	struct recsys *const m = recsys_case_open(c);
+	struct recsys_scorer *const s = recsys_case_scorer(m, RECSYS_LOGIT);
+	static const char renamed[] = "user\tage\ttags\tcost\nu7\t12\tk1\t3\n";
+	struct recsys_scores out;
+
+	(void)state;
+	assert_int_equal(recsys_score_text(s, renamed, strlen(renamed), &out), RECSYS_EDATA);
+	assert_int_equal(out.n, 0);
+	assert_non_null(strstr(recsys_error(), "'price'"));
+	/* The scorer has seen no header so far. */
+	assert_int_equal(recsys_score_text(s, c->text, c->n, &out), RECSYS_OK);
+	assert_true(recsys_case_is_right(c, RECSYS_LOGIT, 0, &out));
+	recsys_scorer_close(s);
+	recsys_close(m);
+	recsys_case_free(c);
+}
+
+static void
 a_bad_row_is_nan_and_named_and_the_others_score(void **state)
 {
 	struct recsys_case *const c = recsys_case_make(NULL);
@@ -161,7 +215,9 @@ refused(const struct recsys_case *c, const char *name)
 static void
 damage_is_refused_by_name(void **state)
 {
-	static const char *const name[] = { "dense.bin", "spec.ini", "table-a.0-of-1.bin" };
+	static const char *const name[] = {
+		"dense.bin", "spec.ini", "table-a.0-of-1.bin", "MANIFEST",
+	};
 	struct recsys *m;
 
 	(void)state;
@@ -229,6 +285,8 @@ main(void)
 		cmocka_unit_test(text_rows_score_as_the_trainer_says),
 		cmocka_unit_test(typed_rows_score_as_their_text),
 		cmocka_unit_test(L075_a_field_that_the_model_lacks_is_refused_by_name),
+		cmocka_unit_test(columns_are_found_by_the_names_of_the_header),
+		cmocka_unit_test(L075_a_renamed_column_is_refused_by_name),
 		cmocka_unit_test(a_bad_row_is_nan_and_named_and_the_others_score),
 		cmocka_unit_test(damage_is_refused_by_name),
 		cmocka_unit_test(a_mib_of_a_table_is_compared_when_a_row_in_it_is_wanted),
