@@ -241,6 +241,53 @@ exact_sweep(struct exact *e, unsigned segment,
 	return dropped;
 }
 
+/* Entries behind those that go come nearer to their homes, until one is at its own. */
+static uint64_t
+remove_here(struct exact *e, struct exact_segment *s, uint64_t place, uint64_t end)
+{
+	uint64_t to = place, removed = 0;
+	int past = 0;
+
+	for (uint64_t i = place; i < s->end; i++) {
+		struct exact_entry *const from = exact_at(e, s, i);
+		uint64_t home;
+
+		if (from->id == EXACT_EMPTY && past)
+			break;
+		if (from->id == EXACT_EMPTY)
+			continue;
+		past = from->id >= end;
+		if (!past) {
+			from->id = EXACT_EMPTY;
+			removed++;
+			continue;
+		}
+		home = exact_home(s, from->id);
+		to = home > to ? home : to;
+		if (to == i)
+			break;
+		memcpy(exact_at(e, s, to++), from, e->entry_bytes);
+		from->id = EXACT_EMPTY;
+	}
+	s->n -= removed;
+	return removed;
+}
+
+uint64_t
+exact_remove(struct exact *e, uint64_t begin, uint64_t end)
+{
+	uint64_t removed = 0;
+
+	for (unsigned i = e->first; i < e->last && exact_segment_begin(i) < end; i++) {
+		struct exact_segment *const s = &e->segment[i];
+		const int inside = begin > exact_segment_begin(i);
+
+		if (s->entry != NULL && begin < exact_segment_begin(i + 1))
+			removed += remove_here(e, s, inside ? place_of(e, s, begin) : 0, end);
+	}
+	return removed;
+}
+
 uint64_t
 exact_count(const struct exact *e)
 {

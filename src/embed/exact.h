@@ -58,6 +58,8 @@ enum rs_status exact_insert(struct exact *e, uint64_t id, struct exact_entry **o
 /* Removes what drop() says, in one pass over a segment; returns how many. */
 uint64_t exact_sweep(struct exact *e, unsigned segment,
 	int (*drop)(void *context, const struct exact_entry *entry), void *context);
+/* Removes the entries with ids in [begin,end), at the cost of those; returns how many. */
+uint64_t exact_remove(struct exact *e, uint64_t begin, uint64_t end);
 /* Makes room for n entries in a segment, as many as are to come, so that it need not grow. */
 enum rs_status exact_reserve(struct exact *e, unsigned segment, uint64_t n);
 /* All entries go. */

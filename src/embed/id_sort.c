@@ -6,6 +6,7 @@
 #define DIGIT_BITS    10
 #define N_DIGITS_MAX  ((64 + DIGIT_BITS - 1) / DIGIT_BITS)
 #define SMALL_SORT    48
+#define SPREAD_BITS   10       /* beyond those of n: two of n ids seldom have the same */
 
 unsigned
 id_sort_bits(uint64_t n)
@@ -65,4 +66,28 @@ id_sort(uint64_t *key, uint64_t *key2, size_t n, unsigned shift, unsigned n_bits
 		key = sorted;
 	}
 	return key;
+}
+
+unsigned
+id_sort_dropped(unsigned n_bits, unsigned shift)
+{
+	const unsigned kept = shift + SPREAD_BITS, room = 64 - shift;
+
+	return n_bits <= room ? 0 : n_bits - (kept < room ? kept : room);
+}
+
+void
+id_sort_settle(uint64_t *key, size_t n, unsigned shift, const uint64_t *id)
+{
+	const uint64_t mask = ((uint64_t)1 << shift) - 1;
+
+	for (size_t i = 1; i < n; i++) {
+		const uint64_t x = key[i], id_of_x = id[x & mask];
+		size_t j = i;
+
+		for (; j > 0 && key[j - 1] >> shift == x >> shift
+		    && id[key[j - 1] & mask] > id_of_x; j--)
+			key[j] = key[j - 1];
+		key[j] = x;
+	}
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "embed/entries.h"
 #include "embed/merge.h"
 #include "embed/pushes.h"
 #include "embed/rows_file.h"
@@ -508,4 +509,22 @@ lookup_local_put(struct lookup *base, const struct lookup_rows *r)
 		table_set_touched(t, row, r->touched[i] != 0);
 	}
 	return RS_OK;
+}
+
+size_t
+lookup_local_entry_bytes(const struct lookup *base, size_t table)
+{
+	return ((const struct local *)base)->table[table].exact.entry_bytes;
+}
+
+enum rs_status
+lookup_local_get_entries(const struct lookup *base, struct lookup_entries *e)
+{
+	return entries_get(&((const struct local *)base)->table[e->table], e);
+}
+
+enum rs_status
+lookup_local_put_entries(struct lookup *base, const struct lookup_entries *e)
+{
+	return entries_put(&local_of(base)->table[e->table], e);
 }

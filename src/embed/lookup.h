@@ -92,6 +92,7 @@ struct lookup_push {
 	size_t n;
 	const float *const *grad;   /* [n] borrowed until commit                      */
 	const float *scale;         /* [n] or NULL, borrowed until commit             */
+	const uint32_t *count;      /* [n] occurrences that were summed; NULL: 1 each; borrowed */
 };
 
 struct lookup_commit {
@@ -121,7 +122,7 @@ struct lookup_ops {
 	enum rs_status (*load)(
 		struct lookup *l, size_t table, const char *const *path, size_t n_paths);
 	/* Of an exact table: what its filter knows, and the clock, to a file and back, beside
-	 * save and load; n_paths 0: there was no such file.  NULL: no exact tables here. */
+	 * save and load; n_paths 0: there was no such file.  NULL: every row stays here. */
 	enum rs_status (*save_tenancy)(struct lookup *l, size_t table, struct file_writer *w);
 	enum rs_status (*load_tenancy)(
 		struct lookup *l, size_t table, const char *const *path, size_t n_paths);
@@ -162,7 +163,7 @@ struct lookup_local_options {
 };
 enum rs_status lookup_local_open(const struct lookup_local_options *options, struct lookup **out);
 
-/* Whole rows of a lookup_local, to be taken elsewhere: ids [begin,begin+n) of a table. */
+/* Whole rows of a lookup_local, to be taken elsewhere: ids [begin,begin+n) of a hashed table. */
 struct lookup_rows {
 	size_t   table;
 	uint64_t begin;
@@ -177,5 +178,21 @@ size_t lookup_local_slots(const struct lookup *l, size_t table);      /* n_slot 
 /* RS_EDATA: the rows are not all here.  put: like load(). */
 enum rs_status lookup_local_get(const struct lookup *l, const struct lookup_rows *r);
 enum rs_status lookup_local_put(struct lookup *l, const struct lookup_rows *r);
+
+/* All entries of an exact table of a lookup_local that have ids in [begin,end), as they lie in
+ * it and in its files (embed/exact.h, embed/rows_file.h). */
+struct lookup_entries {
+	size_t   table;
+	uint64_t begin, end;        /* get: end comes down when there are more than n */
+	size_t   n;                 /* get: at most; then how many                    */
+	void    *entry;             /* [n] of lookup_local_entry_bytes(), at multiples of 8 */
+	uint64_t n_segment;         /* in the segment of the last one, when all are there;
+	                             * put: room is made for them                     */
+	uint64_t n_table;           /* get: that are here                             */
+};
+size_t lookup_local_entry_bytes(const struct lookup *l, size_t table);
+/* RS_EDATA: the ids are not all here, or not in order.  put: what was in [begin,end) goes. */
+enum rs_status lookup_local_get_entries(const struct lookup *l, struct lookup_entries *e);
+enum rs_status lookup_local_put_entries(struct lookup *l, const struct lookup_entries *e);
 
 #endif

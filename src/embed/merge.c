@@ -9,7 +9,6 @@
 
 #define AHEAD_ROW     12       /* occurrences between prefetch and use            */
 #define AHEAD_GRAD    24
-#define SPREAD_BITS   10       /* ids too wide for keys: two of n seldom have equal ones */
 
 enum rs_status
 merge_scratch_init(struct merge_scratch *s, size_t n_slots, size_t D_max)
@@ -30,11 +29,13 @@ scratch_free_arrays(struct merge_scratch *s)
 	free(s->id);
 	free(s->grad);
 	free(s->scale);
+	free(s->count);
 	free(s->run_grad);
 	free(s->run_scale);
 	s->key = s->key2 = s->id = NULL;
 	s->grad = s->run_grad = NULL;
 	s->scale = s->run_scale = NULL;
+	s->count = NULL;
 	s->capacity = 0;
 }
 
@@ -61,6 +62,7 @@ merge_scratch_reserve(struct merge_scratch *s, size_t n)
 	RS_TRY(memory_alloc(capacity, sizeof(*s->id), &s->id));
 	RS_TRY(memory_alloc(capacity, sizeof(*s->grad), &s->grad));
 	RS_TRY(memory_alloc(capacity, sizeof(*s->scale), &s->scale));
+	RS_TRY(memory_alloc(capacity, sizeof(*s->count), &s->count));
 	RS_TRY(memory_alloc(capacity, sizeof(*s->run_grad), &s->run_grad));
 	RS_TRY(memory_alloc(capacity, sizeof(*s->run_scale), &s->run_scale));
 	s->capacity = capacity;
@@ -70,7 +72,8 @@ merge_scratch_reserve(struct merge_scratch *s, size_t n)
 size_t
 merge_scratch_bytes(const struct merge_scratch *s)
 {
-	return s->capacity * (3 * sizeof(*s->key) + 2 * sizeof(*s->grad) + 2 * sizeof(*s->scale))
+	return s->capacity * (3 * sizeof(*s->key) + 2 * sizeof(*s->grad) + 2 * sizeof(*s->scale)
+	    + sizeof(*s->count))
 	    + s->n_slots * (2 * sizeof(size_t) + s->D_max * sizeof(float));
 }
 
@@ -80,9 +83,11 @@ collect(struct merge_scratch *s, const struct merge_job *job)
 {
 	size_t n = 0, slot = 0;
 
-	s->has_scale = 0;
-	for (size_t i = 0; i < job->n_push; i++)
+	s->has_scale = s->has_count = 0;
+	for (size_t i = 0; i < job->n_push; i++) {
 		s->has_scale |= job->push[i]->scale != NULL;
+		s->has_count |= job->push[i]->count != NULL;
+	}
 	for (size_t i = 0; i < job->n_push; i++) {
 		const struct lookup_push *p = job->push[i];
 
@@ -98,6 +103,8 @@ collect(struct merge_scratch *s, const struct merge_job *job)
 			s->grad[n] = p->grad[j];
 			if (s->has_scale)
 				s->scale[n] = p->scale != NULL ? p->scale[j] : 1.0f;
+			if (s->has_count)
+				s->count[n] = p->count != NULL ? p->count[j] : 1;
 			n++;
 		}
 	}
@@ -154,45 +161,21 @@ run_gradient(struct merge_scratch *s, const uint64_t *key, size_t n)
 	return s->partial;
 }
 
-/* Keys whose ids differ in dropped bits only, which are few and together: by id, those of one
- * id as they came. */
-static void
-sort_dropped(struct merge_scratch *s, uint64_t *key)
-{
-	const uint64_t mask = ((uint64_t)1 << s->index_bits) - 1;
-
-	for (size_t i = 1; i < s->n; i++) {
-		const uint64_t x = key[i], id = s->id[x & mask];
-		size_t j = i;
-
-		for (; j > 0 && key[j - 1] >> s->index_bits == x >> s->index_bits
-		    && s->id[key[j - 1] & mask] > id; j--)
-			key[j] = key[j - 1];
-		key[j] = x;
-	}
-}
-
 enum rs_status
 merge_begin(struct merge_scratch *s, const struct merge_job *job)
 {
-	unsigned id_bits = id_sort_bits(job->end - job->begin);
+	const unsigned id_bits = id_sort_bits(job->end - job->begin);
 
 	s->index_bits = id_sort_bits(job->n);
-	s->dropped_bits = 0;
-	if (id_bits + s->index_bits > 64) {
-		const unsigned kept = s->index_bits + SPREAD_BITS;
-		const unsigned room = 64 - s->index_bits;
-
-		s->dropped_bits = id_bits - (kept < room ? kept : room);
-		id_bits -= s->dropped_bits;
-	}
+	s->dropped_bits = id_sort_dropped(id_bits, s->index_bits);
 	RS_TRY(merge_scratch_reserve(s, job->n));
 	s->job = job;
 	s->next = 0;
 	s->n = collect(s, job);
-	s->sorted = id_sort(s->key, s->key2, s->n, s->index_bits, id_bits);
+	s->sorted = id_sort(s->key, s->key2, s->n, s->index_bits,
+		id_bits - s->dropped_bits);
 	if (s->dropped_bits > 0)
-		sort_dropped(s, (uint64_t *)(uintptr_t)s->sorted);
+		id_sort_settle((uint64_t *)(uintptr_t)s->sorted, s->n, s->index_bits, s->id);
 	return RS_OK;
 }
 
@@ -208,6 +191,18 @@ id_of(const struct merge_scratch *s, uint64_t key)
 {
 	return s->dropped_bits == 0 ? s->job->begin + (key >> s->index_bits) :
 	       s->id[key & (((uint64_t)1 << s->index_bits) - 1)];
+}
+
+/* Occurrences in a run of n keys. */
+static uint32_t
+run_count(const struct merge_scratch *s, const uint64_t *key, size_t n)
+{
+	const uint64_t mask = ((uint64_t)1 << s->index_bits) - 1;
+	uint64_t sum = s->has_count ? 0 : n;
+
+	for (size_t i = 0; s->has_count && i < n; i++)
+		sum += s->count[key[i] & mask];
+	return sum < UINT32_MAX ? (uint32_t)sum : UINT32_MAX;
 }
 
 /* The next row; those of a table `t` in memory, where it is given, are fetched ahead. */
@@ -231,7 +226,7 @@ next_row(struct merge_scratch *s, const struct table *t, uint64_t *id, const flo
 			prefetch_gradient(s->grad[key[k + AHEAD_GRAD] & mask], job->D);
 	}
 	*sum = run_gradient(s, key + i, j - i);
-	s->run = (uint32_t)(j - i);
+	s->run = run_count(s, key + i, j - i);
 	s->next = j;
 	return 1;
 }

@@ -27,6 +27,7 @@ struct merge_scratch {
 	uint64_t *id;              /* [capacity] by index                            */
 	const float **grad;        /* [capacity] by index                            */
 	float    *scale;           /* [capacity] by index                            */
+	uint32_t *count;           /* [capacity] by index                            */
 	const float **run_grad;    /* [capacity] of the run at hand                  */
 	float    *run_scale;       /* [capacity]                                     */
 	size_t   *slot_end;        /* [n_slots] occurrences of slots up to this one  */
@@ -39,7 +40,7 @@ struct merge_scratch {
 	size_t    n, next;
 	unsigned  index_bits;
 	unsigned  dropped_bits;    /* lower ones of id - begin that keys have no room for */
-	int       has_scale;
+	int       has_scale, has_count;
 	uint32_t  run;             /* occurrences of the row merge_next() gave       */
 };
 

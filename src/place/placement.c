@@ -303,18 +303,6 @@ check_workers(const struct placement *p)
 		p->n_slots);
 }
 
-static enum rs_status
-check_exact(const struct placement *p, const struct model *shape)
-{
-	for (size_t i = 0; p->mode != PLACE_LOCAL && i < shape->n_tables; i++)
-		if (shape->table[i].kind == TABLE_EXACT) {
-			(void)rs_fail(RS_ESPEC, "table '%s' is exact: such tables train in one "
-				"process", shape->table[i].name);
-			return rs_hint("set placement.mode = local, or table = hashed");
-		}
-	return RS_OK;
-}
-
 /* Shards of parameter servers keep every row. */
 static enum rs_status
 check_tenancy(const struct placement *p, const struct model *shape)
@@ -368,7 +356,8 @@ cut_tables(struct placement *p, const struct model *shape)
 	for (size_t i = 0; i < p->parts.n; i++) {
 		const struct part *part = &p->parts.part[i];
 
-		p->shard[part->shard].rows += part->end - part->begin;
+		p->shard[part->shard].rows +=
+			parts_rows(&shape->table[part->table], part->begin, part->end);
 		p->shard[part->shard].bytes +=
 			parts_bytes(&shape->table[part->table], part->begin, part->end);
 	}
@@ -422,7 +411,6 @@ fill(struct placement *p, const struct model *shape, const struct placement_host
 	RS_TRY(list_tables(p, shape));
 	weigh(p, shape);
 	RS_TRY(choose_mode(p, s, host));
-	RS_TRY(check_exact(p, shape));
 	RS_TRY(check_workers(p));
 	RS_TRY(dealer_choose(s, p->n_workers, p->n_hosts, &p->policy));
 	RS_TRY(choose_dense(p, s, host));

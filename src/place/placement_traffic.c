@@ -130,6 +130,8 @@ count_table(struct counting *c, size_t table, int is_push)
 	const uint8_t packed = p->compress == COMPRESS_INT8 ? FRAME_INT8 :
 	    p->compress == COMPRESS_FP16 ? FRAME_FP16 : 0;
 	const int keys_known = has_keys_of_twin(c, table);
+	/* Hardly a row occurs more than 127 times for a node. */
+	const double count_bytes = c->shape->table[table].kind == TABLE_EXACT;
 	size_t j = 0;
 
 	for (size_t i = p->parts.first[table]; i < p->parts.first[table + 1]; i++) {
@@ -147,7 +149,7 @@ count_table(struct counting *c, size_t table, int is_push)
 			continue;
 		bytes = sizeof(struct body_section) + keys;
 		if (is_push) {
-			shard->push_bytes += bytes
+			shard->push_bytes += bytes + (double)(j - first) * count_bytes
 			    + (double)body_value_bytes(dim > 1 ? packed : 0, j - first, dim);
 			continue;
 		}

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "embed/exact.h"
 #include "embed/row_optimizer.h"
 
 #define DIGIT_BITS   7
@@ -105,6 +106,40 @@ body_get_keys(const uint8_t *data, size_t bytes, size_t n, uint64_t base, uint64
 }
 
 enum rs_status
+body_put_counts(struct buffer *out, const uint32_t *count, size_t n)
+{
+	uint8_t digits[KEYS_A_TIME * DIGIT_MAX];
+
+	for (size_t i = 0; i < n;) {
+		const size_t until = i + KEYS_A_TIME < n ? i + KEYS_A_TIME : n;
+		size_t used = 0;
+
+		for (; i < until; i++)
+			used += put_difference(digits + used, count[i]);
+		RS_TRY(buffer_append(out, digits, used));
+	}
+	return RS_OK;
+}
+
+enum rs_status
+body_get_counts(const uint8_t *data, size_t bytes, size_t n, uint32_t *out)
+{
+	size_t at = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint64_t count;
+
+		if (!get_difference(data, bytes, &at, &count) || count == 0 || count > UINT32_MAX)
+			return rs_fail(RS_EPROTOCOL, "count %zu of %zu is malformed", i, n);
+		if (out != NULL)
+			out[i] = (uint32_t)count;
+	}
+	if (at != bytes)
+		return rs_fail(RS_EPROTOCOL, "%zu bytes of counts, %zu have %zu", bytes, n, at);
+	return RS_OK;
+}
+
+enum rs_status
 body_count_sections(const void *bytes, size_t n_bytes, size_t *out)
 {
 	const uint8_t *at = bytes;
@@ -120,6 +155,8 @@ body_count_sections(const void *bytes, size_t n_bytes, size_t *out)
 		if ((n + 1) * sizeof(section) > n_bytes)
 			break;
 		memcpy(&section, at + n * sizeof(section), sizeof(section));
+		if (section.count_bytes != 0)
+			break;
 		sum += sizeof(section) + section.key_bytes;
 	}
 	return rs_fail(RS_EPROTOCOL, "sections do not fill the %zu bytes that they have", n_bytes);
@@ -149,6 +186,8 @@ body_table_put(const struct lookup_table *t, struct body_table *out)
 	out->ftrl_l2 = o->ftrl_l2;
 	out->ftrl_power = o->ftrl_power;
 	out->scheduled = o->scheduled != 0;
+	out->kind = (uint32_t)t->kind;
+	out->expected = t->kind == TABLE_EXACT ? t->expected : 0;
 }
 
 static int
@@ -165,6 +204,14 @@ numbers_are_finite(const struct body_table *b)
 	return 1;
 }
 
+static int
+can_have_rows(const struct body_table *b)
+{
+	return b->dim > 0 && b->dim <= DIM_MAX && (b->kind == TABLE_EXACT ?
+		b->rows == EXACT_ROWS && b->expected <= ROWS_MAX :
+		b->rows > 0 && b->rows <= ROWS_MAX && b->expected == 0);
+}
+
 enum rs_status
 body_table_get(const struct body_table *b, struct lookup_table *out)
 {
@@ -175,16 +222,20 @@ body_table_get(const struct body_table *b, struct lookup_table *out)
 	if (length == 0 || length == sizeof(b->name))
 		return rs_fail(RS_EPROTOCOL, "a table without a name");
 	rs_escape(name, b->name, length);
-	if (b->rows == 0 || b->rows > ROWS_MAX || b->dim == 0 || b->dim > DIM_MAX)
+	if (!can_have_rows(b))
 		return rs_fail(RS_EPROTOCOL, "table '%s' cannot have %llu rows of %u", name,
 			(unsigned long long)b->rows, b->dim);
-	if (b->optimizer > ROW_FTRL || b->scheduled > 1 || b->reserved != 0)
+	if (b->kind > TABLE_EXACT)
+		return rs_fail(RS_EPROTOCOL, "table '%s' is of the unknown kind %u", name, b->kind);
+	if (b->optimizer > ROW_FTRL || b->scheduled > 1)
 		return rs_fail(RS_EPROTOCOL, "table '%s' has the unknown optimizer %u", name,
 			b->optimizer);
 	if (!numbers_are_finite(b) || b->init_stddev < 0)
 		return rs_fail(RS_EPROTOCOL, "table '%s' has a setting that is no number", name);
 	memcpy(out->name, b->name, length);
+	out->kind = (enum table_kind)b->kind;
 	out->rows = b->rows;
+	out->expected = b->kind == TABLE_EXACT ? b->expected : b->rows;
 	out->seed = b->seed;
 	out->init_stddev = b->init_stddev;
 	out->dim = b->dim;

@@ -6,15 +6,17 @@
  * each other.  Keys of a section are strictly increasing row ids, written as differences (the
  * first from the part's begin) in base 128, least digit first; a section with n > 0 and
  * key_bytes 0 has the keys of the section before it, as the first-order twin of a table does.
+ * Sections of a push of an exact table have counts behind their keys: how often the row of
+ * each key occurred, from 1, also in base 128.
  *
  *	PULL    struct body_section[]; keys                       flags: TRAINING
  *	PULL_R  touched, one bit a key of all sections together; floats [n,dim] by section
- *	PUSH    struct body_push, struct body_section[]; keys; values by section:
+ *	PUSH    struct body_push, struct body_section[]; keys, counts; values by section:
  *	        fp32 [n,dim]; or with FRAME_FP16 half [n,dim]; or with FRAME_INT8 scale
  *	        [n] (upper half of a float), int8 [n,dim].  Tables of dim 1 are always fp32
  *	PUSH_R  struct body_clock
  *	SNAP_GET, SNAP_PUT, SNAP_R  struct body_rows; weights [n,dim] float, slots [n,n_slot]
- *	        float, touched [n] bytes
+ *	        float, touched [n] bytes; of an exact table entries [n] (embed/rows_file.h)
  *
  * frame.slot is the sender's rank, frame.step the step; frame.chunk counts the messages of
  * a push, of which all but the last have FRAME_MORE.  Decoding trusts nothing.
@@ -34,6 +36,7 @@ struct body_section {
 	uint32_t table, n;          /* table: number among all of the model           */
 	uint32_t key_bytes;
 	uint32_t slot;              /* push: first slot of the node summed            */
+	uint32_t count_bytes;       /* push, exact table; else 0                      */
 };
 
 struct body_push {
@@ -41,6 +44,7 @@ struct body_push {
 	uint32_t finite;            /* 0: the step is dropped, no sections follow     */
 	uint32_t n_sections;
 	double   decay;             /* of struct lookup_commit                        */
+	uint64_t step;              /* the same; frame.step counts from where tables began */
 };
 
 struct body_clock { uint64_t step; };   /* last step that the shard applied          */
@@ -49,6 +53,8 @@ struct body_rows {
 	uint32_t table, n;
 	uint64_t begin;             /* row id of the whole table                      */
 	uint32_t dim, n_slot;
+	/* Exact tables, else 0: see struct lookup_entries, which this is. */
+	uint64_t end, n_segment, n_table;
 };
 
 /* COPY, COPY_GET and COPY_R, between shards; frame.slot is the shard whose journal it is.
@@ -95,7 +101,8 @@ struct body_table {
 	uint32_t dim, optimizer;    /* enum row_optimizer_kind                        */
 	double   learning_rate, l1, l2, initial_accumulator, beta1, beta2, epsilon;
 	double   ftrl_beta, ftrl_l1, ftrl_l2, ftrl_power;
-	uint32_t scheduled, reserved;
+	uint32_t scheduled, kind;   /* enum table_kind                                */
+	uint64_t expected;          /* rows, of an exact table; else 0                */
 };
 
 struct body_part { uint32_t table, shard; uint64_t begin, end; };
@@ -113,6 +120,11 @@ enum rs_status body_put_keys(struct buffer *out, const uint64_t *key, size_t n, 
  * out NULL: only looks at them. */
 enum rs_status body_get_keys(const uint8_t *data, size_t bytes, size_t n, uint64_t base,
 	uint64_t end, uint64_t *out);
+
+/* Appends n counts, none 0; reads n of them from exactly `bytes` bytes, RS_EPROTOCOL else.
+ * out NULL: only looks at them. */
+enum rs_status body_put_counts(struct buffer *out, const uint32_t *count, size_t n);
+enum rs_status body_get_counts(const uint8_t *data, size_t bytes, size_t n, uint32_t *out);
 
 /* Values of n rows of a gradient, packed as the flags say (enum frame_flag; 0: fp32). */
 size_t body_value_bytes(uint8_t flags, size_t n, size_t dim);

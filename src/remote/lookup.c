@@ -48,7 +48,7 @@ static uint64_t
 remote_bytes(const struct lookup *base)
 {
 	const struct remote_lookup *l = (const struct remote_lookup *)base;
-	uint64_t bytes = l->sums.bytes + l->keys.bytes + l->packed.bytes +
+	uint64_t bytes = l->sums.bytes + l->keys.bytes + l->counted.bytes + l->packed.bytes +
 		l->place_capacity * sizeof(*l->place);
 
 	for (size_t i = 0; i < l->n_pulls; i++)
@@ -59,7 +59,8 @@ remote_bytes(const struct lookup *base)
 		bytes += l->residual[i].block_bytes;
 	for (size_t i = 0; i < l->n_threads; i++)
 		bytes += merge_scratch_bytes(&l->thread[i].scratch) +
-			2 * l->thread[i].key_capacity * sizeof(uint64_t);
+			(2 * l->thread[i].key_capacity + l->thread[i].id_capacity) *
+			sizeof(uint64_t);
 	return bytes;
 }
 
@@ -74,6 +75,7 @@ remote_close(struct lookup *base)
 		pushes_order_free(&l->thread[i].order);
 		free(l->thread[i].key);
 		free(l->thread[i].key2);
+		free(l->thread[i].id);
 		free(l->thread[i].error);
 	}
 	lookup_push_free(l);
@@ -160,12 +162,13 @@ open_residuals(struct remote_lookup *l)
 	for (size_t i = 0; i < l->parts.n; i++) {
 		const struct part *p = &l->parts.part[i];
 
-		all += (double)lookup_residual_bytes(p->end - p->begin, lookup_part_dim(l, i)) *
-			(double)l->n_nodes;
+		all += (double)lookup_residual_bytes(parts_rows(&l->table[p->table], p->begin,
+			p->end), lookup_part_dim(l, i)) * (double)l->n_nodes;
 	}
 	share = all > (double)RESIDUAL_BYTES ? (double)RESIDUAL_BYTES / all : 1;
 	for (size_t i = 0; i < l->parts.n; i++) {
-		const uint64_t rows = l->parts.part[i].end - l->parts.part[i].begin;
+		const struct part *p = &l->parts.part[i];
+		const uint64_t rows = parts_rows(&l->table[p->table], p->begin, p->end);
 
 		for (size_t k = 0; k < l->n_nodes && lookup_part_dim(l, i) > 1; k++)
 			RS_TRY(lookup_residual_init(&l->residual[i * l->n_nodes + k],

@@ -1,247 +1,128 @@
-/* Whole tables between shards and files: rows with their state, in pieces. */
+/* Whole hashed tables between shards and files: rows with their state, in pieces. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "embed/row_optimizer.h"
 #include "embed/table_file.h"
-#include "remote/lookup_private.h"
+#include "remote/lookup_walk.h"
 
-#define SNAP_BYTES    ((size_t)1 << 20)     /* of rows in one call                     */
-#define N_AHEAD       8                     /* calls under way                         */
-
-/* Rows of one part, asked for or set in one call. */
-struct snap {
-	struct client_call call;
-	uint64_t begin;
-	size_t n, part;
-	struct body_rows head;
-	float *weights, *slots;     /* [most, dim], [most, n_slot]: what is set        */
-	uint8_t *touched;           /* [most]                                          */
-};
-
-/* Walks through the rows of a table with several calls under way. */
-struct walk {
-	struct remote_lookup *l;
-	size_t table, dim, n_slot, most;
-	struct snap snap[N_AHEAD];
-	size_t first, n_busy;       /* a ring: the oldest call, and how many           */
+/* Of a hashed table: where the walk is, and what it saw. */
+struct rows {
+	struct lookup_walk *w;
 	uint64_t next;              /* row that the next call begins at                */
 	uint8_t *bits;              /* [(rows + 7) / 8] touched                        */
 };
 
-static void
-walk_free(struct walk *w)
-{
-	for (; w->n_busy > 0; w->n_busy--, w->first = (w->first + 1) % N_AHEAD) {
-		struct client_call *call = &w->snap[w->first].call;
-
-		client_drop(w->l->o.client, &call, 1);
-		if (client_is_done(call))
-			wire_message_free(&call->reply);
-	}
-	for (size_t i = 0; i < N_AHEAD; i++) {
-		free(w->snap[i].weights);
-		free(w->snap[i].slots);
-		free(w->snap[i].touched);
-	}
-	free(w->bits);
-	free(w);
-}
-
 static enum rs_status
-walk_begin(struct remote_lookup *l, size_t table, struct walk **out)
+rows_open(struct remote_lookup *l, size_t table, struct rows *r)
 {
-	const struct lookup_table *t = &l->table[table];
-	struct walk *w;
-	enum rs_status status = RS_OK;
+	enum rs_status status;
 
-	RS_TRY(lookup_wire_wait(l, 0));
-	RS_TRY(memory_alloc(1, sizeof(*w), &w));
-	w->l = l;
-	w->table = table;
-	w->dim = t->dim;
-	w->n_slot = row_optimizer_slots(row_optimizer_get(t->optimizer.kind), t->dim);
-	w->most = SNAP_BYTES / sizeof(float) / (w->dim + w->n_slot);
-	w->most = w->most > 0 ? w->most : 1;
-	for (size_t i = 0; i < N_AHEAD && status == RS_OK; i++) {
-		struct snap *s = &w->snap[i];
-
-		status = memory_alloc(w->most * w->dim + 1, sizeof(float), &s->weights);
-		if (status == RS_OK)
-			status = memory_alloc(w->most * w->n_slot + 1, sizeof(float), &s->slots);
-		if (status == RS_OK)
-			status = memory_alloc(w->most + 1, 1, &s->touched);
-	}
-	if (status == RS_OK)
-		status = memory_alloc((size_t)(t->rows + 7) / 8 + 1, 1, &w->bits);
-	if (status != RS_OK) {
-		walk_free(w);
-		return status;
-	}
-	*out = w;
-	return RS_OK;
+	*r = (struct rows){ .next = 0 };
+	RS_TRY(lookup_walk_open(l, table, &r->w));
+	status = memory_alloc((size_t)(l->table[table].rows + 7) / 8 + 1, 1, &r->bits);
+	if (status != RS_OK)
+		lookup_walk_close(r->w);
+	return status;
 }
 
-/* Where the call for the rows from w->next on goes, and how many it may have. */
 static void
-next_rows(const struct walk *w, uint64_t end, struct snap *s)
+rows_close(struct rows *r)
 {
+	lookup_walk_close(r->w);
+	free(r->bits);
+}
+
+/* Where the call for the rows from r->next on goes, and how many it may have. */
+static void
+next_rows(const struct rows *r, uint64_t end, struct lookup_snap *s)
+{
+	const struct lookup_walk *w = r->w;
 	size_t p = w->l->parts.first[w->table];
 
-	while (w->l->parts.part[p].end <= w->next)
+	while (w->l->parts.part[p].end <= r->next)
 		p++;
 	if (w->l->parts.part[p].end < end)
 		end = w->l->parts.part[p].end;
 	s->part = p;
-	s->begin = w->next;
-	s->n = end - w->next < w->most ? (size_t)(end - w->next) : w->most;
+	s->begin = r->next;
+	s->n = end - r->next < w->most ? (size_t)(end - r->next) : w->most;
 }
 
 static enum rs_status
-send(struct walk *w, struct snap *s, uint16_t type)
+send(struct rows *r, struct lookup_snap *s, uint16_t type)
 {
-	struct client_call *c = &s->call;
-
-	s->head = (struct body_rows){
-		.table = (uint32_t)w->table, .n = (uint32_t)s->n, .begin = s->begin,
-		.dim = (uint32_t)w->dim, .n_slot = (uint32_t)w->n_slot,
-	};
-	memset(c, 0, sizeof(*c));
-	c->server = w->l->parts.part[s->part].shard;
-	c->frame = (struct frame){ .type = type, .slot = (uint32_t)w->l->o.rank,
-		.step = w->l->clock };
-	c->part[c->n_parts++] = (struct frame_part){ &s->head, sizeof(s->head) };
-	if (type == FRAME_SNAP_PUT) {
-		c->part[c->n_parts++] = (struct frame_part){ s->weights,
-			s->n * w->dim * sizeof(float) };
-		c->part[c->n_parts++] = (struct frame_part){ s->slots,
-			s->n * w->n_slot * sizeof(float) };
-		c->part[c->n_parts++] = (struct frame_part){ s->touched, s->n };
-	}
-	RS_TRY(client_send(w->l->o.client, c));
-	w->next += s->n;
-	w->n_busy++;
+	RS_TRY(lookup_walk_send(r->w, s, type));
+	r->next += s->n;
 	return RS_OK;
-}
-
-/* The oldest call's answer; its place in the ring is then free. */
-static enum rs_status
-take(struct walk *w, struct snap **out)
-{
-	struct snap *s = &w->snap[w->first];
-	struct client_call *call = &s->call;
-	enum rs_status status = client_wait(w->l->o.client, &call, 1);
-
-	w->first = (w->first + 1) % N_AHEAD;
-	w->n_busy--;
-	if (status == RS_OK)
-		status = lookup_wire_want(call, FRAME_SNAP_R);
-	if (status != RS_OK && client_is_done(call))
-		wire_message_free(&call->reply);
-	*out = s;
-	return status;
-}
-
-/* Copies n bytes at `from` of a body that came in parts; 0: there are not so many. */
-static int
-body_copy(const struct wire_message *m, size_t from, size_t n, void *to)
-{
-	char *at = to;
-
-	for (size_t i = 0; i < m->n_parts && n > 0; i++) {
-		const struct frame_part *part = &m->part[i];
-
-		if (from >= part->n) {
-			from -= part->n;
-			continue;
-		}
-		const size_t step = part->n - from < n ? part->n - from : n;
-
-		memcpy(at, (const char *)part->data + from, step);
-		at += step;
-		n -= step;
-		from = 0;
-	}
-	return n == 0;
 }
 
 /* The next rows with their state, up to `end`, with others asked for meanwhile. */
 static enum rs_status
-get_rows(struct walk *w, uint64_t end, struct snap **out)
+get_rows(struct rows *r, uint64_t end, struct lookup_snap **out)
 {
+	struct lookup_walk *w = r->w;
 	size_t at = sizeof(struct body_rows);
 	struct body_rows head;
-	struct snap *s;
+	struct lookup_snap *s;
 	int whole;
 
-	while (w->next < end && w->n_busy < N_AHEAD) {
-		s = &w->snap[(w->first + w->n_busy) % N_AHEAD];
-		next_rows(w, end, s);
-		RS_TRY(send(w, s, FRAME_SNAP_GET));
+	while (r->next < end && (s = lookup_walk_free_snap(w)) != NULL) {
+		next_rows(r, end, s);
+		RS_TRY(send(r, s, FRAME_SNAP_GET));
 	}
-	RS_TRY(take(w, out));
+	RS_TRY(lookup_walk_take(w, out));
 	s = *out;
-	whole = body_copy(&s->call.reply, 0, sizeof(head), &head)
+	whole = lookup_walk_copy(&s->call.reply, 0, sizeof(head), &head)
 	    && memcmp(&head, &s->head, sizeof(head)) == 0
-	    && body_copy(&s->call.reply, at, s->n * w->dim * sizeof(float), s->weights);
+	    && lookup_walk_copy(&s->call.reply, at, s->n * w->dim * sizeof(float), s->weights);
 	at += s->n * w->dim * sizeof(float);
-	whole = whole && body_copy(&s->call.reply, at, s->n * w->n_slot * sizeof(float), s->slots);
+	whole = whole && lookup_walk_copy(&s->call.reply, at, s->n * w->n_slot * sizeof(float),
+		s->slots);
 	at += s->n * w->n_slot * sizeof(float);
-	whole = whole && body_copy(&s->call.reply, at, s->n, s->touched)
+	whole = whole && lookup_walk_copy(&s->call.reply, at, s->n, s->touched)
 	    && s->call.reply.frame.body_bytes == at + s->n;
 	wire_message_free(&s->call.reply);
-	if (whole)
-		return RS_OK;
-	return rs_fail(RS_EPROTOCOL, "ps %zu: rows of table '%s' in an answer are not those "
-		"asked for", s->call.server, w->l->table[w->table].name);
+	return whole ? RS_OK : lookup_walk_refuse(w, s);
 }
 
 /* A row read from every shard says that all steps pushed are applied there. */
 static enum rs_status
-walk_settle(struct walk *w)
+settle(struct rows *r)
 {
-	struct snap *s;
+	const struct parts *p = &r->w->l->parts;
+	struct lookup_snap *s;
 
-	for (size_t p = w->l->parts.first[w->table]; p < w->l->parts.first[w->table + 1]; p++) {
-		w->next = w->l->parts.part[p].begin;
-		RS_TRY(get_rows(w, w->next + 1, &s));
+	for (size_t i = p->first[r->w->table]; i < p->first[r->w->table + 1]; i++) {
+		r->next = p->part[i].begin;
+		RS_TRY(get_rows(r, r->next + 1, &s));
 	}
-	return RS_OK;
-}
-
-static enum rs_status
-put_wait(struct walk *w)
-{
-	struct snap *s;
-
-	RS_TRY(take(w, &s));
-	wire_message_free(&s->call.reply);
 	return RS_OK;
 }
 
 /* --- saving ---------------------------------------------------------------------------- */
 
 /* Rows come in the pieces of the walk, the file wants its own. */
-struct saving { struct walk *w; struct snap *at; size_t used; uint64_t rows; };
+struct saving { struct rows r; struct lookup_snap *at; size_t used; };
 
 static enum rs_status
 save_floats(struct saving *f, uint64_t id, size_t n, int slots, float *out)
 {
-	struct walk *w = f->w;
+	struct lookup_walk *w = f->r.w;
 	const size_t width = slots ? w->n_slot : w->dim;
 
 	if (id == 0) {
-		w->next = 0;
+		f->r.next = 0;
 		f->at = NULL;
 	}
 	while (n > 0) {
 		if (f->at == NULL || f->used == f->at->n) {
-			RS_TRY(get_rows(w, f->rows, &f->at));
+			RS_TRY(get_rows(&f->r, w->t->rows, &f->at));
 			f->used = 0;
 			for (size_t i = 0; i < f->at->n; i++)
 				if (f->at->touched[i])
-					w->bits[(f->at->begin + i) / 8] |=
+					f->r.bits[(f->at->begin + i) / 8] |=
 						(uint8_t)(1 << (f->at->begin + i) % 8);
 		}
 		const size_t left = f->at->n - f->used, step = left < n ? left : n;
@@ -270,14 +151,14 @@ save_slots(void *context, uint64_t id, size_t n, float *out)
 static enum rs_status
 save_touched(void *context, const uint8_t **out)
 {
-	*out = ((struct saving *)context)->w->bits;
+	*out = ((struct saving *)context)->r.bits;
 	return RS_OK;
 }
 
 static struct table_file_shape
-shape_of(const struct walk *w)
+shape_of(const struct lookup_walk *w)
 {
-	const struct lookup_table *t = &w->l->table[w->table];
+	const struct lookup_table *t = w->t;
 
 	return (struct table_file_shape){
 		.name = t->name, .optimizer = row_optimizer_get(t->optimizer.kind)->name,
@@ -289,128 +170,142 @@ enum rs_status
 lookup_files_save(struct lookup *base, size_t table, struct file_writer *file)
 {
 	struct remote_lookup *l = lookup_of(base);
-	struct saving f = { .rows = l->table[table].rows };
+	struct saving f = { .used = 0 };
 	enum rs_status status;
 
 	if (l->late.status != RS_OK)
 		return rs_failure_put(&l->late);
-	RS_TRY(walk_begin(l, table, &f.w));
-	const struct table_file_shape shape = shape_of(f.w);
+	if (l->table[table].kind == TABLE_EXACT)
+		return lookup_entries_save(l, table, file);
+	RS_TRY(rows_open(l, table, &f.r));
+	const struct table_file_shape shape = shape_of(f.r.w);
 	const struct table_file_source from = {
 		.weights = save_weights, .slots = save_slots, .touched = save_touched,
-		.context = &f, .n_most = f.w->most,
+		.context = &f, .n_most = f.r.w->most,
 	};
 	status = table_file_stream(&shape, &from, file);
-	walk_free(f.w);
+	rows_close(&f.r);
 	return status;
 }
 
 /* --- loading --------------------------------------------------------------------------- */
 
-static void
-init_slots(const struct walk *w, float *slots, size_t n)
-{
-	const struct row_optimizer_settings *o = &w->l->table[w->table].optimizer;
-
-	for (size_t i = 0; i < n; i++)
-		row_optimizer_init(row_optimizer_get(o->kind), o, w->dim, slots + i * w->n_slot);
-}
-
-struct loading { struct walk *w; int anew; };
+struct loading { struct rows r; int anew; };
 
 static enum rs_status
 load_piece(void *context, const struct table_file_piece *p)
 {
 	struct loading *f = context;
-	struct walk *w = f->w;
+	struct rows *r = &f->r;
+	struct lookup_walk *w = r->w;
 
-	w->next = p->begin;
-	while (w->next < p->end) {
-		struct snap *s;
+	r->next = p->begin;
+	while (r->next < p->end) {
+		struct lookup_snap *s;
 		uint64_t i;
 
-		if (w->n_busy == N_AHEAD)
-			RS_TRY(put_wait(w));
-		s = &w->snap[(w->first + w->n_busy) % N_AHEAD];
-		next_rows(w, p->end, s);
+		while ((s = lookup_walk_free_snap(w)) == NULL)
+			RS_TRY(lookup_walk_take_put(w));
+		next_rows(r, p->end, s);
 		i = s->begin - p->begin;
 		memcpy(s->weights, p->weights + i * w->dim, s->n * w->dim * sizeof(float));
 		if (p->slots != NULL)
 			memcpy(s->slots, p->slots + i * w->n_slot,
 				s->n * w->n_slot * sizeof(float));
 		else
-			init_slots(w, s->slots, s->n);
+			lookup_walk_init_slots(w, s->slots, s->n, w->n_slot);
 		for (size_t k = 0; k < s->n; k++)
 			s->touched[k] = p->touched[(i + k) / 8] >> ((i + k) % 8) & 1;
-		RS_TRY(send(w, s, FRAME_SNAP_PUT));
+		RS_TRY(send(r, s, FRAME_SNAP_PUT));
 	}
 	f->anew |= p->slots == NULL && w->n_slot > 0;
 	while (w->n_busy > 0)
-		RS_TRY(put_wait(w));
+		RS_TRY(lookup_walk_take_put(w));
 	return RS_OK;
+}
+
+static enum rs_status
+load_rows(struct remote_lookup *l, size_t table, const char *const *path, size_t n_paths,
+	int *anew)
+{
+	struct loading f = { .anew = 0 };
+	enum rs_status status;
+
+	RS_TRY(rows_open(l, table, &f.r));
+	const struct table_file_shape shape = shape_of(f.r.w);
+	status = settle(&f.r);
+	if (status == RS_OK)
+		status = table_file_visit(&shape, path, n_paths, load_piece, &f);
+	rows_close(&f.r);
+	*anew = f.anew;
+	return status;
 }
 
 enum rs_status
 lookup_files_load(struct lookup *base, size_t table, const char *const *path, size_t n_paths)
 {
 	struct remote_lookup *l = lookup_of(base);
-	struct loading f = { 0 };
-	enum rs_status status;
+	const struct lookup_table *t = &l->table[table];
+	int anew = 0;
 
 	if (l->late.status != RS_OK)
 		return rs_failure_put(&l->late);
-	RS_TRY(walk_begin(l, table, &f.w));
-	const struct table_file_shape shape = shape_of(f.w);
-	status = walk_settle(f.w);
-	if (status == RS_OK)
-		status = table_file_visit(&shape, path, n_paths, load_piece, &f);
-	walk_free(f.w);
-	if (status == RS_OK && f.anew && !l->warned) {
+	RS_TRY(t->kind == TABLE_EXACT ? lookup_entries_load(l, table, path, n_paths, &anew) :
+		load_rows(l, table, path, n_paths, &anew));
+	if (anew && !l->warned) {
 		log_warn(
 			"the model saved has no %s state for table '%s': it starts anew, there and "
 			"in other tables without",
-			shape.optimizer, shape.name);
+			row_optimizer_get(t->optimizer.kind)->name, t->name);
 		l->warned = 1;
 	}
-	return status;
+	return RS_OK;
 }
 
 /* Reads a piece and writes it back with slots as at the start, one after the other. */
 static enum rs_status
-reset_rows(struct walk *w)
+reset_rows(struct rows *r)
 {
-	const uint64_t rows = w->l->table[w->table].rows;
+	struct lookup_walk *w = r->w;
 
-	for (uint64_t id = 0; id < rows;) {
-		struct snap *s;
+	for (uint64_t id = 0; id < w->t->rows;) {
+		struct lookup_snap *s;
 
-		w->next = id;
-		next_rows(w, rows, &w->snap[w->first]);
-		RS_TRY(get_rows(w, id + w->snap[w->first].n, &s));
+		r->next = id;
+		next_rows(r, w->t->rows, &w->snap[w->first]);
+		RS_TRY(get_rows(r, id + w->snap[w->first].n, &s));
 		id += s->n;
-		init_slots(w, s->slots, s->n);
+		lookup_walk_init_slots(w, s->slots, s->n, w->n_slot);
 		w->first = (size_t)(s - w->snap);
-		RS_TRY(send(w, s, FRAME_SNAP_PUT));
-		RS_TRY(put_wait(w));
+		RS_TRY(send(r, s, FRAME_SNAP_PUT));
+		RS_TRY(lookup_walk_take_put(w));
 	}
 	return RS_OK;
+}
+
+static enum rs_status
+reset_table(struct remote_lookup *l, size_t table)
+{
+	enum rs_status status;
+	struct rows r;
+
+	RS_TRY(rows_open(l, table, &r));
+	status = reset_rows(&r);
+	rows_close(&r);
+	return status;
 }
 
 void
 lookup_files_reset_state(struct lookup *base, size_t table)
 {
 	struct remote_lookup *l = lookup_of(base);
-	const struct row_optimizer *o = row_optimizer_get(l->table[table].optimizer.kind);
-	struct walk *w;
-	enum rs_status status;
+	const struct lookup_table *t = &l->table[table];
 
-	if (l->late.status != RS_OK || row_optimizer_slots(o, l->table[table].dim) == 0)
+	if (l->late.status != RS_OK
+	    || row_optimizer_slots(row_optimizer_get(t->optimizer.kind), t->dim) == 0)
 		return;
-	status = walk_begin(l, table, &w);
-	if (status == RS_OK) {
-		status = reset_rows(w);
-		walk_free(w);
-	}
-	if (status != RS_OK)
-		rs_failure_take(&l->late);  /* the next fetch, load or save tells         */
+	/* The next fetch, load or save tells. */
+	if ((t->kind == TABLE_EXACT ? lookup_entries_reset_state(l, table) :
+		reset_table(l, table)) != RS_OK)
+		rs_failure_take(&l->late);
 }

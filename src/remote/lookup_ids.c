@@ -145,13 +145,27 @@ check_ids(const struct lookup_table *t, const struct lookup_use_state *u)
 	return RS_OK;
 }
 
+/* A sort at hand: keys of the ids of a segment, which drop the lower bits of wide ones. */
+struct sort {
+	const struct segment *segment;
+	unsigned shift, dropped;
+	const uint64_t *id;         /* [N] by index; NULL: nothing is dropped         */
+};
+
+static uint64_t
+id_of(const struct sort *o, uint64_t key)
+{
+	return o->id != NULL ? o->id[key & (((uint64_t)1 << o->shift) - 1)] :
+		o->segment->begin + (key >> o->shift);
+}
+
 /* Gives every occurrence its place among the unique ids. */
 static enum rs_status
-number_ids(struct remote_lookup *l, struct segment *s, const uint64_t *sorted, size_t n,
-	unsigned shift)
+number_ids(struct remote_lookup *l, struct segment *s, const struct sort *o,
+	const uint64_t *sorted, size_t n)
 {
 	const struct group *g = &l->group[s->group];
-	const uint64_t mask = ((uint64_t)1 << shift) - 1;
+	const uint64_t mask = ((uint64_t)1 << o->shift) - 1;
 	const uint32_t high = (uint32_t)((uint64_t)(s - l->segment - g->first_segment) <<
 		l->index_bits);
 	uint32_t *place = l->place + g->first_place;
@@ -159,7 +173,7 @@ number_ids(struct remote_lookup *l, struct segment *s, const uint64_t *sorted, s
 
 	RS_TRY(remote_lookup_grow(&s->id, &s->capacity, n, sizeof(*s->id)));
 	for (size_t i = 0; i < n; i++) {
-		const uint64_t id = s->begin + (sorted[i] >> shift);
+		const uint64_t id = id_of(o, sorted[i]);
 
 		if (n_unique == 0 || s->id[n_unique - 1] != id)
 			s->id[n_unique++] = id;
@@ -173,31 +187,47 @@ number_ids(struct remote_lookup *l, struct segment *s, const uint64_t *sorted, s
 }
 
 static enum rs_status
+reserve(struct lookup_thread *w, size_t N, int wide)
+{
+	size_t capacity = w->key_capacity;
+
+	RS_TRY(remote_lookup_grow(&w->key2, &capacity, N, sizeof(*w->key2)));
+	RS_TRY(remote_lookup_grow(&w->key, &w->key_capacity, N, sizeof(*w->key)));
+	return wide ? remote_lookup_grow(&w->id, &w->id_capacity, N, sizeof(*w->id)) : RS_OK;
+}
+
+static enum rs_status
 sort_segment(struct remote_lookup *l, struct lookup_thread *w, struct segment *s)
 {
 	const struct group *g = &l->group[s->group];
 	const struct lookup_table *t = &l->table[g->leader];
 	const uint64_t length = s->end - s->begin;
-	const unsigned shift = id_sort_bits(g->N), n_bits = id_sort_bits(length);
+	const unsigned n_bits = id_sort_bits(length);
 	const int is_first = s == &l->segment[g->first_segment];
-	size_t n = 0, index = 0, capacity = w->key_capacity;
+	struct sort o = { .segment = s, .shift = id_sort_bits(g->N) };
+	size_t n = 0, index = 0;
+	uint64_t *sorted;
 
-	if (shift + n_bits > 64)
-		return rs_fail(RS_ERESOURCE,
-			"table '%s': %zu ids in one step are too many for %llu rows", t->name, g->N,
-			(unsigned long long)t->rows);
-	RS_TRY(remote_lookup_grow(&w->key2, &capacity, g->N, sizeof(*w->key2)));
-	RS_TRY(remote_lookup_grow(&w->key, &w->key_capacity, g->N, sizeof(*w->key)));
+	o.dropped = id_sort_dropped(n_bits, o.shift);
+	RS_TRY(reserve(w, g->N, o.dropped > 0));
+	o.id = o.dropped > 0 ? w->id : NULL;
 	for (size_t i = l->first_use[g->leader]; i != SIZE_MAX; i = l->use[i].next) {
 		const struct lookup_use_state *u = &l->use[i];
 
 		if (is_first)
 			RS_TRY(check_ids(t, u));
-		for (size_t j = 0; j < u->n; j++, index++)
-			if (u->ids[j] - s->begin < length)
-				w->key[n++] = (u->ids[j] - s->begin) << shift | index;
+		for (size_t j = 0; j < u->n; j++, index++) {
+			if (u->ids[j] - s->begin >= length)
+				continue;
+			w->key[n++] = (u->ids[j] - s->begin) >> o.dropped << o.shift | index;
+			if (o.dropped > 0)
+				w->id[index] = u->ids[j];
+		}
 	}
-	return number_ids(l, s, id_sort(w->key, w->key2, n, shift, n_bits), n, shift);
+	sorted = id_sort(w->key, w->key2, n, o.shift, n_bits - o.dropped);
+	if (o.dropped > 0)
+		id_sort_settle(sorted, n, o.shift, w->id);
+	return number_ids(l, s, &o, sorted, n);
 }
 
 enum rs_status

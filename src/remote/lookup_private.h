@@ -102,6 +102,8 @@ struct lookup_thread {
 	_Alignas(LOOKUP_LINE) struct merge_scratch scratch;
 	struct pushes_order order;
 	uint64_t *key, *key2;       /* [key_capacity]                                 */
+	uint64_t *id;               /* [id_capacity] by index, where keys drop bits of them */
+	size_t id_capacity;
 	size_t key_capacity;
 	float *error;               /* [error_capacity] floats                        */
 	size_t error_capacity;
@@ -157,7 +159,7 @@ struct remote_lookup {
 	size_t n_entries, entry_capacity;
 	struct push_item *item;
 	size_t n_items, item_capacity;
-	struct step_memory sums, keys, packed;
+	struct step_memory sums, keys, counted, packed;   /* counted: occurrences of keys */
 	struct push_message **push;     /* [push_capacity] kept; under way: n_pushes  */
 	size_t n_pushes, push_capacity;
 	struct client_call **wait;      /* [wait_capacity]                            */

@@ -87,6 +87,7 @@ plan(struct remote_lookup *l, const struct pushes_order *o)
 		bytes += body_value_bytes(l->flags, n, dim);
 	}
 	RS_TRY(remote_lookup_reserve(&l->keys, rows * sizeof(uint64_t)));
+	RS_TRY(remote_lookup_reserve(&l->counted, rows * sizeof(uint32_t)));
 	RS_TRY(remote_lookup_reserve(&l->sums, floats * sizeof(float)));
 	return l->flags != 0 ? remote_lookup_reserve(&l->packed, bytes) : RS_OK;
 }
@@ -105,6 +106,12 @@ keys_of(const struct remote_lookup *l, const struct push_entry *e)
 	return (uint64_t *)l->keys.data + e->first_row;
 }
 
+static uint32_t *
+counts_of(const struct remote_lookup *l, const struct push_entry *e)
+{
+	return (uint32_t *)l->counted.data + e->first_row;
+}
+
 static enum rs_status
 sum_item(struct remote_lookup *l, struct lookup_thread *w, struct push_item *item)
 {
@@ -116,6 +123,7 @@ sum_item(struct remote_lookup *l, struct lookup_thread *w, struct push_item *ite
 		.begin = s->begin, .end = s->end,
 	};
 	uint64_t *key = keys_of(l, e) + s->first, id;
+	uint32_t *count = counts_of(l, e) + s->first;
 	float *to = sums_of(l, e) + s->first * D;
 	const float *sum;
 
@@ -127,6 +135,7 @@ sum_item(struct remote_lookup *l, struct lookup_thread *w, struct push_item *ite
 			return rs_fail(RS_EBUG, "gradients of rows of table '%s' that were not "
 				"fetched", l->table[table].name);
 		key[item->n] = id;
+		count[item->n] = w->scratch.run;
 		memcpy(to, sum, D * sizeof(*to));
 		to += D;
 		item->n++;
@@ -146,6 +155,8 @@ close_gaps(const struct remote_lookup *l, struct push_entry *e)
 
 		if (e->n < first) {
 			memmove(keys_of(l, e) + e->n, keys_of(l, e) + first, n * sizeof(uint64_t));
+			memmove(counts_of(l, e) + e->n, counts_of(l, e) + first,
+				n * sizeof(uint32_t));
 			memmove(sums_of(l, e) + e->n * D, sums_of(l, e) + first * D,
 				n * D * sizeof(float));
 		}
@@ -240,6 +251,7 @@ send_message(struct outgoing *o, int more)
 	head.finite = o->commit->finite != 0;
 	head.n_sections = (uint32_t)m->n_sections;
 	head.decay = o->commit->decay;
+	head.step = o->commit->step;
 	memcpy(m->head.data, &head, sizeof(head));
 	memset(&m->call, 0, sizeof(m->call));
 	m->call.server = o->shard;
@@ -264,9 +276,10 @@ send_message(struct outgoing *o, int more)
 
 /* Parts of twins; others may have the same keys by chance. */
 static int
-same_range(const struct part *a, const struct part *b)
+same_range(const struct remote_lookup *l, const struct part *a, const struct part *b)
 {
-	return a->begin == b->begin && a->end == b->end;
+	return a->begin == b->begin && a->end == b->end
+	    && l->table[a->table].kind == l->table[b->table].kind;
 }
 
 /* A section of n rows of e from `from` on, whose values are at the end of what was taken. */
@@ -283,10 +296,14 @@ add_section(struct outgoing *o, const struct push_entry *e, size_t from, size_t 
 		.slot = (uint32_t)l->node[e->node].begin,
 	};
 
-	if (m->n_sections == 0 || m->n != n || !same_range(&l->parts.part[m->part], part)
+	if (m->n_sections == 0 || m->n != n || !same_range(l, &l->parts.part[m->part], part)
 	    || memcmp((uint64_t *)l->keys.data + m->first_key, key, n * sizeof(*key)) != 0)
 		RS_TRY(body_put_keys(&m->keys, key, n, part->begin));
 	section.key_bytes = (uint32_t)(m->keys.n - before);
+	if (l->table[part->table].kind == TABLE_EXACT) {
+		RS_TRY(body_put_counts(&m->keys, counts_of(l, e) + from, n));
+		section.count_bytes = (uint32_t)(m->keys.n - before - section.key_bytes);
+	}
 	m->part = e->part;
 	m->n = n;
 	m->first_key = e->first_row + from;
@@ -399,6 +416,7 @@ lookup_push_free(struct remote_lookup *l)
 	free(l->wait);
 	free(l->sums.data);
 	free(l->keys.data);
+	free(l->counted.data);
 	free(l->packed.data);
 	pushes_free(&l->pushes);
 }

@@ -12,6 +12,7 @@
 /* Tables with the same rows, cut and placed as one. */
 struct group {
 	size_t   first;             /* its first table                                */
+	enum table_kind kind;
 	uint64_t rows, bytes;
 	size_t   n_parts;
 	size_t   piece;             /* where its pieces begin                         */
@@ -33,23 +34,34 @@ struct plan {
 };
 
 uint64_t
+parts_rows(const struct lookup_table *table, uint64_t begin, uint64_t end)
+{
+	if (table->kind != TABLE_EXACT)
+		return end - begin;
+	return (uint64_t)((double)table->expected * ((double)(end - begin) / (double)EXACT_ROWS));
+}
+
+uint64_t
 parts_bytes(const struct lookup_table *table, uint64_t begin, uint64_t end)
 {
 	const struct row_optimizer *o = row_optimizer_get(table->optimizer.kind);
 	const uint64_t stride = table->dim + row_optimizer_slots(o, table->dim), n = end - begin;
 
 	if (table->kind == TABLE_EXACT)
-		return exact_bytes_most(stride * sizeof(float), (uint64_t)((double)table->expected *
-			((double)n / (double)EXACT_ROWS)));
+		return exact_bytes_most(stride * sizeof(float), parts_rows(table, begin, end));
 	return n * stride * sizeof(float)
 	    + (n + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS * sizeof(uint64_t);
 }
 
-/* floor(rows * i / n), where the product may not fit. */
+/* Where part i of n begins: floor(rows * i / n), where the product may not fit. */
 static uint64_t
-cut(uint64_t rows, size_t i, size_t n)
+cut(const struct group *g, size_t i)
 {
-	return rows / n * i + rows % n * i / n;
+	const size_t n = g->n_parts;
+
+	if (g->kind == TABLE_EXACT)
+		return exact_segment_begin((unsigned)(EXACT_SEGMENTS * i / n));
+	return g->rows / n * i + g->rows % n * i / n;
 }
 
 static enum rs_status
@@ -61,8 +73,9 @@ add_to_group(struct plan *p, size_t table)
 	while (g < p->n_groups && p->table[p->group[g].first].twins != t->twins)
 		g++;
 	if (g == p->n_groups)
-		p->group[p->n_groups++] = (struct group){ .first = table, .rows = t->rows };
-	if (p->group[g].rows != t->rows)
+		p->group[p->n_groups++] = (struct group){ .first = table, .kind = t->kind,
+			.rows = t->rows };
+	if (p->group[g].rows != t->rows || p->group[g].kind != t->kind)
 		return rs_fail(RS_EBUG, "tables '%s' and '%s' are twins of %llu and %llu rows",
 			p->table[p->group[g].first].name, t->name,
 			(unsigned long long)p->group[g].rows, (unsigned long long)t->rows);
@@ -76,9 +89,10 @@ count_parts(const struct group *g, size_t n_shards, uint64_t min_shard_bytes)
 {
 	const uint64_t least = min_shard_bytes > 0 ? min_shard_bytes : 1;
 	const uint64_t wanted = g->bytes / least + (g->bytes % least > 0);
+	const uint64_t most = g->kind == TABLE_EXACT ? EXACT_SEGMENTS : g->rows;
 	uint64_t n = n_shards;
 
-	n = g->rows < n ? g->rows : n;
+	n = most < n ? most : n;
 	n = wanted < n ? wanted : n;
 	return n > 0 ? (size_t)n : 1;
 }
@@ -107,7 +121,7 @@ cut_groups(struct plan *p, uint64_t min_shard_bytes)
 
 		for (size_t i = 0; i < g->n_parts; i++)
 			p->piece[g->piece + i].bytes += parts_bytes(&p->table[t],
-				cut(g->rows, i, g->n_parts), cut(g->rows, i + 1, g->n_parts));
+				cut(g, i), cut(g, i + 1));
 	}
 	return RS_OK;
 }
@@ -176,8 +190,7 @@ write_parts(const struct plan *p, struct parts *out)
 		for (size_t i = 0; i < g->n_parts; i++)
 			out->part[out->n++] = (struct part){
 				.table = t, .shard = p->piece[g->piece + i].shard,
-				.begin = cut(g->rows, i, g->n_parts),
-				.end = cut(g->rows, i + 1, g->n_parts),
+				.begin = cut(g, i), .end = cut(g, i + 1),
 			};
 	}
 	out->first[p->n_tables] = out->n;

@@ -45,27 +45,36 @@ sort_sections(struct shard_section **section, size_t n, struct shard_section **s
 	}
 }
 
-/* The pieces of a table in a slot as one push; several are copied to *ids and *grad. */
+/* Where pieces that belong together are copied to. */
+struct room { uint64_t *ids; const float **grad; uint32_t *count; };
+
+/* The pieces of a table in a slot as one push; several are copied. */
 static enum rs_status
-push_pieces(struct shard *s, struct shard_section *const *piece, size_t n, uint64_t **ids,
-	const float ***grad)
+push_pieces(struct shard *s, struct shard_section *const *piece, size_t n, struct room *room)
 {
 	struct lookup_push push = {
 		.slot = piece[0]->slot, .table = piece[0]->table, .input = piece[0]->table,
 		.ids = piece[0]->ids, .n = piece[0]->n, .grad = piece[0]->grad,
+		.count = piece[0]->count,
 	};
 
 	if (n > 1) {
-		push.ids = *ids;
-		push.grad = *grad;
+		push.ids = room->ids;
+		push.grad = room->grad;
+		push.count = push.count != NULL ? room->count : NULL;
 		push.n = 0;
 	}
 	for (size_t i = 0; n > 1 && i < n; i++) {
-		memcpy(*ids, piece[i]->ids, piece[i]->n * sizeof(**ids));
-		memcpy(*grad, piece[i]->grad, piece[i]->n * sizeof(**grad));
-		*ids += piece[i]->n;
-		*grad += piece[i]->n;
-		push.n += piece[i]->n;
+		const struct shard_section *const p = piece[i];
+
+		memcpy(room->ids, p->ids, p->n * sizeof(*p->ids));
+		memcpy(room->grad, p->grad, p->n * sizeof(*p->grad));
+		if (push.count != NULL && p->n > 0)
+			memcpy(room->count, p->count, p->n * sizeof(*p->count));
+		room->ids += p->n;
+		room->grad += p->n;
+		room->count += p->n;
+		push.n += p->n;
 	}
 	return s->lookup->ops->push(s->lookup, &push);
 }
@@ -97,16 +106,18 @@ commit_all(struct shard *s, const struct lookup_commit *commit, size_t n_keys)
 }
 
 static enum rs_status
-push_all(struct shard *s, struct shard_section **section, size_t n, struct shard_block *room,
+push_all(struct shard *s, struct shard_section **section, size_t n, struct shard_block *block,
 	size_t n_keys)
 {
-	uint64_t *ids = (uint64_t *)(void *)room->data;
-	const float **grad = (const float **)(void *)(room->data + n_keys * sizeof(*ids));
+	struct room room = { .ids = (uint64_t *)(void *)block->data };
+
+	room.grad = (const float **)(void *)(room.ids + n_keys);
+	room.count = (uint32_t *)(void *)(room.grad + n_keys);
 
 	for (size_t i = 0, j; i < n; i = j) {
 		for (j = i + 1; j < n && compare_sections(&section[i], &section[j]) == 0; j++)
 			;
-		RS_TRY(push_pieces(s, section + i, j - i, &ids, &grad));
+		RS_TRY(push_pieces(s, section + i, j - i, &room));
 	}
 	return RS_OK;
 }
@@ -144,7 +155,8 @@ shard_apply(struct shard *s, struct shard_chunk *const *chunk, size_t n,
 			section[k++] = &chunk[i]->section[j];
 	sort_sections(section, n_sections, section + n_sections);
 	n_copied = count_copied(section, n_sections);
-	status = shard_pool_take(s->pool, n_copied * (sizeof(uint64_t) + sizeof(float *)), &room);
+	status = shard_pool_take(s->pool, n_copied *
+		(sizeof(uint64_t) + sizeof(float *) + sizeof(uint32_t)), &room);
 	if (status == RS_OK)
 		status = push_all(s, section, n_sections, room, n_copied);
 	if (status == RS_OK)

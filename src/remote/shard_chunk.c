@@ -9,8 +9,8 @@
 /* A PUSH that was looked at. */
 struct push {
 	struct body_push head;
-	const uint8_t *bytes;           /* sections, then keys                            */
-	size_t n_keys, n_ids, n_floats, key_bytes, value_bytes;
+	const uint8_t *bytes;           /* sections, then keys and counts                 */
+	size_t n_keys, n_ids, n_counts, n_floats, key_bytes, value_bytes;
 	int has_borrowed;               /* gradients that stay in the message             */
 	uint8_t flags;
 	struct shard_reader values;
@@ -41,7 +41,10 @@ check_sections(const struct shard *s, const struct wire_message *m, struct push 
 			return rs_fail(RS_EPROTOCOL, "slot %u begins no node of worker %u",
 				section.slot, m->frame.slot);
 		keys += section.key_bytes;
+		RS_TRY(shard_section_check_counts(s, &section, keys));
+		keys += section.count_bytes;
 		p->n_keys += section.n;
+		p->n_counts += section.count_bytes > 0 ? section.n : 0;
 		p->n_ids += shard_section_is_twin(&section) ? 0 : section.n;
 		p->n_floats += section.n * s->table[section.table].dim;
 		p->value_bytes += body_value_bytes(p->flags, section.n,
@@ -53,7 +56,7 @@ check_sections(const struct shard *s, const struct wire_message *m, struct push 
 	return RS_OK;
 }
 
-/* The bytes of all keys, from the sections, which are the first of the rest. */
+/* The bytes of all keys and counts, from the sections, which are the first of the rest. */
 static enum rs_status
 find_keys(struct push *p, const struct shard_reader *rest, size_t section_bytes)
 {
@@ -63,7 +66,7 @@ find_keys(struct push *p, const struct shard_reader *rest, size_t section_bytes)
 		struct body_section section;
 
 		RS_TRY(shard_reader_copy(&r, &section, sizeof(section)));
-		p->key_bytes += section.key_bytes;
+		p->key_bytes += (size_t)section.key_bytes + section.count_bytes;
 	}
 	if (p->key_bytes > rest->left - section_bytes)
 		return rs_fail(RS_EPROTOCOL, "the keys are longer than the message");
@@ -133,6 +136,7 @@ decode(const struct shard *s, struct push *p, struct shard_chunk *c)
 	const uint8_t *keys = p->bytes + p->head.n_sections * sizeof(struct body_section);
 	uint8_t *at = c->block->data;
 	const float **grad;
+	uint32_t *counts;
 	uint64_t *ids;
 	float *room;
 
@@ -142,6 +146,8 @@ decode(const struct shard *s, struct push *p, struct shard_chunk *c)
 	at += round_up(p->n_ids * sizeof(*ids));
 	grad = (const float **)(void *)at;
 	at += round_up(p->n_keys * sizeof(*grad));
+	counts = (uint32_t *)(void *)at;
+	at += round_up(p->n_counts * sizeof(*counts));
 	room = (float *)(void *)at;
 	for (size_t i = 0; i < p->head.n_sections; i++) {
 		const struct body_section section = section_at(p, i);
@@ -153,14 +159,20 @@ decode(const struct shard *s, struct push *p, struct shard_chunk *c)
 		c->section[i] = (struct shard_section){
 			.table = table->local, .slot = section.slot, .n = section.n, .grad = grad,
 			.ids = is_twin ? c->section[i - 1].ids : ids,
+			.count = section.count_bytes > 0 ? counts : NULL,
 		};
 		for (size_t j = 0; j < section.n; j++)
 			*grad++ = values + j * table->dim;
-		if (is_twin)
+		if (!is_twin) {
+			shard_section_keys(s, &section, keys, ids);
+			ids += section.n;
+			keys += section.key_bytes;
+		}
+		if (section.count_bytes == 0)
 			continue;
-		shard_section_keys(s, &section, keys, ids);
-		ids += section.n;
-		keys += section.key_bytes;
+		RS_TRY(body_get_counts(keys, section.count_bytes, section.n, counts));
+		counts += section.n;
+		keys += section.count_bytes;
 	}
 	return RS_OK;
 }
@@ -172,7 +184,8 @@ chunk_make(struct shard *s, struct push *p, struct shard_chunk *c)
 	c->n_keys = p->n_keys;
 	RS_TRY(shard_pool_take(s->pool, round_up(p->head.n_sections * sizeof(*c->section))
 		+ round_up(p->n_ids * sizeof(uint64_t)) + round_up(p->n_keys * sizeof(float *))
-		+ p->n_floats * sizeof(float), &c->block));
+		+ round_up(p->n_counts * sizeof(uint32_t)) + p->n_floats * sizeof(float),
+		&c->block));
 	return decode(s, p, c);
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/tree.h"
+#include "embed/exact.h"
 #include "remote/parts.h"
 #include "remote/shard_private.h"
 
@@ -46,7 +47,8 @@ static const struct member table_member[] = {
 	MEMBER(body_table, epsilon, REAL), MEMBER(body_table, ftrl_beta, REAL),
 	MEMBER(body_table, ftrl_l1, REAL), MEMBER(body_table, ftrl_l2, REAL),
 	MEMBER(body_table, ftrl_power, REAL), MEMBER(body_table, scheduled, U32),
-	MEMBER(body_table, reserved, U32),
+	MEMBER(body_table, kind, U32),
+	MEMBER(body_table, expected, U64),
 };
 
 static const struct member part_member[] = {
@@ -145,6 +147,13 @@ check_head(const struct shard *s, const struct body_init *h)
 	return RS_OK;
 }
 
+/* Parts of an exact table are whole segments. */
+static int
+can_begin(const struct body_table *t, uint64_t id)
+{
+	return t->kind != TABLE_EXACT || id == exact_segment_begin(exact_segment_of(id));
+}
+
 /* The parts of a table, from *i on: all rows once, one part a shard. */
 static enum rs_status
 check_parts(const struct init_body *b, uint32_t table, uint32_t *i, uint32_t *seen)
@@ -155,7 +164,8 @@ check_parts(const struct init_body *b, uint32_t table, uint32_t *i, uint32_t *se
 		const struct body_part *p = &b->part[*i];
 
 		if (p->shard >= b->head.n_shards || seen[p->shard] == table + 1
-		    || p->begin != next || p->end <= next)
+		    || p->begin != next || p->end <= next
+		    || !can_begin(&b->table[table], p->begin))
 			return rs_fail(RS_EPROTOCOL, "table %u: rows %" PRIu64 " to %" PRIu64
 				" cannot be a part of their own on ps %u", table, p->begin, p->end,
 				p->shard);
@@ -230,7 +240,8 @@ find_tables(struct shard *s, const struct init_body *b, struct lookup_table *her
 	for (uint32_t t = 0; t < b->head.n_tables; t++) {
 		struct shard_table *table = &s->table[t];
 
-		*table = (struct shard_table){ .local = SHARD_NONE, .dim = b->table[t].dim };
+		*table = (struct shard_table){ .local = SHARD_NONE, .dim = b->table[t].dim,
+			.kind = (enum table_kind)b->table[t].kind };
 		rs_escape(table->name, b->table[t].name, strlen(b->table[t].name));
 	}
 	for (uint32_t i = 0; i < b->head.n_parts; i++) {
@@ -248,13 +259,20 @@ find_tables(struct shard *s, const struct init_body *b, struct lookup_table *her
 	return RS_OK;
 }
 
+uint64_t
+shard_memory_bytes(const struct shard *s)
+{
+	const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+	const uint64_t host = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
+
+	return s->o->memory_bytes > 0 ? s->o->memory_bytes : host;
+}
+
 /* Large blocks are promised by the system, whatever they are; rows then fill them. */
 static enum rs_status
 check_memory(const struct shard *s, const struct lookup_table *here)
 {
-	const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-	const uint64_t host = pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
-	const uint64_t limit = s->o->memory_bytes > 0 ? s->o->memory_bytes : host;
+	const uint64_t limit = shard_memory_bytes(s);
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < s->n_local; i++) {
@@ -282,15 +300,22 @@ open_lookup(struct shard *s, const struct init_body *b)
 	if (status == RS_OK) {
 		const struct lookup_local_options o = {
 			.kernel = s->o->kernel, .table = here, .n_tables = s->n_local,
-			.n_slots = b->head.n_slots, .n_inputs = s->n_local,
-			.n_threads = s->crew.n_threads, .for_training = 1,
+			.n_slots = b->head.n_slots, .n_threads = s->crew.n_threads,
+			/* One a table for pushes, one a thread for pulls. */
+			.n_inputs = s->n_local > s->crew.n_threads ? s->n_local
+			                                           : s->crew.n_threads,
+			.for_training = 1,
 		};
 
 		status = lookup_local_open(&o, &s->lookup);
 	}
 	free(here);
-	for (size_t i = 0; i < s->n_local && status == RS_OK; i++)
-		s->table[s->local_table[i]].n_slot = lookup_local_slots(s->lookup, i);
+	for (size_t i = 0; i < s->n_local && status == RS_OK; i++) {
+		struct shard_table *table = &s->table[s->local_table[i]];
+
+		table->n_slot = lookup_local_slots(s->lookup, i);
+		table->entry_bytes = lookup_local_entry_bytes(s->lookup, i);
+	}
 	return status;
 }
 

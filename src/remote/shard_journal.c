@@ -80,6 +80,36 @@ write_rows(struct shard *s, const struct slice *f)
 	return status;
 }
 
+/* The next entries of an exact table, and that there are no others between. */
+static enum rs_status
+write_entries(struct shard *s, const struct slice *f)
+{
+	const struct shard_table *const t = f->table;
+	const size_t most = SLICE_BYTES / t->entry_bytes > 0 ? SLICE_BYTES / t->entry_bytes : 1;
+	const struct journal_record r = { .type = JOURNAL_ROWS, .step = s->applied };
+	struct lookup_entries e = { .table = t->local, .begin = s->capture_row, .end = t->end,
+		.n = most };
+	struct shard_block *block;
+	enum rs_status status;
+
+	RS_TRY(shard_pool_take(s->pool, most * t->entry_bytes, &block));
+	e.entry = block->data;
+	status = lookup_local_get_entries(s->lookup, &e);
+	if (status == RS_OK) {
+		const struct body_rows head = { .table = (uint32_t)f->number, .n = (uint32_t)e.n,
+			.begin = e.begin, .dim = (uint32_t)t->dim, .n_slot = (uint32_t)t->n_slot,
+			.end = e.end, .n_segment = e.n_segment };
+		const struct frame_part part[] = {
+			{ &head, sizeof(head) }, { block->data, e.n * t->entry_bytes },
+		};
+
+		journal_append(s->journal, &r, part, 2);
+		s->capture_row = e.end;
+	}
+	shard_pool_put(block);
+	return status;
+}
+
 /* One slice, or the end of them; *scanned grows by the rows looked at. */
 static enum rs_status
 capture(struct shard *s, uint64_t *scanned)
@@ -95,8 +125,13 @@ capture(struct shard *s, uint64_t *scanned)
 	f.table = &s->table[f.number];
 	if (s->capture_row < f.table->begin)
 		s->capture_row = f.table->begin;
-	find_rows(s, &f);
-	*scanned += f.scanned;
+	if (f.table->kind == TABLE_EXACT) {
+		RS_TRY(write_entries(s, &f));
+		++*scanned;
+	} else {
+		find_rows(s, &f);
+		*scanned += f.scanned;
+	}
 	if (s->capture_row == f.table->end) {
 		s->capture_table++;
 		s->capture_row = 0;
@@ -198,6 +233,16 @@ shard_journal_commit(struct shard *s)
 		journal_forget(s->journal, s->applied - STEPS_BACK);
 }
 
+static uint64_t
+count_rows(const struct shard *s, const struct shard_table *t)
+{
+	struct lookup_entries e = { .table = t->local, .begin = t->begin, .end = t->begin };
+
+	if (t->kind != TABLE_EXACT)
+		return t->end - t->begin;
+	return lookup_local_get_entries(s->lookup, &e) == RS_OK ? e.n_table : 0;
+}
+
 /* A version that has all rows is a good time to begin anew. */
 void
 shard_journal_got(struct shard *s, size_t n)
@@ -205,7 +250,7 @@ shard_journal_got(struct shard *s, size_t n)
 	uint64_t rows = 0;
 
 	for (size_t i = 0; i < s->n_local; i++)
-		rows += s->table[s->local_table[i]].end - s->table[s->local_table[i]].begin;
+		rows += count_rows(s, &s->table[s->local_table[i]]);
 	s->rows_got += n;
 	if (s->rows_got >= rows) {
 		s->wants_segment = 1;

@@ -85,6 +85,8 @@ enum rs_status shard_reader_block(struct shard_reader *r, size_t n, struct buffe
 /* One table of the model; local: its number among those here, or SHARD_NONE. */
 struct shard_table {
 	size_t   local, dim, n_slot;
+	enum table_kind kind;
+	size_t   entry_bytes;           /* exact                                          */
 	uint64_t begin, end;
 	char     name[72];              /* for messages                                   */
 };
@@ -94,6 +96,7 @@ struct shard_section {
 	size_t table, slot, n;          /* table: local                                   */
 	const uint64_t *ids;            /* [n]                                            */
 	const float   **grad;           /* [n]                                            */
+	const uint32_t *count;          /* [n] occurrences; NULL: a hashed table          */
 };
 
 struct shard_chunk {
@@ -117,6 +120,7 @@ struct shard_push {
 	uint64_t n_keys;
 	double   rate_factor, decay;
 	uint32_t finite;
+	uint64_t commit_step;           /* of the model                                   */
 };
 
 struct shard_rank {
@@ -315,6 +319,9 @@ shard_section_is_twin(const struct body_section *section)
 /* Its table is here and its keys are rows of it; before: NULL for the first. */
 enum rs_status shard_section_check(const struct shard *s, const struct body_section *section,
 	const struct body_section *before, const uint8_t *keys);
+/* Its counts are those of n rows, or none; its table was checked. */
+enum rs_status shard_section_check_counts(const struct shard *s,
+	const struct body_section *section, const uint8_t *counts);
 /* The ids [n] of one that was checked and is no twin. */
 void shard_section_keys(const struct shard *s, const struct body_section *section,
 	const uint8_t *keys, uint64_t *ids);
@@ -322,6 +329,8 @@ void shard_section_keys(const struct shard *s, const struct body_section *sectio
 /* --- who answers --- */
 
 enum rs_status shard_init_take(struct shard *s, struct wire_message *m);
+/* That tables may take. */
+uint64_t shard_memory_bytes(const struct shard *s);
 void shard_init_free(struct shard *s);
 /* Takes: looks at it wholly, then answers or parks; answer: it was looked at. */
 enum rs_status shard_pull_take(struct shard *s, struct wire_message *m);

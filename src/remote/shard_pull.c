@@ -23,9 +23,11 @@ struct gather {
 	struct shard *s;
 	const struct wanted *wanted;
 	size_t n_wanted, n_keys;
+	int training;
 	uint8_t *bits;                  /* [(n_keys + 7) / 8]                             */
 	atomic_size_t next;             /* item                                           */
 	atomic_size_t n_touched;
+	atomic_int failed;              /* there was no memory for rows to be copied from */
 };
 
 /* A PULL that was looked at: where its sections and keys are. */
@@ -110,7 +112,7 @@ decode(const struct shard *s, const struct pull *p, struct wanted *wanted, uint6
 
 /* Rows [from,to) of a section; returns how many were touched. */
 static size_t
-gather_rows(struct gather *g, const struct wanted *w, size_t from, size_t to)
+gather_rows(struct gather *g, size_t worker, const struct wanted *w, size_t from, size_t to)
 {
 	struct lookup *l = g->s->lookup;
 	const size_t dim = w->table->dim, local = w->table->local;
@@ -120,10 +122,14 @@ gather_rows(struct gather *g, const struct wanted *w, size_t from, size_t to)
 	for (size_t i = from; i < to;) {
 		const size_t n = to - i < ROWS_A_GLANCE ? to - i : ROWS_A_GLANCE;
 		const struct lookup_pull pull = {
-			.table = local, .ids = w->ids + i, .n = n, .row = row,
+			.table = local, .input = worker, .ids = w->ids + i, .n = n, .row = row,
+			.training = g->training,
 		};
 
-		(void)l->ops->pull(l, &pull);
+		if (l->ops->pull(l, &pull) != RS_OK) {
+			atomic_store(&g->failed, 1);
+			return n_touched;
+		}
 		for (size_t j = 0; j < n; j++, i++) {
 			const size_t bit = w->first + i;
 			const int touched = l->ops->touched(l, local, w->ids[i]);
@@ -142,7 +148,6 @@ gather_run(void *argument, size_t worker, size_t n_workers)
 	struct gather *g = argument;
 	size_t n_touched = 0, item;
 
-	(void)worker;
 	(void)n_workers;
 	while ((item = atomic_fetch_add(&g->next, 1)) * ROWS_A_TIME < g->n_keys) {
 		const size_t begin = item * ROWS_A_TIME, end = begin + ROWS_A_TIME;
@@ -153,7 +158,7 @@ gather_run(void *argument, size_t worker, size_t n_workers)
 			const size_t to = w->first + w->n > end ? end - w->first : w->n;
 
 			if (w->first < end && w->first + w->n > begin)
-				n_touched += gather_rows(g, w, from, to);
+				n_touched += gather_rows(g, worker, w, from, to);
 		}
 	}
 	atomic_fetch_add(&g->n_touched, n_touched);
@@ -166,21 +171,25 @@ round_up(size_t n)
 }
 
 /* Rows and bits of the answer are in out, ids and sections in work. */
-static void
-gather(struct shard *s, const struct pull *p, uint8_t *out, uint8_t *work)
+static enum rs_status
+gather(struct shard *s, const struct pull *p, int training, uint8_t *out, uint8_t *work)
 {
 	struct wanted *wanted = (struct wanted *)(void *)work;
 	uint64_t *ids = (uint64_t *)(void *)(work + round_up(p->n_sections * sizeof(*wanted)));
 	const size_t bytes = p->n_floats * sizeof(float);
 	struct gather g = {
 		.s = s, .wanted = wanted, .n_wanted = p->n_sections, .n_keys = p->n_keys,
-		.bits = out + bytes,
+		.bits = out + bytes, .training = training,
 	};
 
 	decode(s, p, wanted, ids, (float *)(void *)out);
 	memset(g.bits, 0, (p->n_keys + 7) / 8);
 	shard_crew_run(&s->crew, bytes / SHARE_BYTES + 1, gather_run, &g);
+	if (atomic_load(&g.failed))
+		return rs_fail(RS_ERESOURCE, "ps %zu: no memory for the rows of a pull",
+			s->o->index);
 	s->counts.misses += p->n_keys - atomic_load(&g.n_touched);
+	return RS_OK;
 }
 
 static enum rs_status
@@ -192,13 +201,16 @@ send_rows(struct shard *s, const struct wire_message *m, const struct pull *p)
 	struct shard_block *out, *work;
 
 	RS_TRY(shard_pool_take(s->pool, bytes + n_bits, &out));
-	const enum rs_status status = shard_pool_take(s->pool, work_bytes, &work);
+	enum rs_status status = shard_pool_take(s->pool, work_bytes, &work);
+	if (status == RS_OK) {
+		status = gather(s, p, (m->frame.flags & FRAME_TRAINING) != 0, out->data,
+			work->data);
+		shard_pool_put(work);
+	}
 	if (status != RS_OK) {
 		shard_pool_put(out);
 		return status;
 	}
-	gather(s, p, out->data, work->data);
-	shard_pool_put(work);
 
 	const int is_large = bytes > COPY_BYTES;
 	const struct wire_part part[] = {

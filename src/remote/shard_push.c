@@ -99,8 +99,8 @@ apply_step(struct shard *s, uint64_t step)
 {
 	const struct shard_push *first = push_of(s, 0, step);
 	const struct lookup_commit commit = {
-		.step = step, .finite = first->finite != 0, .rate_factor = first->rate_factor,
-		.decay = first->decay,
+		.step = first->commit_step, .finite = first->finite != 0,
+		.rate_factor = first->rate_factor, .decay = first->decay,
 	};
 	struct shard_chunk **list;
 	enum rs_status status;
@@ -133,6 +133,7 @@ apply_next(struct shard *s)
 	RS_TRY(apply_step(s, s->applied + 1));
 	s->applied++;
 	s->counts.step = s->applied;
+	s->counts.bytes = s->lookup->ops->bytes(s->lookup);
 	shard_journal_commit(s);
 	return RS_OK;
 }
@@ -268,7 +269,7 @@ static enum rs_status
 check_head(const struct shard_push *p, const struct wire_message *m,
 	const struct body_push *head, size_t n_keys)
 {
-	if (p->n_had > 0 && (p->finite != head->finite
+	if (p->n_had > 0 && (p->finite != head->finite || p->commit_step != head->step
 	    || memcmp(&p->rate_factor, &head->rate_factor, sizeof(head->rate_factor)) != 0
 	    || memcmp(&p->decay, &head->decay, sizeof(head->decay)) != 0))
 		return rs_fail(RS_EPROTOCOL, "worker %u, step %" PRIu64
@@ -304,6 +305,7 @@ stage(struct shard *s, struct shard_push *p, struct wire_message *m)
 	p->rate_factor = head.rate_factor;
 	p->decay = head.decay;
 	p->finite = head.finite;
+	p->commit_step = head.step;
 	p->state = SHARD_PUSH_STAGED;
 	if (!(frame.flags & FRAME_MORE))
 		p->n_chunks = (size_t)frame.chunk + 1;

@@ -7,8 +7,8 @@
 struct arrays {
 	uint64_t *id;                   /* [n]                                            */
 	uint32_t *table;                /* [n] local                                      */
-	uint8_t  *touched;              /* [n]                                            */
-	float    *values;               /* weights and slots of a row, row by row         */
+	uint8_t  *touched;              /* [n]; of an exact table: there was the row      */
+	float    *values;               /* weights and slots of a row, or its entry, row by row */
 };
 
 static size_t
@@ -54,10 +54,48 @@ row_at(const struct shard *s, const struct arrays *a, size_t i, float *values)
 		.touched = a->touched + i };
 }
 
+/* Even, so that entries are at multiples of 8 bytes. */
 static size_t
 row_floats(const struct shard *s, size_t local)
 {
-	return table_of(s, local)->dim + table_of(s, local)->n_slot;
+	const struct shard_table *const t = table_of(s, local);
+	const size_t n = t->kind == TABLE_EXACT ? t->entry_bytes / sizeof(float) :
+		t->dim + t->n_slot;
+
+	return (n + 1) / 2 * 2;
+}
+
+/* A row of an exact table is all that there is with its id, or nothing. */
+static struct lookup_entries
+entry_at(const struct arrays *a, size_t i, float *values)
+{
+	return (struct lookup_entries){ .table = a->table[i], .begin = a->id[i],
+		.end = a->id[i] + 1, .n = a->touched[i], .entry = values };
+}
+
+static enum rs_status
+get_row(const struct shard *s, const struct arrays *a, size_t i, float *values)
+{
+	const struct lookup_rows row = row_at(s, a, i, values);
+	struct lookup_entries entry;
+
+	if (table_of(s, a->table[i])->kind != TABLE_EXACT)
+		return lookup_local_get(s->lookup, &row);
+	a->touched[i] = 1;
+	entry = entry_at(a, i, values);
+	RS_TRY(lookup_local_get_entries(s->lookup, &entry));
+	a->touched[i] = (uint8_t)entry.n;
+	return RS_OK;
+}
+
+static enum rs_status
+put_row(struct shard *s, const struct arrays *a, size_t i, float *values)
+{
+	const struct lookup_rows row = row_at(s, a, i, values);
+	const struct lookup_entries entry = entry_at(a, i, values);
+
+	return table_of(s, a->table[i])->kind == TABLE_EXACT ?
+		lookup_local_put_entries(s->lookup, &entry) : lookup_local_put(s->lookup, &row);
 }
 
 /* A row of several sections is there several times, with the same values. */
@@ -75,10 +113,7 @@ take_rows(struct shard *s, struct shard_chunk *const *chunk, size_t n)
 			for (size_t r = 0; r < f->n; r++, k++) {
 				a.id[k] = f->ids[r];
 				a.table[k] = (uint32_t)f->table;
-
-				const struct lookup_rows row = row_at(s, &a, k, values);
-
-				RS_TRY(lookup_local_get(s->lookup, &row));
+				RS_TRY(get_row(s, &a, k, values));
 				values += row_floats(s, f->table);
 			}
 		}
@@ -114,7 +149,7 @@ shard_undo_take(struct shard *s, struct shard_chunk *const *chunk, size_t n,
 	if (u->block == NULL && shard_pool_take(s->pool, bytes, &u->block) != RS_OK)
 		return;
 	if (take_rows(s, chunk, n) == RS_OK)
-		u->step = commit->step;
+		u->step = s->applied + 1;
 }
 
 int
@@ -131,9 +166,7 @@ shard_undo_apply(struct shard *s)
 
 	s->undo.step = 0;
 	for (size_t i = 0; i < s->undo.n; i++) {
-		const struct lookup_rows row = row_at(s, &a, i, values);
-
-		RS_TRY(lookup_local_put(s->lookup, &row));
+		RS_TRY(put_row(s, &a, i, values));
 		values += row_floats(s, a.table[i]);
 	}
 	s->applied--;

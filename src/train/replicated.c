@@ -111,7 +111,7 @@ replicated_bytes(const struct lookup *base)
 
 	for (size_t i = 0; i < r->n_workers; i++)
 		bytes += merge_scratch_bytes(&r->merger[i].scratch) + r->merger[i].ids.capacity
-			+ r->merger[i].x.capacity;
+			+ r->merger[i].x.capacity + r->merger[i].counts.capacity;
 	return bytes;
 }
 
@@ -124,6 +124,7 @@ replicated_close(struct lookup *base)
 		merge_scratch_free(&r->merger[i].scratch);
 		buffer_free(&r->merger[i].ids);
 		buffer_free(&r->merger[i].x);
+		buffer_free(&r->merger[i].counts);
 	}
 	if (r->local != NULL)
 		r->local->ops->close(r->local);
@@ -163,6 +164,7 @@ open_mergers(struct replicated *r)
 	for (size_t i = 0; i < r->n_workers; i++) {
 		buffer_init(&r->merger[i].ids, LIMIT);
 		buffer_init(&r->merger[i].x, LIMIT);
+		buffer_init(&r->merger[i].counts, LIMIT);
 		RS_TRY(merge_scratch_init(&r->merger[i].scratch, r->n_slots, D_max));
 	}
 	return RS_OK;

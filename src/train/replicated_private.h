@@ -16,13 +16,13 @@ struct piece {
 	size_t table, node;
 	size_t push, n_push, n;            /* of r->listed; occurrences              */
 	uint64_t begin, end;               /* ids                                    */
-	size_t worker, id, x, n_rows;      /* in whose buffers the rows are          */
-	char  *key_to, *x_to;              /* where they go; NULL: nowhere           */
+	size_t worker, id, x, count, n_rows;   /* in whose buffers the rows are      */
+	char  *key_to, *x_to, *count_to;   /* where they go; NULL: nowhere           */
 };
 
 struct merger {
 	struct merge_scratch scratch;
-	struct buffer ids, x;
+	struct buffer ids, x, counts;      /* counts: of exact tables                */
 };
 
 /* The rows of a table that a node of some rank gives. */
@@ -30,6 +30,7 @@ struct section {
 	size_t table, slot, n;
 	const uint64_t *ids;
 	const float *x;
+	const uint32_t *count;             /* NULL: of a hashed table                */
 	size_t first;                      /* of r->grad                             */
 };
 

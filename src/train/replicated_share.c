@@ -9,17 +9,12 @@
 #define BYTES_MAX      ((uint64_t)1 << 40)     /* of one rank in one step             */
 #define SAME_KEYS      ((uint64_t)1 << 63)
 
-/* pieces that a node of a table is merged in          */
-#define PART_MIN       2048    /* occurrences: less is not worth a piece              */
-#define PARTS_A_WORKER 4
-#define LIMIT          ((size_t)1 << 40)       /* bytes of a growing buffer           */
-#define SAME_KEYS      ((uint64_t)1 << 63)
-
 /*
  * What a rank gives to a step, 8-byte units in the order of bytes of the hosts, which run
  * one program: count[n_tables, n_nodes] of rows; then for every table and node the row
- * ids, strictly increasing, and the sums [n,D], padded.  SAME_KEYS in a count: the ids
- * are those of the first twin of the table, and are left out.
+ * ids, strictly increasing, the sums [n,D] and, of an exact table, how often each row
+ * occurred uint32_t [n], padded.  SAME_KEYS in a count: the ids are those of the first twin of
+ * the table, and are left out.
  */
 
 static void
@@ -127,10 +122,14 @@ merge_piece(struct replicated *r, size_t worker, struct piece *p)
 	p->worker = worker;
 	p->id = m->ids.n;
 	p->x = m->x.n;
+	p->count = m->counts.n;
 	RS_TRY(merge_begin(&m->scratch, &job));
 	for (; merge_next(&m->scratch, &id, &sum); p->n_rows++) {
 		RS_TRY(buffer_append(&m->ids, &id, sizeof(id)));
 		RS_TRY(buffer_append(&m->x, sum, D * sizeof(*sum)));
+		if (r->table[p->table].kind == TABLE_EXACT)
+			RS_TRY(buffer_append(&m->counts, &m->scratch.run,
+				sizeof(m->scratch.run)));
 	}
 	return RS_OK;
 }
@@ -140,7 +139,7 @@ merge_pieces(struct replicated *r, size_t worker)
 {
 	const size_t n = r->node_piece[r->n_tables * r->n_nodes];
 
-	r->merger[worker].ids.n = r->merger[worker].x.n = 0;
+	r->merger[worker].ids.n = r->merger[worker].x.n = r->merger[worker].counts.n = 0;
 	for (size_t i; (i = atomic_fetch_add(&r->next, 1)) < n;)
 		RS_TRY(merge_piece(r, worker, &r->piece[i]));
 	return RS_OK;
@@ -178,9 +177,33 @@ header_bytes(const struct replicated *r, size_t n_nodes)
 }
 
 static size_t
-float_bytes(const struct replicated *r, size_t table, size_t n)
+count_bytes(const struct replicated *r, size_t table, size_t n)
 {
-	return (n * r->table[table].dim * sizeof(float) + 7) / 8 * 8;
+	return r->table[table].kind == TABLE_EXACT ? n * sizeof(uint32_t) : 0;
+}
+
+/* Of sums and counts of n rows. */
+static size_t
+value_bytes(const struct replicated *r, size_t table, size_t n)
+{
+	const size_t sums = n * r->table[table].dim * sizeof(float);
+
+	return (sums + count_bytes(r, table, n) + 7) / 8 * 8;
+}
+
+/* Where sums and counts of the n rows that a node of a table has go. */
+static void
+place_values(struct replicated *r, size_t table_node, size_t n, char *to)
+{
+	struct piece *p = r->piece + r->node_piece[table_node];
+	const struct piece *const end = r->piece + r->node_piece[table_node + 1];
+
+	for (size_t at = 0; p < end; at += p++->n_rows) {
+		const size_t row_bytes = r->table[p->table].dim * sizeof(float);
+
+		p->x_to = to + at * row_bytes;
+		p->count_to = to + n * row_bytes + at * sizeof(uint32_t);
+	}
 }
 
 /* Counts, and where every piece goes from `to` on, of which nothing but differences counts
@@ -200,11 +223,9 @@ lay_out(struct replicated *r, char *to)
 		for (; p < end; n += p++->n_rows)
 			p->key_to = to == NULL || same ? NULL : to + used + n * 8;
 		used += same ? 0 : n * 8;
-		n = 0;
-		for (p = r->piece + r->node_piece[i]; p < end; n += p++->n_rows)
-			p->x_to = to == NULL ? NULL :
-				to + used + n * r->table[t].dim * sizeof(float);
-		used += float_bytes(r, t, n);
+		if (to != NULL)
+			place_values(r, i, n, to + used);
+		used += value_bytes(r, t, n);
 		if (to != NULL)
 			memcpy(to + i * 8, &(uint64_t){ n | (same ? SAME_KEYS : 0) }, 8);
 	}
@@ -249,6 +270,9 @@ fill_block(struct replicated *r)
 			memcpy(p->key_to, piece_ids(r, p), p->n_rows * 8);
 		memcpy(p->x_to, r->merger[p->worker].x.data + p->x,
 			p->n_rows * r->table[p->table].dim * sizeof(float));
+		if (r->table[p->table].kind == TABLE_EXACT)
+			memcpy(p->count_to, r->merger[p->worker].counts.data + p->count,
+				count_bytes(r, p->table, p->n_rows));
 	}
 }
 
@@ -283,13 +307,16 @@ find_sections(struct replicated *r, size_t rank, size_t *n_rows)
 
 		if (n > bytes || (same && (twin >= first + i || twin->n != n)))
 			return fail_block(rank);
-		if (used + (same ? 0 : n * 8) + float_bytes(r, t, n) > bytes)
+		if (used + (same ? 0 : n * 8) + value_bytes(r, t, n) > bytes)
 			return fail_block(rank);
 		first[i] = (struct section){ .table = t, .slot = node[i % n_nodes].begin, .n = n,
 			.ids = same ? twin->ids : (const uint64_t *)(const void *)(block + used),
 			.x = (const float *)(const void *)(block + used + (same ? 0 : n * 8)),
 			.first = *n_rows };
-		used += (same ? 0 : n * 8) + float_bytes(r, t, n);
+		if (r->table[t].kind == TABLE_EXACT)
+			first[i].count = (const uint32_t *)(const void *)
+				(first[i].x + n * r->table[t].dim);
+		used += (same ? 0 : n * 8) + value_bytes(r, t, n);
 		*n_rows += n;
 	}
 	r->n_sections += r->n_tables * n_nodes;
@@ -321,7 +348,7 @@ push_section(struct replicated *r, const struct section *s)
 {
 	const struct lookup_table *t = &r->table[s->table];
 	const struct lookup_push p = { .slot = s->slot, .table = s->table, .input = s->table,
-		.ids = s->ids, .n = s->n, .grad = r->grad + s->first };
+		.ids = s->ids, .n = s->n, .grad = r->grad + s->first, .count = s->count };
 
 	for (size_t i = 0; i < s->n; i++) {
 		if (s->ids[i] >= t->rows || (i > 0 && s->ids[i] <= s->ids[i - 1]))

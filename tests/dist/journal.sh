@@ -9,7 +9,7 @@ set -u
 KILLS=${KILLS-2} MODES=${MODES-sync async} GONE=${GONE-ssp} OPTIONS=${OPTIONS-}
 epochs=${EPOCHS-90}
 expect 0 "$T" train count.ini -f whole --epochs "$epochs" -j 1
-"$T" inspect whole --dump text >want || exit 1
+rows_of whole >want || exit 1
 counted "$epochs" want || exit 1
 
 # count TEXT: lines of the log that have it.
@@ -55,7 +55,7 @@ one() {
 	done
 	ends $pid
 	[ $code = 0 ] || { echo "$1: exit $code" >&2; cat err >&2; exit 1; }
-	"$T" inspect m --dump text >have || exit 1
+	rows_of m >have || exit 1
 	same want have "$1: rows were lost or counted twice"
 	nothing_left "$1"
 	[ "$dead" -gt 0 ] || { echo "$1: nobody was killed" >&2; exit 1; }

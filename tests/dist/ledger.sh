@@ -16,7 +16,7 @@ longest=0 slow=0 done_kills=0 done_stops=0 runs=0
 . "$SRCDIR/tests/dist/count_data.sh"
 epochs=${EPOCHS-160}
 expect 0 "$T" train count.ini -f whole --epochs "$epochs" -j 1
-"$T" inspect whole --dump text >want || exit 1
+rows_of whole >want || exit 1
 # The counts themselves, by arithmetic of another program.
 counted "$epochs" want || { echo 'the undisturbed run does not count its rows' >&2; exit 1; }
 
@@ -106,7 +106,7 @@ one() {
 		cut -d' ' -f2- log >&2
 		exit 1
 	fi
-	"$T" inspect m --dump text >have || exit 1
+	rows_of m >have || exit 1
 	same want have "$1: rows were lost or counted twice"
 	nothing_left "$1"
 }

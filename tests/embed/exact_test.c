@@ -90,6 +90,26 @@ remove_some(struct exact *e, uint64_t keep)
 	n_twins = kept;
 }
 
+/* A range of ids, from one of the table or beside it to another. */
+static void
+remove_range(struct exact *e, uint64_t key)
+{
+	const size_t i = rng_below(key, 1, n_twins), j = i + rng_below(key, 2, n_twins - i);
+	const uint64_t begin = twin[i].id + rng_below(key, 3, 2);
+	const uint64_t end = twin[j].id + rng_below(key, 4, 2);
+	size_t kept = 0;
+	uint64_t removed;
+
+	if (end < begin)
+		return;
+	removed = exact_remove(e, begin, end);
+	for (size_t k = 0; k < n_twins; k++)
+		if (twin[k].id < begin || twin[k].id >= end)
+			twin[kept++] = twin[k];
+	assert_int_equal(removed, n_twins - kept);
+	n_twins = kept;
+}
+
 /* clump: how many upper bits of the ids are zero behind those of the segment. */
 static void
 live(unsigned clump)
@@ -113,6 +133,10 @@ live(unsigned clump)
 		compare(&e);
 		remove_some(&e, round == 0 ? 2 : 7);
 		compare(&e);
+		for (uint64_t k = 0; k < 30 && n_twins > 0; k++) {
+			remove_range(&e, rng_key(key, 100 * (uint64_t)round + k));
+			compare(&e);
+		}
 	}
 	exact_close(&e);
 }

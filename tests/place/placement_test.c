@@ -62,10 +62,10 @@ static const struct placement_case placement_cases[] = {
 	{ "[placement]\nmode = ps\n[cluster]\nworkers = 2\n", RS_OK, PLACE_PS, PLANE_PUSHPULL, 2,
 	  1, "mode = ps", host },
 	{ "[cluster]\nworkers = 4\nps = 2\n", RS_OK, PLACE_HYBRID, PLANE_MPI, 4, 2,
-	  "not nccl: no CUDA", { (uint64_t)1 << 40, 4, 1, NULL, "no CUDA", 1 } },
+	  "not nccl: no CUDA", { (uint64_t)1 << 40, 4, 1, NULL, "no CUDA", 1, NULL } },
 	{ "[cluster]\nworkers = 4\nps = 2\n", RS_OK, PLACE_HYBRID, PLANE_PUSHPULL, 4, 2,
 	  "not shm: workers are on several hosts",
-	  { (uint64_t)1 << 40, 4, 2, "no mpirun", "no CUDA", 1 } },
+	  { (uint64_t)1 << 40, 4, 2, "no mpirun", "no CUDA", 1, NULL } },
 	{ "[cluster]\nworkers = 9\n", RS_ESPEC, .text = "9 workers, but a batch has 8 slots",
 	  .host = host },
 	{ "[placement]\nmode = local\n[cluster]\nps = 1\n", RS_ESPEC,
@@ -77,7 +77,7 @@ static const struct placement_case placement_cases[] = {
 	{ "[placement]\nmode = allreduce\ndense = pushpull\n[cluster]\nworkers = 2\n", RS_ESPEC,
 	  .text = "no shard to push to", .host = host },
 	{ "[cluster]\nworkers = 2\nps = 1\n", RS_ERESOURCE, .text = "do not fit",
-	  .host = { 1 << 20, 4, 1, "no mpirun", "no CUDA", 1 } },
+	  .host = { 1 << 20, 4, 1, "no mpirun", "no CUDA", 1, NULL } },
 	{ "[cluster]\nworkers = 2\nps = 1\n", RS_EUSAGE, .text = "no ZeroMQ",
 	  .host = { (uint64_t)1 << 40, 4, 1, "no mpirun", "no CUDA", 0 } },
 };
@@ -233,13 +233,13 @@ traffic_is_what_the_messages_weigh(void **state)
 	/* A pull: header, two sections a field, keys once for twins (1 byte each but
 	 * 300: 2); its answer: touched bits, 16 + 1 floats a key.  Every worker has row 5
 	 * of C2, worker 0 row 300 of C1, worker 1 row 5 of it. */
-	const double pull = 2 * (2 * 64 + 4 * 16) + (2 + 1) + (1 + 1) + 8.0 / 8 + 4 * 17 * 4;
-	const double push = 2 * (2 * 64 + 24 + 8 + 4 * 16) + (2 + 1) + (1 + 1) + 4 * 17 * 4;
+	const double pull = 2 * (2 * 64 + 4 * 20) + (2 + 1) + (1 + 1) + 8.0 / 8 + 4 * 17 * 4;
+	const double push = 2 * (2 * 64 + 32 + 8 + 4 * 20) + (2 + 1) + (1 + 1) + 4 * 17 * 4;
 	struct placement p;
 	struct batch batch;
 
 	(void)state;
-	assert_int_equal(sizeof(struct body_push) + sizeof(struct body_clock), 32);
+	assert_int_equal(sizeof(struct body_push) + sizeof(struct body_clock), 40);
 	assert_int_equal(placement_make(shape, &host, &p), RS_OK);
 	assert_int_equal(batch_init(&batch, &shape->schema), RS_OK);
 	assert_int_equal(batch_reserve(&batch, 2), RS_OK);

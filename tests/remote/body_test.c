@@ -118,6 +118,30 @@ L032_keys_that_no_writer_writes_are_refused(void **state)
 }
 
 static void
+counts_come_back_and_none_is_zero(void **state)
+{
+	static const struct { uint8_t byte[6]; size_t bytes, n; } bad[] = {
+		{ { 0 }, 1, 1 }, { { 1, 1 }, 2, 1 }, { { 1 }, 1, 2 }, { { 0x81 }, 1, 1 },
+		{ { 0x80, 0x80, 0x80, 0x80, 0x10 }, 5, 1 }, { { 0x81, 0 }, 2, 1 },
+	};
+	uint32_t count[700], out[700];
+	struct buffer b;
+
+	(void)state;
+	buffer_init(&b, 1 << 20);
+	for (uint32_t i = 0; i < 700; i++)
+		count[i] = i % 3 == 0 ? UINT32_MAX - i : i + 1;
+	assert_int_equal(body_put_counts(&b, count, 700), RS_OK);
+	assert_int_equal(body_get_counts((const uint8_t *)b.data, b.n, 700, NULL), RS_OK);
+	assert_int_equal(body_get_counts((const uint8_t *)b.data, b.n, 700, out), RS_OK);
+	assert_memory_equal(count, out, sizeof(count));
+	buffer_free(&b);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		assert_int_equal(body_get_counts(bad[i].byte, bad[i].bytes, bad[i].n, out),
+			RS_EPROTOCOL);
+}
+
+static void
 sections_are_counted_by_what_they_fill(void **state)
 {
 	uint8_t bytes[256] = { 0 };
@@ -136,7 +160,10 @@ sections_are_counted_by_what_they_fill(void **state)
 	assert_int_equal(n, 0);
 	for (size_t i = 1; i < filled; i++)
 		assert_int_equal(body_count_sections(bytes, i, &n),
-			i == 16 + 9 || i == 2 * 16 + 9 ? RS_OK : RS_EPROTOCOL);
+			i == sizeof(section[0]) + 9
+			|| i == 2 * sizeof(section[0]) + 9 ? RS_OK : RS_EPROTOCOL);
+	bytes[offsetof(struct body_section, count_bytes)] = 1;  /* a pull has no counts */
+	assert_int_equal(body_count_sections(bytes, filled, &n), RS_EPROTOCOL);
 	memset(bytes, 0xff, sizeof(bytes));
 	assert_int_equal(body_count_sections(bytes, sizeof(bytes), &n), RS_EPROTOCOL);
 }
@@ -381,6 +408,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(keys_come_back),
 		cmocka_unit_test(L032_keys_that_no_writer_writes_are_refused),
+		cmocka_unit_test(counts_come_back_and_none_is_zero),
 		cmocka_unit_test(sections_are_counted_by_what_they_fill),
 		cmocka_unit_test(tables_come_back),
 		cmocka_unit_test(tables_that_cannot_be_are_refused),

@@ -16,6 +16,7 @@
 #include "base/tree.h"
 #include "comm/client.h"
 #include "comm/wire.h"
+#include "embed/exact.h"
 #include "kernel/kernel.h"
 #include "remote/lookup.h"
 #include "remote/shard.h"
@@ -41,6 +42,33 @@ static const struct { size_t table, column; } bed_input[BED_INPUTS] = {
 };
 #define BED_COLUMNS 4
 
+/* Of all tables; exact: ids are spread over all segments, in the order of the hashed ones. */
+static enum table_kind bed_kind;
+
+static inline int
+bed_exact(void **state)
+{
+	(void)state;
+	bed_kind = TABLE_EXACT;
+	return 0;
+}
+
+static inline int
+bed_hashed(void **state)
+{
+	(void)state;
+	bed_kind = TABLE_HASHED;
+	return 0;
+}
+
+#define BED_TEST_EXACT(f) { #f " (exact)", f, bed_exact, bed_hashed, NULL }
+
+static inline uint64_t
+bed_id(size_t table, uint64_t i)
+{
+	return bed_kind == TABLE_EXACT ? i * (EXACT_ROWS / bed_table[table].rows) : i;
+}
+
 static inline struct row_optimizer_settings
 bed_optimizer(enum row_optimizer_kind kind)
 {
@@ -56,7 +84,9 @@ bed_tables(struct lookup_table table[BED_TABLES], enum row_optimizer_kind kind)
 {
 	for (size_t t = 0; t < BED_TABLES; t++) {
 		table[t] = (struct lookup_table){
-			.rows = bed_table[t].rows, .dim = bed_table[t].dim,
+			.kind = bed_kind, .expected = bed_table[t].rows,
+			.rows = bed_kind == TABLE_EXACT ? EXACT_ROWS : bed_table[t].rows,
+			.dim = bed_table[t].dim,
 			.twins = bed_table[t].twins, .init_stddev = 0.1, .seed = 7,
 			.optimizer = bed_optimizer(kind),
 		};
@@ -257,7 +287,7 @@ bed_fill(struct bed_step *s, uint64_t number)
 				const uint64_t key = rng_key(number, c);
 				const uint64_t below = j % 2 && rows > 9 ? 9 : rows;
 
-				s->id[c][j] = rng_below(key, j, below);
+				s->id[c][j] = bed_id(bed_input[i].table, rng_below(key, j, below));
 				s->scale[i][j] = (float)rng_uniform(key, 10000 + j);
 				s->grad[i][j] = s->value[i][j];
 			}

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "embed/exact.h"
 #include "remote/parts.h"
 
 #define TABLES 12
@@ -195,6 +196,39 @@ a_table_of_two_to_the_forty_rows_is_cut_exactly(void **state)
 	parts_free(&again);
 }
 
+/* Of any number of shards, at whole segments, twins and hashed tables beside them. */
+static void
+exact_tables_are_cut_at_segments(void **state)
+{
+	(void)state;
+	for (size_t n_shards = 1; n_shards < 80; n_shards++) {
+		struct lookup_table table[] = {
+			table_of(0, EXACT_ROWS, 16, 0), table_of(1, 5000, 16, 1),
+			table_of(2, EXACT_ROWS, 1, 0),
+		};
+		struct parts p;
+		uint64_t rows = 0;
+
+		table[0].kind = table[2].kind = TABLE_EXACT;
+		table[0].expected = table[2].expected = 1000000;
+		assert_int_equal(parts_make(table, 3, n_shards, 1, &p), RS_OK);
+		check_cover(&p, table);
+		assert_int_equal(p.first[1], n_shards < EXACT_SEGMENTS ? n_shards : EXACT_SEGMENTS);
+		for (size_t i = 0; i < p.first[1]; i++) {
+			const struct part *part = &p.part[i], *twin = &p.part[p.first[2] + i];
+
+			assert_true(part->begin ==
+				exact_segment_begin(exact_segment_of(part->begin)));
+			assert_true(twin->begin == part->begin && twin->shard == part->shard);
+			rows += parts_rows(&table[0], part->begin, part->end);
+		}
+		assert_true(rows > 999900 && rows <= 1000000);
+		parts_free(&p);
+		table[2].kind = TABLE_HASHED;
+		assert_int_equal(parts_make(table, 3, n_shards, 1, &p), RS_EBUG);
+	}
+}
+
 static void
 no_shards_are_refused_and_no_tables_are_no_parts(void **state)
 {
@@ -220,6 +254,7 @@ main(void)
 		cmocka_unit_test(twins_of_other_sizes_are_refused),
 		cmocka_unit_test(shards_get_about_the_same_bytes),
 		cmocka_unit_test(a_table_of_two_to_the_forty_rows_is_cut_exactly),
+		cmocka_unit_test(exact_tables_are_cut_at_segments),
 		cmocka_unit_test(no_shards_are_refused_and_no_tables_are_no_parts),
 	};
 

@@ -114,6 +114,13 @@ bed_counter(struct bed *b)
 }
 
 static inline void
+bed_make_exact(struct bed *b, size_t table)
+{
+	b->table[table].kind = TABLE_EXACT;
+	b->table[table].rows = EXACT_ROWS;
+}
+
+static inline void
 bed_start_round(struct bed *b)
 {
 	b->epoch++;
@@ -381,6 +388,17 @@ bed_section(struct bed_sections *s, const struct part *p, size_t slot, const uin
 		.key_bytes = (uint32_t)(s->keys.n - before), .slot = (uint32_t)slot };
 }
 
+/* Each row of the last section, of an exact table, occurred so often. */
+static inline void
+bed_counts(struct bed_sections *s, size_t n, uint32_t count)
+{
+	const size_t before = s->keys.n;
+
+	for (size_t i = 0; i < n; i++)
+		assert_int_equal(body_put_counts(&s->keys, &count, 1), RS_OK);
+	s->section[s->n - 1].count_bytes = (uint32_t)(s->keys.n - before);
+}
+
 static inline void
 bed_join(const struct bed_sections *s, const struct body_push *head, struct buffer *body)
 {
@@ -402,7 +420,8 @@ bed_pull_part(struct bed *b, size_t rank, uint64_t step, const struct part *p, f
 	struct frame f = bed_frame(b, FRAME_PULL, rank, step);
 	struct buffer body;
 	uint64_t id[256];
-	const size_t n = (size_t)(p->end - p->begin), dim = b->table[p->table].dim;
+	const struct lookup_table *t = &b->table[p->table];
+	const size_t n = t->kind == TABLE_EXACT ? 9 : (size_t)(p->end - p->begin), dim = t->dim;
 
 	for (size_t i = 0; i < n; i++)
 		id[i] = p->begin + i;
@@ -429,6 +448,8 @@ bed_count(struct bed *b, size_t rank, uint64_t step, float x, struct buffer *bod
 
 	bed_sections_init(&s);
 	bed_section(&s, &b->parts.part[0], rank, &id, 1);
+	if (b->table[0].kind == TABLE_EXACT)
+		bed_counts(&s, 1, 1);
 	bed_put(&s.values, &x, sizeof(x));
 	bed_join(&s, &head, body);
 	bed_sections_free(&s);
@@ -457,15 +478,24 @@ bed_read_count(struct bed *b, size_t rank, uint64_t step)
 
 /* A counter on one shard: row 0 falls by what is pushed. */
 static inline void
-bed_open_counter(struct bed *b, const char *directory, enum consistency consistency,
-	uint64_t staleness, size_t n_ranks)
+bed_open_counter_of(struct bed *b, enum table_kind kind, const char *directory,
+	enum consistency consistency, uint64_t staleness, size_t n_ranks)
 {
 	memset(b, 0, sizeof(*b));
 	bed_counter(b);
+	if (kind == TABLE_EXACT)
+		bed_make_exact(b, 0);
 	b->consistency = consistency;
 	b->staleness = staleness;
 	bed_open(b, directory, 1, n_ranks, n_ranks);
 	bed_init(b);
+}
+
+static inline void
+bed_open_counter(struct bed *b, const char *directory, enum consistency consistency,
+	uint64_t staleness, size_t n_ranks)
+{
+	bed_open_counter_of(b, TABLE_HASHED, directory, consistency, staleness, n_ranks);
 }
 
 /* A pull of the counter under way. */

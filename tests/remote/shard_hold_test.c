@@ -71,6 +71,31 @@ a_shard_offers_its_last_step_and_keeps_it(void **state)
 	bed_close(&b);
 }
 
+/* A step taken back takes back the rows that it made. */
+static void
+a_row_of_an_exact_table_goes_with_the_step_that_made_it(void **state)
+{
+	float rows[9];
+	uint8_t touched[9];
+
+	bed_open_counter_of(&b, TABLE_EXACT, *state, CONSISTENCY_SYNC, 0, 1);
+	bed_push_count(&b, 0, 1, 3);
+	next_round(1);
+	bed_init(&b);
+	bed_pull_part(&b, 0, 1, &b.parts.part[0], rows, touched);
+	assert_false(touched[0]);
+	assert_true(rows[0] == 0);
+	bed_push_count(&b, 0, 1, 4);
+	bed_push_count(&b, 0, 2, 5);
+	next_round(2);
+	bed_init(&b);
+	bed_pull_part(&b, 0, 2, &b.parts.part[0], rows, touched);
+	assert_true(touched[0]);
+	assert_false(touched[1]);
+	assert_true(rows[0] == -4);
+	bed_close(&b);
+}
+
 static void
 a_round_that_does_not_say_keep_begins_anew(void **state)
 {
@@ -134,6 +159,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_shard_offers_its_last_step_and_keeps_it),
+		cmocka_unit_test(a_row_of_an_exact_table_goes_with_the_step_that_made_it),
 		cmocka_unit_test(a_round_that_does_not_say_keep_begins_anew),
 		cmocka_unit_test(steps_and_tables_that_are_not_here_are_refused),
 		cmocka_unit_test(rows_that_are_being_set_are_not_offered),

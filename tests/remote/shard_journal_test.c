@@ -17,6 +17,19 @@ struct image { uint8_t bytes[IMAGE]; size_t n; };
 
 static struct image want[STEPS + 1], have;
 
+/* Rows of a part, and the id of one: C2 is exact, its ids are spread. */
+static uint64_t
+n_rows(const struct part *p)
+{
+	return b.table[p->table].kind == TABLE_EXACT ? 40 : p->end - p->begin;
+}
+
+static uint64_t
+id_at(const struct part *p, uint64_t i)
+{
+	return p->begin + i * ((p->end - p->begin) / n_rows(p));
+}
+
 static void
 take_image(uint64_t step, struct image *out)
 {
@@ -24,7 +37,8 @@ take_image(uint64_t step, struct image *out)
 	for (size_t i = 0; i < b.parts.n; i++) {
 		const struct part *p = &b.parts.part[i];
 		const struct body_rows head = { .table = (uint32_t)p->table,
-			.n = (uint32_t)(p->end - p->begin), .begin = p->begin };
+			.n = (uint32_t)n_rows(p), .begin = p->begin,
+			.end = b.table[p->table].kind == TABLE_EXACT ? p->end : 0 };
 		const struct frame f = bed_frame(&b, FRAME_SNAP_GET, 0, step + 1);
 		struct buffer body;
 
@@ -62,12 +76,14 @@ push_to(size_t shard, size_t rank, uint64_t step, double scale)
 		uint64_t id[256];
 		size_t n = 0;
 
-		for (uint64_t at = p->begin; p->shard == shard && at < p->end; at++)
+		for (uint64_t row = 0; p->shard == shard && row < n_rows(p); row++)
 			if (rng_below(key, drawn++, 7) == 0)
-				id[n++] = at;
+				id[n++] = id_at(p, row);
 		if (n == 0)
 			continue;
 		bed_section(&s, p, rank, id, n);
+		if (b.table[p->table].kind == TABLE_EXACT)
+			bed_counts(&s, n, 1 + (uint32_t)step);
 		for (size_t k = 0; k < n * b.table[p->table].dim; k++) {
 			const float x = (float)((double)rng_below(key, drawn++, 2001) - 1000)
 				* (float)(scale / 1000);
@@ -106,6 +122,7 @@ open_bed(const char *directory, enum row_optimizer_kind kind, enum consistency c
 
 	memset(&b, 0, sizeof(b));
 	bed_tables(&b, kind);
+	bed_make_exact(&b, 1);
 	b.consistency = consistency;
 	b.staleness = consistency == CONSISTENCY_SSP ? 2 : 0;
 	b.with_journals = with_journals > 0;

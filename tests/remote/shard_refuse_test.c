@@ -236,6 +236,81 @@ rows_are_set_before_the_first_step_or_by_worker_0(void **state)
 	bed_close(&b);
 }
 
+/* A PUSH of rows 0 and 1 of the counter, with these bytes of counts. */
+static void
+counts_are_refused(enum table_kind kind, const char *counts, size_t n, const char *why)
+{
+	const uint64_t id[] = { 0, 1 };
+	const float x[] = { 1, 2 };
+	const struct body_push head = { .rate_factor = 1, .finite = 1, .n_sections = 1 };
+	const struct frame f = bed_frame(&b, FRAME_PUSH, 0, 1);
+	struct bed_sections s;
+	struct buffer body;
+
+	b.table[0].kind = kind;
+	bed_sections_init(&s);
+	bed_section(&s, &b.parts.part[0], 0, id, 2);
+	bed_put(&s.keys, counts, n);
+	s.section[0].count_bytes = (uint32_t)n;
+	bed_put(&s.values, x, sizeof(x));
+	bed_join(&s, &head, &body);
+	bed_refused(&b, 0, &f, &body, why);
+	buffer_free(&body);
+	bed_sections_free(&s);
+}
+
+static void
+counts_are_of_exact_tables_one_a_row(void **state)
+{
+	bed_open_counter(&b, *state, CONSISTENCY_SYNC, 0, 1);
+	counts_are_refused(TABLE_HASHED, "\1\1", 2, "counts of table 'N', which is hashed");
+	bed_close(&b);
+	bed_open_counter_of(&b, TABLE_EXACT, *state, CONSISTENCY_SYNC, 0, 1);
+	counts_are_refused(TABLE_EXACT, "", 0, "count 0 of 2");
+	counts_are_refused(TABLE_EXACT, "\1", 1, "count 1 of 2");
+	counts_are_refused(TABLE_EXACT, "\1\0", 2, "count 1 of 2");
+	counts_are_refused(TABLE_EXACT, "\1\1\1", 3, "3 bytes of counts");
+	counts_are_refused(TABLE_EXACT, "\1\377\377\377\377\177", 6, "count 1 of 2");
+	bed_push_count(&b, 0, 1, 3);
+	bed_close(&b);
+}
+
+static void
+entries_are_all_of_a_range_in_order(void **state)
+{
+	struct row { struct exact_entry e; float w[2]; };
+	struct { struct body_rows head; struct row row[2]; } put = {
+		{ .n = 2, .begin = 5, .end = 9, .dim = 1 },
+		{ { { .id = 5, .count = 1 }, { 3 } }, { { .id = 7, .count = 1 }, { 4 } } },
+	};
+	struct buffer body = { .data = (char *)&put, .n = sizeof(put) };
+	const struct { size_t bytes; uint64_t *where, value; const char *why; } bad[] = {
+		{ sizeof(put), &put.row[1].e.id, 5, "out of order" },
+		{ sizeof(put), &put.row[1].e.id, 9, "out of order" },
+		{ sizeof(put), &put.row[0].e.id, 4, "out of order" },
+		{ sizeof(put), &put.head.begin, 10, "are not all of" },
+		{ sizeof(put), &put.head.end, 4, "are not all of" },
+		{ sizeof(put), &put.head.n_segment, UINT64_MAX / 2, "rows in a segment" },
+		{ sizeof(put) - 1, &put.head.n_table, 0, "bytes of 2 rows" },
+	};
+	struct frame f;
+
+	bed_open_counter_of(&b, TABLE_EXACT, *state, CONSISTENCY_SYNC, 0, 1);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		const uint64_t kept = *bad[i].where;
+
+		*bad[i].where = bad[i].value;
+		body.n = bad[i].bytes;
+		f = bed_frame(&b, FRAME_SNAP_PUT, 0, 0);
+		bed_refused(&b, 0, &f, &body, bad[i].why);
+		*bad[i].where = kept;
+	}
+	body.n = sizeof(put);
+	f = bed_frame(&b, FRAME_SNAP_PUT, 0, 0);
+	bed_ask(&b, 0, &f, &body, FRAME_SNAP_R, NULL, 0);
+	bed_close(&b);
+}
+
 /* A shard that lets in keys of these roles; links to it are made one after the other. */
 struct locked {
 	struct key_pair server, key[4];
@@ -360,6 +435,8 @@ main(void)
 		cmocka_unit_test(tables_that_cannot_be_are_refused_and_leave_nothing),
 		cmocka_unit_test(a_worker_cannot_push_as_another),
 		cmocka_unit_test(keys_ask_what_their_roles_allow),
+		cmocka_unit_test(counts_are_of_exact_tables_one_a_row),
+		cmocka_unit_test(entries_are_all_of_a_range_in_order),
 		cmocka_unit_test(rows_are_set_before_the_first_step_or_by_worker_0),
 	};
 

@@ -6,6 +6,7 @@
 
 #include "base/rng.h"
 #include "base/thread.h"
+#include "embed/exact.h"
 #include "kernel/kernel.h"
 #include "tests/reduce/thread_exchange.h"
 #include "train/replicated.h"
@@ -26,6 +27,7 @@ struct scene {
 	size_t rows, n_max;                /* occurrences of an input in a slot      */
 	size_t n_slots;
 	enum row_optimizer_kind kind;
+	enum table_kind tables;
 	int    twins_differ;
 	uint64_t bad_step;                 /* that is not finite; 0: none            */
 };
@@ -41,6 +43,13 @@ static size_t
 dim_of(size_t table)
 {
 	return (const size_t[TABLES]){ D_MAX, 3, 1 }[table];
+}
+
+/* Those of an exact table are spread over its segments. */
+static uint64_t
+id_of(const struct scene *s, uint64_t row)
+{
+	return s->tables == TABLE_EXACT ? row * (EXACT_ROWS / s->rows) : row;
 }
 
 static struct pushed
@@ -62,6 +71,7 @@ make_push(const struct scene *s, uint64_t step, size_t slot, size_t input)
 		p.id[i] = rng_below(key, 2 + i, s->rows);
 		if (mirrored)
 			p.id[i] = s->rows - 1 - p.id[i];
+		p.id[i] = id_of(s, p.id[i]);
 		p.scale[i] = (float)rng_uniform(own, i);
 		p.grad[i] = p.x + i * D;
 	}
@@ -83,7 +93,8 @@ table_options(const struct scene *s, struct lookup_table table[TABLES])
 	static const char *const name[] = { "C1", "C2", "C1.linear" };
 
 	for (size_t t = 0; t < TABLES; t++) {
-		table[t] = (struct lookup_table){ .rows = s->rows, .dim = dim_of(t),
+		table[t] = (struct lookup_table){ .kind = s->tables, .dim = dim_of(t),
+			.rows = s->tables == TABLE_EXACT ? EXACT_ROWS : s->rows,
 			.init_stddev = 0.1, .seed = 7, .twins = t % 2,
 			.optimizer = { .kind = s->kind, .learning_rate = 0.05,
 			.initial_accumulator = 0.1, .epsilon = 1e-7, .beta1 = 0.9, .beta2 = 0.999,
@@ -192,7 +203,8 @@ static void
 assert_same_rows(const struct scene *s, struct lookup *a, struct lookup *b)
 {
 	for (size_t t = 0; t < TABLES; t++)
-		for (uint64_t id = 0; id < s->rows; id++) {
+		for (uint64_t row = 0; row < s->rows; row++) {
+			const uint64_t id = id_of(s, row);
 			const float *x, *y;
 			struct lookup_pull p = { .table = t, .ids = &id, .n = 1, .row = &x };
 
@@ -253,6 +265,16 @@ twins_that_are_pushed_other_ids_keep_theirs(void **state)
 	(void)state;
 	assert_like_one_process(&(struct scene){ .rows = 30, .n_max = 12, .n_slots = 5,
 		.kind = ROW_ADAM, .twins_differ = 1 }, 3, 1);
+}
+
+static void
+exact_tables_get_the_rows_of_one_process(void **state)
+{
+	(void)state;
+	assert_like_one_process(&(struct scene){ .rows = 3001, .n_max = 6000, .n_slots = 4,
+		.kind = ROW_ADAGRAD, .tables = TABLE_EXACT }, 2, 2);
+	assert_like_one_process(&(struct scene){ .rows = 30, .n_max = 12, .n_slots = 5,
+		.kind = ROW_ADAM, .twins_differ = 1, .tables = TABLE_EXACT }, 3, 1);
 }
 
 static void
@@ -388,6 +410,7 @@ main(void)
 		cmocka_unit_test(twins_that_are_pushed_other_ids_keep_theirs),
 		cmocka_unit_test(malformed_gradients_are_refused_or_do_no_harm),
 		cmocka_unit_test(L008_both_gradients_of_a_key_that_two_ranks_push_count),
+		cmocka_unit_test(exact_tables_get_the_rows_of_one_process),
 		cmocka_unit_test(a_step_without_gradients_or_not_finite_changes_nothing_else),
 	};
 
