@@ -141,8 +141,11 @@ print_row(const struct model_table *t, uint64_t id)
 
 	if (w == NULL)
 		return output_printf("%s   has no row for it\n", t->header->name);
-	RS_TRY(output_printf("%s   %s   norm %.4g\n", t->header->name,
-		model_table_touched(t, id) ? "trained" : "never trained", norm_of(w, dim)));
+	RS_TRY(output_printf("%s   %s", t->header->name,
+		model_table_touched(t, id) ? "trained" : "never trained"));
+	if (model_table_entry(t, id) != NULL)
+		RS_TRY(output_printf(" %u times", (unsigned)model_table_entry(t, id)->count));
+	RS_TRY(output_printf("   norm %.4g\n", norm_of(w, dim)));
 	RS_TRY(print_numbers("weights", w, dim));
 	return print_numbers(t->header->optimizer, model_table_slots(t, id), t->header->n_slot);
 }
@@ -204,6 +207,10 @@ json_row(struct json *j, const struct model_table *t, uint64_t id)
 	if (w == NULL) {
 		json_close(j);
 		return;
+	}
+	if (model_table_entry(t, id) != NULL) {
+		json_int(j, "trained", model_table_entry(t, id)->count);
+		json_int(j, "last", model_table_entry(t, id)->last);
 	}
 	json_double(j, "norm", norm_of(w, t->header->dim));
 	json_string(j, "optimizer", t->header->optimizer);

@@ -16,6 +16,9 @@ struct table_figures {
 	double   mean;                 /* length of touched rows, NaN when none           */
 	size_t   n_longest;
 	struct { uint64_t id; double norm; } longest[LONGEST];   /* the longest first     */
+	/* Of exact tables, whose rows know it; see embed/expiry.h. */
+	double   seen, last;           /* sums of occurrences, and of when training had it */
+	uint32_t newest, oldest;
 };
 
 static double
@@ -44,6 +47,34 @@ add_row(struct table_figures *f, uint64_t id, double norm)
 	}
 }
 
+static void
+add_entry(struct table_figures *f, const struct exact_entry *e)
+{
+	f->seen += e->count;
+	f->last += e->last;
+	f->newest = e->last > f->newest ? e->last : f->newest;
+	f->oldest = f->touched == 1 || e->last < f->oldest ? e->last : f->oldest;
+}
+
+/* Of the rows, behind the newest of them. */
+static double
+mean_age(const struct table_figures *f)
+{
+	return f->touched > 0 ? (double)f->newest - f->last / (double)f->touched : NAN;
+}
+
+static double
+mean_seen(const struct table_figures *f)
+{
+	return f->touched > 0 ? f->seen / (double)f->touched : NAN;
+}
+
+static const char *
+age_unit(const struct model_files *f)
+{
+	return spec_settings(f->spec)->embedding.expire_after > 0 ? "minutes" : "steps";
+}
+
 static struct table_figures
 measure(const struct model_table *t)
 {
@@ -60,6 +91,8 @@ measure(const struct model_table *t)
 		out.touched++;
 		sum += norm;
 		add_row(&out, id, norm);
+		if (t->exact.header != NULL)
+			add_entry(&out, model_table_entry(t, id));
 	}
 	if (out.touched > 0)
 		out.mean = sum / (double)out.touched;
@@ -104,6 +137,26 @@ fill_tables(struct layout *l, const struct model_files *f, const char *field)
 	return RS_OK;
 }
 
+/* How old rows are, and how often training had them. */
+static enum rs_status
+print_ages(const struct model_files *f, const char *field)
+{
+	char seen[32], age[32], most[32];
+
+	for (size_t i = 0; i < f->n_tables; i++) {
+		if (f->table[i].exact.header == NULL
+			|| !dump_is_of_field(f->table[i].header->name, field))
+			continue;
+		const struct table_figures figures = measure(&f->table[i]);
+		RS_TRY(output_printf("%s   a row was trained %s times; last %s %s before the "
+			"newest one on average, %s at most\n", f->table[i].header->name,
+			layout_figure(seen, mean_seen(&figures), 1),
+			layout_figure(age, mean_age(&figures), 1), age_unit(f),
+			layout_count(most, (int64_t)figures.newest - figures.oldest)));
+	}
+	return RS_OK;
+}
+
 static enum rs_status
 print_longest(const struct model_files *f, const char *field)
 {
@@ -133,6 +186,8 @@ inspect_tables(const struct model_files *f, const char *field)
 	if (status == RS_OK)
 		status = layout_print(&l);
 	layout_free(&l);
+	if (status == RS_OK)
+		status = print_ages(f, field);
 	if (status == RS_OK && field != NULL)
 		status = print_longest(f, field);
 	return status;
@@ -149,6 +204,16 @@ json_longest(struct json *j, const struct table_figures *figures)
 		json_close(j);
 	}
 	json_close(j);
+}
+
+static void
+json_ages(struct json *j, const struct model_files *f, const struct table_figures *figures)
+{
+	json_string(j, "clock", age_unit(f));
+	json_double(j, "mean_age", mean_age(figures));
+	json_int(j, "newest", figures->newest);
+	json_int(j, "oldest", figures->oldest);
+	json_double(j, "mean_trained", mean_seen(figures));
 }
 
 enum rs_status
@@ -170,6 +235,8 @@ inspect_tables_json(struct json *j, const struct model_files *f, const char *fie
 		json_double(j, "share", share(h, &figures));
 		json_double(j, "norm", figures.mean);
 		json_longest(j, &figures);
+		if (f->table[i].exact.header != NULL)
+			json_ages(j, f, &figures);
 		json_close(j);
 	}
 	json_close(j);

@@ -20,6 +20,19 @@ id=$(sed 's/.*"ids":\[{"id":\([0-9]*\),.*/\1/' out)
 grep -qx "$id" ids || { echo "id $id is not in the dump" >&2; exit 1; }
 expect 0 "$T" inspect m --feature user=nobody
 prints 'user   has no row for it'
+
+# How often a value was trained, and when, are those of the data.
+times=$(cut -f 2 train.tsv | grep -cx u3)
+expect 0 "$T" inspect m --feature user=u3
+prints "user   trained $times times"
+expect 0 "$T" inspect m --tables --field user --json
+mean=$(awk -v n="$n" 'BEGIN { print 1000 / n }')
+sed 's/.*"name":"user",//; s/"name".*//' out | tr ',' '\n' | awk -F : -v want="$mean" '
+	/mean_trained/ { d = $2 - want; far = d > 1e-3 || d < -1e-3; seen = 1 }
+	/newest/ { newest = $2 } /oldest/ { oldest = $2 }
+	END { exit !(seen && !far && newest == 10 && oldest < 10 && oldest >= 1) }' || { cat out >&2; exit 1; }
+expect 0 "$T" inspect m --tables
+prints 'user   a row was trained'
 expect 0 "$T" inspect m --names --field user
 prints "user   names known: $n of $n trained buckets (100%)"
 grep -q "^user	$id	u3\$" out || { cat out >&2; exit 1; }
