@@ -3,7 +3,7 @@
  * 26 ids, dim 16, 400x3), against what its matrix-vector products alone take in the same
  * run, as the library multiplies and as cblas_sgemv does.
  *
- *     recsys_rows [CALLS [BUCKETS]]       (default 10000 calls, 20000 buckets a field)
+ *     recsys_rows [CALLS [BUCKETS]]       (default 2000 calls, 20000 buckets a field)
  */
 #include <cblas.h>
 #include <stdio.h>
@@ -227,7 +227,7 @@ run(size_t n, long buckets)
 int
 main(int argc, char **argv)
 {
-	const size_t n = argc > 1 ? strtoul(argv[1], NULL, 10) : 10000;
+	const size_t n = argc > 1 ? strtoul(argv[1], NULL, 10) : 2000;
 	const long buckets = argc > 2 ? strtol(argv[2], NULL, 10) : 20000;
 
 	if (mkdtemp(directory) == NULL)
