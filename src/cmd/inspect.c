@@ -264,8 +264,8 @@ static const struct command_option inspect_option[] = {
 
 const struct command command_inspect = {
 	.name = "inspect",
-	.synopsis = "MODEL [--spec|--tables|--params|--ledger|--feature F=VALUE|--dump FORMAT|"
-		"--diff MODEL2] [--collisions|--names [DATA...]] [--field F]",
+	.synopsis = "MODEL [--spec|--tables|--params|--ledger] [--dump FORMAT|--diff MODEL2] "
+		"[--feature F=VALUE] [--collisions|--names [DATA...]] [--field F]",
 	.text = "Show what is in a model.",
 	.option = inspect_option,
 	.run = inspect_run,
