@@ -135,15 +135,6 @@ model_create(struct spec *spec, const struct model_options *options, struct mode
 }
 
 void
-model_forget_numbers(struct model *m)
-{
-	for (size_t i = 0; m->numbers != NULL && i < m->schema.n_tables; i++)
-		free(m->numbers[i].id);
-	free(m->numbers);
-	m->numbers = NULL;
-}
-
-void
 model_forget_kept(struct model *m)
 {
 	for (size_t i = 0; i < m->n_kept; i++) {

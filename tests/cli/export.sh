@@ -21,7 +21,7 @@ try dcn log.tsv log -o model.type=dcn -o dcn.version=v1 -o dnn.activation=prelu
 try dcn2 log.tsv log -o model.type=dcn -o dnn.activation=dice
 try criteo criteo.tsv criteo
 try dlrm criteo.tsv criteo -o model.type=dlrm -o embedding.dim=8
-try din sequenceuence.tsv seq
+try din sequence.tsv sequence
 try two_tower retrieval.tsv retrieval
 [ -s two_tower.user.onnx ] && [ -s two_tower.item.onnx ] || fail 'no files of the towers'
 
