@@ -16,14 +16,17 @@ make(struct batch *b, struct batch_column column[4], size_t B, unsigned seed)
 	static float label[2][MOST], weight[2][MOST], dense[2][2 * MOST];
 	static uint8_t missing[2][2 * MOST];
 	static uint64_t group[2][MOST];
+	static int64_t time[2][MOST];
 	const size_t s = seed & 1;
 
 	*b = (struct batch){ .B = B, .K = 2, .F = 4, .label = label[s], .weight = weight[s],
-		.dense = dense[s], .missing = missing[s], .group = group[s], .column = column };
+		.dense = dense[s], .missing = missing[s], .group = group[s], .time = time[s],
+		.column = column };
 	for (size_t i = 0; i < B; i++) {
 		label[s][i] = (float)(seed + i);
 		weight[s][i] = (float)(seed * i);
 		group[s][i] = seed + 77 * i;
+		time[s][i] = 1700000000 + (int64_t)(60 * seed + i);
 		dense[s][2 * i] = dense[s][2 * i + 1] = (float)(seed + 5 * i);
 		missing[s][2 * i] = (uint8_t)(i & 1);
 	}
@@ -51,6 +54,7 @@ make_empty(struct batch *b, struct batch_column column[4], const struct batch *l
 	b->dense = malloc(4);
 	b->missing = malloc(4);
 	b->group = malloc(4);
+	b->time = malloc(4);
 	for (size_t f = 0; f < like->F; f++) {
 		column[f] = (struct batch_column){ .ids = malloc(8) };
 		column[f].weight = like->column[f].weight != NULL ? malloc(4) : NULL;
@@ -71,6 +75,7 @@ empty_out(struct batch *b)
 	free(b->dense);
 	free(b->missing);
 	free(b->group);
+	free(b->time);
 }
 
 /* Rows [first,first+from->B) of b are those of from. */
@@ -82,6 +87,7 @@ assert_rows(const struct batch *b, size_t first, const struct batch *from)
 	assert_memory_equal(b->label + first, from->label, B * sizeof(float));
 	assert_memory_equal(b->weight + first, from->weight, B * sizeof(float));
 	assert_memory_equal(b->group + first, from->group, B * sizeof(uint64_t));
+	assert_memory_equal(b->time + first, from->time, B * sizeof(int64_t));
 	assert_memory_equal(b->dense + 2 * first, from->dense, 2 * B * sizeof(float));
 	assert_memory_equal(b->missing + 2 * first, from->missing, 2 * B);
 	for (size_t f = 0; f < 4; f++) {
