@@ -14,7 +14,7 @@
 #include "place/placement_private.h"
 #include "train/step.h"
 
-#define PROCESS_BYTES ((uint64_t)14 << 20)     /* program, libraries, small things     */
+#define PROCESS_BYTES ((uint64_t)15 << 20)     /* program, libraries, small things     */
 #define PEER_BYTES    ((uint64_t)3 << 20)      /* what talking to others takes         */
 #define SHARD_BYTES   ((uint64_t)12 << 20)     /* the same of a shard                  */
 #define BLAS_BYTES    ((uint64_t)900 << 10)    /* packed panels of a thread            */
@@ -87,14 +87,15 @@ reader_bytes(const struct weighing *w)
 	const struct data_settings *const d = &w->s->data;
 	const size_t B = (size_t)w->s->train.batch_size;
 	const struct placement_sample *const sample = w->sample;
-	const double a_row = row_bytes(w), group = (double)d->row_group;
+	const double a_row = row_bytes(w);
 	const double window = (double)(d->shuffle_window > 0 ? d->shuffle_window : d->row_group);
 	const size_t parsers = loader_parsers((size_t)d->threads);
-	double text = a_row, rows, all = INFINITY;
+	double text = a_row, group = (double)d->row_group, rows, all = INFINITY;
 
 	if (sample != NULL && sample->rows > 0) {
 		text = (double)sample->text_bytes / (double)sample->rows;
 		all = (double)sample->rows;
+		group = fmin(group, (double)sample->text_bytes);
 	}
 	rows = fmin(2 * fmin(ceil(window / text), all), all * (double)w->s->train.epochs);
 	return (double)(parsers + 2) * (group + group / text * a_row) + rows * a_row
