@@ -118,6 +118,7 @@ judge(struct call *c, const struct spec *spec)
 	RS_TRY(gc_bind(&c->g));
 	RS_TRY(ask_runs(c, spec));
 	gc_keep(&c->g, &rules);
+	gc_keep_parents(&c->g);
 	RS_TRY(limit_size(c));
 	for (size_t i = 0; i < c->g.n; i++)
 		if (c->g.item[i].fate != GC_KEEP)
@@ -253,9 +254,26 @@ remove_all(const struct call *c)
 	return incomplete ? rs_fail(RS_EIO, "the version is not published") : RS_OK;
 }
 
+/* Before anything is judged: the versions it was a delta of may then go. */
+static enum rs_status
+compact(const struct call *c)
+{
+	int changed = 0;
+	uint64_t version;
+
+	if (!argument_given(c->a, "--compact") || c->dry)
+		return RS_OK;
+	RS_TRY(checkpoint_peek(c->g.directory, 0, NULL, &version));
+	RS_TRY(checkpoint_compact(c->g.directory, version, &changed));
+	if (changed)
+		log_info("v%06" PRIu64 " is whole", version);
+	return RS_OK;
+}
+
 static enum rs_status
 collect(struct call *c, const struct spec *spec)
 {
+	RS_TRY(compact(c));
 	RS_TRY(judge(c, spec));
 	if (!c->dry)
 		RS_TRY(remove_all(c));
@@ -307,6 +325,9 @@ static const struct command_option gc_option[] = {
 	{ .name = "--keep-weekly", .argument = "N", .text = "the same by weeks, from Monday on" },
 	{ .name = "--keep-tag", .argument = "TAG", .repeats = 1, .text = "only versions of runs "
 		"with this tag stay for their tag, not those of all tagged runs" },
+	{ .name = "--compact", .text = "first make the current version whole if it is a delta "
+		"(train.full_every), so that those it is made of need not stay; with --dry-run "
+		"nothing is made" },
 	{ .name = "--max-size", .argument = "SIZE", .text = "then remove the oldest until the "
 		"versions have no more than SIZE, for instance 20G" },
 	{ .name = NULL },
@@ -315,7 +336,7 @@ static const struct command_option gc_option[] = {
 const struct command command_gc = {
 	.name = "gc",
 	.synopsis = "MODEL [--keep-last N] [--keep-hourly N] [--keep-daily N] [--keep-weekly N] "
-		"[--keep-tag TAG]... [--max-size SIZE] [-n]",
+		"[--keep-tag TAG]... [--max-size SIZE] [--compact] [-n]",
 	.text = "Remove versions of a model that are no longer needed.",
 	.option = gc_option,
 	.run = gc_run,

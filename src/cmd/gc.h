@@ -30,6 +30,7 @@ struct gc_item {
 	int      bound;            /* stays whatever the rules are                    */
 	char    *path, *name;      /* name: as it is shown                            */
 	uint64_t version;          /* of versions and rejected ones                   */
+	uint64_t parent;           /* what it is a delta of; 0: it is whole           */
 	int64_t  time;             /* seconds since 1970                              */
 	uint64_t bytes;
 	char     why[160];         /* "current, hourly"                               */
@@ -60,6 +61,8 @@ enum rs_status gc_ask_runs(struct gc *g, const char *database, const char *const
 	size_t n_tags);
 
 struct gc_rules { int64_t last, hourly, daily, weekly; };      /* -1: not given       */
+/* What the versions that stay are deltas of stays as well. */
+void gc_keep_parents(struct gc *g);
 /* The newest version of each of the newest so many hours, days, weeks, in UTC. */
 void gc_keep(struct gc *g, const struct gc_rules *rules);
 /* Removes the oldest of what is not bound until the rest has no more bytes; *left: what it

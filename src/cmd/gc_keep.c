@@ -1,4 +1,5 @@
 /* The rules of gc: so many versions, hours, days, weeks; and a size. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -66,7 +67,46 @@ gc_keep(struct gc *g, const struct gc_rules *rules)
 	keep_spans(g, rules->weekly, "weekly", WEEK, MONDAY);
 }
 
-/* Rejected ones first, then the oldest version. */
+static struct gc_item *
+version_item(struct gc *g, uint64_t version)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->item[i].kind == GC_VERSION && g->item[i].version == version)
+			return &g->item[i];
+	return NULL;
+}
+
+/* Newest first, so that a parent comes after what is made of it. */
+void
+gc_keep_parents(struct gc *g)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		const struct gc_item *const item = &g->item[i];
+		struct gc_item *const parent = item->kind == GC_VERSION && item->fate == GC_KEEP
+			&& item->parent != 0 ? version_item(g, item->parent) : NULL;
+		char why[64];
+
+		if (parent == NULL)
+			continue;
+		parent->fate = GC_KEEP;
+		parent->bound |= item->bound;
+		snprintf(why, sizeof why, "parent of v%06" PRIu64, item->version);
+		gc_reason(parent, why);
+	}
+}
+
+/* Is a version that stays a delta of it? */
+static int
+is_parent(const struct gc *g, uint64_t version)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (g->item[i].kind == GC_VERSION && g->item[i].fate == GC_KEEP
+		    && g->item[i].parent == version)
+			return 1;
+	return 0;
+}
+
+/* Rejected ones first, then the oldest version that no other needs. */
 static struct gc_item *
 next_victim(struct gc *g)
 {
@@ -79,7 +119,7 @@ next_victim(struct gc *g)
 			continue;
 		if (item->kind == GC_REJECTED)
 			return item;
-		if (item->kind == GC_VERSION && found == NULL)
+		if (item->kind == GC_VERSION && found == NULL && !is_parent(g, item->version))
 			found = item;
 	}
 	return found;

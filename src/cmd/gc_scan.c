@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "cmd/gc.h"
-#include "train/checkpoint.h"
+#include "train/checkpoint_chain.h"
 #include "train/publish.h"
 
 /* --- items -------------------------------------------------------------------------- */
@@ -104,8 +104,9 @@ scan_versions(struct gc *g, enum gc_kind kind)
 		status = rejected ? publish_rejected_path(g->directory, list[i], &path)
 			: checkpoint_version_path(g->directory, list[i], &path);
 		if (status == RS_OK)
-			status = add_path(g, (struct gc_item){ .kind = kind, .version = list[i] },
-				path);
+			status = add_path(g, (struct gc_item){ .kind = kind, .version = list[i],
+				.parent = rejected ? 0 : checkpoint_chain_parent(g->directory,
+				list[i]) }, path);
 	}
 	free(list);
 	return status;

@@ -8,7 +8,7 @@
 
 #include "base/memory.h"
 #include "base/number.h"
-#include "train/checkpoint.h"
+#include "train/checkpoint_chain.h"
 
 /* Is the directory a version itself?  A damaged one is known by its name. */
 static enum rs_status
@@ -74,14 +74,27 @@ open_exact(struct model_table *t, const char *path)
 	return RS_OK;
 }
 
+/* What a delta is read with. */
+struct whole { struct checkpoint_chain chain; struct model *shape; };
+
 static enum rs_status
-open_table(struct model_files *f, const char *name)
+map_table(const struct whole *w, const char *path, const char *name, struct file_map *out)
+{
+	const size_t t = w->shape != NULL ? checkpoint_chain_table_of(w->shape, name) : 0;
+
+	return w->shape != NULL && t < w->shape->n_tables
+		? checkpoint_chain_map_table(&w->chain, w->shape, t, out)
+		: file_map_open(out, path);
+}
+
+static enum rs_status
+open_table(struct model_files *f, const struct whole *w, const char *name)
 {
 	struct model_table *t = &f->table[f->n_tables];
 	char *path;
 
 	RS_TRY(file_join(f->path, name, &path));
-	enum rs_status status = file_map_open(&t->map, path);
+	enum rs_status status = map_table(w, path, name, &t->map);
 	if (status == RS_OK) {
 		f->n_tables++;
 		status = is_rows_file(&t->map) ? open_exact(t, path)
@@ -105,7 +118,7 @@ count_items(struct model_files *f)
 }
 
 static enum rs_status
-open_parts(struct model_files *f)
+open_parts(struct model_files *f, const struct whole *w)
 {
 	RS_TRY(file_join(f->path, "dense.bin", &f->dense_path));
 	RS_TRY(file_map_open(&f->dense_map, f->dense_path));
@@ -113,13 +126,32 @@ open_parts(struct model_files *f)
 	RS_TRY(memory_alloc(f->manifest.n_files + 1, sizeof *f->table, &f->table));
 	for (size_t i = 0; i < f->manifest.n_files; i++)
 		if (strncmp(f->manifest.file[i].name, "table-", 6) == 0)
-			RS_TRY(open_table(f, f->manifest.file[i].name));
+			RS_TRY(open_table(f, w, f->manifest.file[i].name));
 	return count_items(f);
+}
+
+static enum rs_status
+open_delta(struct model_files *f, uint64_t at)
+{
+	const struct model_options options = { .shape_only = 1 };
+	struct whole w = { .shape = NULL };
+	struct spec *spec;
+
+	RS_TRY(checkpoint_chain_open(f->directory, at, &w.chain));
+	enum rs_status status = checkpoint_spec(f->directory, at, &spec);
+	if (status == RS_OK)
+		status = model_create(spec, &options, &w.shape);
+	if (status == RS_OK)
+		status = open_parts(f, &w);
+	model_free(w.shape);
+	checkpoint_chain_free(&w.chain);
+	return status;
 }
 
 static enum rs_status
 open_version(struct model_files *f, const char *model)
 {
+	const struct whole none = { .shape = NULL };
 	uint64_t at;
 
 	RS_TRY(model_files_resolve(model, &f->directory, &at));
@@ -129,7 +161,7 @@ open_version(struct model_files *f, const char *model)
 	RS_TRY(checkpoint_version_path(f->directory, at, &f->path));
 	RS_TRY(manifest_read(&f->manifest, f->path));
 	RS_TRY(checkpoint_spec(f->directory, at, &f->spec));
-	return open_parts(f);
+	return f->manifest.kind == MANIFEST_DELTA ? open_delta(f, at) : open_parts(f, &none);
 }
 
 enum rs_status

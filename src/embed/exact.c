@@ -14,6 +14,7 @@
 #define TAIL_SHARE        64u
 #define LARGE_BYTES       ((size_t)8 << 20)     /* from here on in huge pages         */
 #define ENTRY_ALIGN       8u
+#define GONE_FIRST        16u      /* ids that first find room                        */
 
 static uint64_t
 places(uint64_t capacity)
@@ -89,10 +90,31 @@ exact_clear(struct exact *e)
 		segment_free(e, &e->segment[i]);
 }
 
+static void
+forget_gone(struct exact_gone *g)
+{
+	free(g->id);
+	*g = (struct exact_gone){ .n = 0 };
+}
+
+void
+exact_forget_changes(struct exact *e)
+{
+	struct exact_entry *entry;
+
+	for (unsigned i = 0; i < EXACT_SEGMENTS; i++) {
+		forget_gone(&e->gone[i]);
+		for (uint64_t place = 0; (entry = exact_step(e, i, &place)) != NULL; )
+			entry->changed = 0;
+	}
+}
+
 void
 exact_close(struct exact *e)
 {
 	exact_clear(e);
+	for (unsigned i = 0; i < EXACT_SEGMENTS; i++)
+		forget_gone(&e->gone[i]);
 	memset(e, 0, sizeof(*e));
 }
 
@@ -210,6 +232,31 @@ exact_insert(struct exact *e, uint64_t id, struct exact_entry **out, int *is_new
 	return RS_OK;
 }
 
+/* A list that would take more than the entries, or has no memory, is given up. */
+static void
+note_gone(struct exact *e, unsigned segment, uint64_t id)
+{
+	const struct exact_segment *s = &e->segment[segment];
+	struct exact_gone *g = &e->gone[segment];
+
+	if (g->lost)
+		return;
+	if (g->n == g->capacity) {
+		const uint64_t grown = g->capacity > 0 ? 2 * g->capacity : GONE_FIRST;
+		uint64_t *const ids = grown * sizeof(*ids) <= places(s->capacity) * e->entry_bytes
+			? realloc(g->id, (size_t)grown * sizeof(*ids)) : NULL;
+
+		if (ids == NULL) {
+			forget_gone(g);
+			g->lost = 1;
+			return;
+		}
+		g->id = ids;
+		g->capacity = grown;
+	}
+	g->id[g->n++] = id;
+}
+
 uint64_t
 exact_sweep(struct exact *e, unsigned segment,
 	int (*drop)(void *context, const struct exact_entry *entry), void *context)
@@ -224,6 +271,8 @@ exact_sweep(struct exact *e, unsigned segment,
 		if (from->id == EXACT_EMPTY)
 			continue;
 		if (drop(context, from)) {
+			if (e->keeps_gone)
+				note_gone(e, segment, from->id);
 			from->id = EXACT_EMPTY;
 			dropped++;
 			continue;

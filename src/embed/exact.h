@@ -41,11 +41,20 @@ struct exact_segment {
 	uint64_t n, end;            /* entries; places in use end before, at most     */
 };
 
+/* Ids that went since changes were last forgotten, as they went; some may have come back. */
+struct exact_gone {
+	uint64_t *id;               /* [n]                                            */
+	uint64_t n, capacity;
+	int lost;                   /* they were more than the entries, and are not kept */
+};
+
 struct exact {
 	size_t entry_bytes;
 	uint64_t segment_rows;      /* memory is for no more than these; 0: any number */
+	int keeps_gone;
 	unsigned first, last;       /* its segments: [first,last) of EXACT_SEGMENTS   */
 	struct exact_segment segment[EXACT_SEGMENTS];
+	struct exact_gone gone[EXACT_SEGMENTS];
 };
 
 /* For ids in [begin,end), which are whole segments; end EXACT_ROWS: up to the last.  row_bytes
@@ -62,8 +71,10 @@ uint64_t exact_sweep(struct exact *e, unsigned segment,
 uint64_t exact_remove(struct exact *e, uint64_t begin, uint64_t end);
 /* Makes room for n entries in a segment, as many as are to come, so that it need not grow. */
 enum rs_status exact_reserve(struct exact *e, unsigned segment, uint64_t n);
-/* All entries go. */
+/* All entries go, unnoticed. */
 void exact_clear(struct exact *e);
+/* No entry counts as changed, no id as gone. */
+void exact_forget_changes(struct exact *e);
 
 uint64_t exact_count(const struct exact *e);
 uint64_t exact_bytes(const struct exact *e);

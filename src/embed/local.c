@@ -12,6 +12,7 @@
 #include "embed/entries.h"
 #include "embed/merge.h"
 #include "embed/pushes.h"
+#include "embed/rows_delta.h"
 #include "embed/rows_file.h"
 #include "embed/stage.h"
 #include "embed/table.h"
@@ -250,6 +251,20 @@ local_tenants(const struct lookup *base, size_t table, struct lookup_tenants *ou
 	tenancy_tally(&((const struct local *)base)->table[table].tenancy, out);
 }
 
+/* What was read is what was saved, unless the optimizer's state is another. */
+static void
+end_load(struct local *l, struct table *t)
+{
+	table_forget_changes(t);
+	t->changed_all |= t->state_anew;
+	if (t->state_anew && !l->warned)
+		log_warn(
+			"the model saved has no %s state for table '%s': it starts anew, there and "
+			"in other tables without",
+			t->optimizer->name, t->settings.name);
+	l->warned |= t->state_anew;
+}
+
 static enum rs_status
 local_load(struct lookup *base, size_t table, const char *const *path, size_t n_paths)
 {
@@ -257,15 +272,48 @@ local_load(struct lookup *base, size_t table, const char *const *path, size_t n_
 	struct table *t = &l->table[table];
 
 	t->state_anew = 0;
+	t->changed_all = 1;
 	RS_TRY(table_is_exact(t) ? rows_file_read(t, path, n_paths)
 				 : table_file_read(t, path, n_paths));
-	if (t->state_anew && !l->warned)
-		log_warn(
-			"the model saved has no %s state for table '%s': it starts anew, there and "
-			"in other tables without",
-			t->optimizer->name, t->settings.name);
-	l->warned |= t->state_anew;
+	end_load(l, t);
 	return RS_OK;
+}
+
+static int
+local_knows_changes(struct lookup *base, size_t table)
+{
+	struct table *t = &local_of(base)->table[table];
+
+	if (table_is_exact(t))
+		tenancy_sweep(&t->tenancy);
+	return table_knows_changes(t);
+}
+
+static enum rs_status
+local_save_delta(struct lookup *base, size_t table, const struct lookup_step *step,
+	struct file_writer *w)
+{
+	return rows_delta_write(&local_of(base)->table[table], step, w);
+}
+
+static enum rs_status
+local_load_delta(struct lookup *base, size_t table, const struct lookup_step *step,
+	const char *path)
+{
+	struct local *l = local_of(base);
+
+	RS_TRY(rows_delta_read(&l->table[table], step, path));
+	end_load(l, &l->table[table]);
+	return RS_OK;
+}
+
+static void
+local_forget_changes(struct lookup *base)
+{
+	struct local *l = local_of(base);
+
+	for (size_t i = 0; i < l->n_tables; i++)
+		table_forget_changes(&l->table[i]);
 }
 
 static void
@@ -323,6 +371,8 @@ static const struct lookup_ops local_ops = {
 	.name = "local", .pull = local_pull, .push = local_push, .commit = local_commit,
 	.save = local_save, .load = local_load, .save_tenancy = local_save_tenancy,
 	.load_tenancy = local_load_tenancy, .tenants = local_tenants,
+	.knows_changes = local_knows_changes, .save_delta = local_save_delta,
+	.load_delta = local_load_delta, .forget_changes = local_forget_changes,
 	.reset_state = local_reset_state, .touched = local_touched, .bytes = local_bytes,
 	.close = local_close,
 };
@@ -399,6 +449,8 @@ open_tables(struct local *l, const struct lookup_local_options *o)
 	RS_TRY(memory_alloc(o->n_tables + 1, sizeof(*l->table), &l->table));
 	for (size_t i = 0; i < o->n_tables; i++) {
 		RS_TRY(table_open(&l->table[i], &o->table[i], o->kernel, o->for_training));
+		if (o->keeps_changes)
+			RS_TRY(table_keep_changes(&l->table[i]));
 		l->block_bytes += round_up(l->table[i].block_bytes);
 	}
 	RS_TRY(large_alloc(l->block_bytes, &l->block));
@@ -527,4 +579,12 @@ enum rs_status
 lookup_local_put_entries(struct lookup *base, const struct lookup_entries *e)
 {
 	return entries_put(&local_of(base)->table[e->table], e);
+}
+
+enum rs_status
+lookup_local_between(const struct lookup *from, const struct lookup *to, size_t table,
+	const struct lookup_step *step, struct file_writer *w)
+{
+	return rows_delta_between(&((const struct local *)from)->table[table],
+		&((const struct local *)to)->table[table], step, w);
 }

@@ -107,6 +107,9 @@ struct lookup_commit {
 	size_t   worker, n_workers;
 };
 
+/* From which version of a model to which one a delta leads. */
+struct lookup_step { uint64_t version, parent; };
+
 struct lookup;
 struct lookup_ops {
 	const char *name;           /* "local"                                        */
@@ -127,6 +130,16 @@ struct lookup_ops {
 	enum rs_status (*load_tenancy)(
 		struct lookup *l, size_t table, const char *const *path, size_t n_paths);
 	void (*tenants)(const struct lookup *l, size_t table, struct lookup_tenants *out);
+	/* Deltas (embed/rows_delta.h), as save and load.  knows_changes: 1 when it knows what
+	 * changed of a table since forget_changes, so that save_delta can write it, at once;
+	 * rows that are over go.  load_delta follows load, or the step before.  After load,
+	 * and load_delta, nothing counts as changed.  NULL, all: whole tables are saved. */
+	int  (*knows_changes)(struct lookup *l, size_t table);
+	enum rs_status (*save_delta)(struct lookup *l, size_t table,
+		const struct lookup_step *step, struct file_writer *w);
+	enum rs_status (*load_delta)(struct lookup *l, size_t table,
+		const struct lookup_step *step, const char *path);
+	void (*forget_changes)(struct lookup *l);
 	/* What this process holds back of its pushes until the next one of the row, to a file
 	 * and back; files of several processes behind each other are one, of which each takes
 	 * its own.  NULL: nothing is held back. */
@@ -160,6 +173,7 @@ struct lookup_local_options {
 	const struct lookup_table *table;
 	size_t n_tables, n_slots, n_inputs, n_threads;
 	int    for_training;        /* 0: weights only, no optimizer slots            */
+	int    keeps_changes;       /* for deltas                                     */
 };
 enum rs_status lookup_local_open(const struct lookup_local_options *options, struct lookup **out);
 
@@ -178,6 +192,9 @@ size_t lookup_local_slots(const struct lookup *l, size_t table);      /* n_slot 
 /* RS_EDATA: the rows are not all here.  put: like load(). */
 enum rs_status lookup_local_get(const struct lookup *l, const struct lookup_rows *r);
 enum rs_status lookup_local_put(struct lookup *l, const struct lookup_rows *r);
+/* What makes a table of `to` of the same table of `from` (embed/rows_delta.h); both local. */
+enum rs_status lookup_local_between(const struct lookup *from, const struct lookup *to,
+	size_t table, const struct lookup_step *step, struct file_writer *w);
 
 /* All entries of an exact table of a lookup_local that have ids in [begin,end), as they lie in
  * it and in its files (embed/exact.h, embed/rows_file.h). */

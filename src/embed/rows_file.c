@@ -38,7 +38,8 @@ rows_file_header_make(const struct rows_file_shape *s, uint64_t begin, uint64_t 
 {
 	struct rows_file_header h = {
 		.magic = ROWS_FILE_MAGIC, .version = ROWS_FILE_VERSION, .header_bytes = sizeof(h),
-		.table_kind = s->table_kind, .rows = s->rows, .begin = begin, .end = end,
+		.kind = s->kind, .table_kind = s->table_kind,
+		.rows = s->rows, .begin = begin, .end = end,
 		.n = n, .n_gone = n_gone, .dim = (uint32_t)s->dim, .n_slot = (uint32_t)s->n_slot,
 		.entry_bytes = entry_bytes(s->dim, s->n_slot), .entries = sizeof(h),
 	};
@@ -124,6 +125,10 @@ check_table(const struct rows_file_shape *s, const struct rows_file_header *h, c
 	if (h->table_kind != (uint32_t)s->table_kind || h->rows != s->rows || h->dim != s->dim)
 		return rs_fail(RS_EDATA, "'%s': table '%s' is of another kind, or its rows are: "
 			"dim %u, expected %zu", path, h->name, h->dim, s->dim);
+	if (h->kind != (uint32_t)s->kind)
+		return rs_fail(RS_EDATA, "'%s' has %s of table '%s', expected %s", path,
+			h->kind == ROWS_FILE_DELTA ? "what changed" : "all rows", h->name,
+			s->kind == ROWS_FILE_DELTA ? "what changed" : "all");
 	return RS_OK;
 }
 
@@ -202,6 +207,20 @@ rows_file_visit(const struct rows_file_shape *shape, const char *const *path, si
 /* --- an exact table ---------------------------------------------------------------------- */
 
 enum rs_status
+rows_file_put(const struct rows_file_header *h, const struct exact_entry *head, const float *row,
+	struct file_writer *w)
+{
+	static const char zero[ALIGN];
+	const size_t bytes = (h->dim + h->n_slot) * sizeof(*row);
+	struct exact_entry clean = *head;
+
+	clean.changed = 0;
+	RS_TRY(file_writer_write(w, &clean, sizeof(clean)));
+	RS_TRY(file_writer_write(w, row, bytes));
+	return file_writer_write(w, zero, h->entry_bytes - sizeof(clean) - bytes);
+}
+
+enum rs_status
 rows_file_write(const struct table *t, struct file_writer *w)
 {
 	const struct rows_file_shape shape = rows_file_shape_of(t);
@@ -211,13 +230,8 @@ rows_file_write(const struct table *t, struct file_writer *w)
 
 	RS_TRY(file_writer_write(w, &h, sizeof(h)));
 	for (unsigned i = t->exact.first; i < t->exact.last; i++)
-		for (uint64_t place = 0; (entry = exact_step(&t->exact, i, &place)) != NULL; ) {
-			struct exact_entry head = *entry;
-
-			head.changed = 0;
-			RS_TRY(file_writer_write(w, &head, sizeof(head)));
-			RS_TRY(file_writer_write(w, entry + 1, h.entry_bytes - sizeof(head)));
-		}
+		for (uint64_t place = 0; (entry = exact_step(&t->exact, i, &place)) != NULL; )
+			RS_TRY(rows_file_put(&h, entry, exact_row(entry), w));
 	return RS_OK;
 }
 

@@ -46,6 +46,7 @@ struct rows_file_shape {
 	enum table_kind table_kind;
 	uint64_t rows;
 	size_t   dim, n_slot;
+	enum rows_file_kind kind;
 };
 
 /* A file as it lies in memory. */
@@ -77,6 +78,9 @@ rows_file_entry(const struct rows_file_piece *p, uint64_t i)
 	return (const struct exact_entry *)(const void *)(p->entry + i * p->header->entry_bytes);
 }
 
+/* One entry, as the header says; head is written with changed 0. */
+enum rs_status rows_file_put(const struct rows_file_header *h, const struct exact_entry *head,
+	const float *row, struct file_writer *w);
 /* An exact table, whole. */
 enum rs_status rows_file_write(const struct table *t, struct file_writer *w);
 /* Files without slots, or of another optimizer, leave the slots at their start and set

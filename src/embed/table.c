@@ -8,6 +8,12 @@
 #include "base/memory.h"
 #include "base/rng.h"
 
+static size_t
+bit_words(const struct table *t)
+{
+	return (size_t)(t->n_rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS;
+}
+
 static enum rs_status
 open_exact(struct table *t, int for_training)
 {
@@ -40,14 +46,46 @@ table_open(struct table *t, const struct lookup_table *settings, const struct ke
 		return open_exact(t, for_training);
 	RS_TRY(size_mul((size_t)t->n_rows, t->stride, &floats));
 	RS_TRY(size_mul(floats, sizeof(float), &t->block_bytes));
-	return memory_alloc((size_t)(t->n_rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS,
-	    sizeof(*t->touched), &t->touched);
+	return memory_alloc(bit_words(t), sizeof(*t->touched), &t->touched);
+}
+
+enum rs_status
+table_keep_changes(struct table *t)
+{
+	t->keeps_changes = t->changed_all = 1;
+	t->exact.keeps_gone = table_is_exact(t);
+	if (table_is_exact(t))
+		return RS_OK;
+	return memory_alloc(bit_words(t), sizeof(*t->changed), &t->changed);
+}
+
+void
+table_forget_changes(struct table *t)
+{
+	if (!t->keeps_changes)
+		return;
+	t->changed_all = 0;
+	if (table_is_exact(t))
+		exact_forget_changes(&t->exact);
+	else
+		memset(t->changed, 0, bit_words(t) * sizeof(*t->changed));
+}
+
+int
+table_knows_changes(const struct table *t)
+{
+	int lost = !t->keeps_changes || t->changed_all;
+
+	for (unsigned i = 0; i < EXACT_SEGMENTS && table_is_exact(t); i++)
+		lost |= t->exact.gone[i].lost;
+	return !lost;
 }
 
 void
 table_close(struct table *t)
 {
 	free(t->touched);
+	free(t->changed);
 	free((float *)(uintptr_t)t->zero);
 	tenancy_close(&t->tenancy);
 	exact_close(&t->exact);
@@ -113,6 +151,7 @@ change_slots(struct table *t, void (*change)(const struct table *t, double x, fl
 
 	if (t->n_slot == 0)
 		return;
+	t->changed_all = 1;
 	if (table_is_exact(t))
 		for (uint64_t id = t->begin; (entry = exact_next(&t->exact, &id)) != NULL; )
 			change(t, x, exact_row(entry) + t->D);
@@ -155,7 +194,5 @@ table_bytes(const struct table *t)
 {
 	if (table_is_exact(t))
 		return exact_bytes(&t->exact) + tenancy_bytes(&t->tenancy);
-	return t->block_bytes +
-		(t->n_rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS *
-		sizeof(*t->touched);
+	return t->block_bytes + (t->changed != NULL ? 2 : 1) * bit_words(t) * sizeof(*t->touched);
 }

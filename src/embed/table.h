@@ -35,6 +35,8 @@ struct table {
 	float    *block;           /* [n_rows, stride] borrowed; exact: NULL         */
 	size_t    block_bytes;
 	uint64_t *touched;         /* [(n_rows + 63) / 64]; exact: NULL              */
+	uint64_t *changed;         /* the same, since changes were forgotten, if kept */
+	int       keeps_changes, changed_all;
 	struct exact exact;
 	struct tenancy tenancy;    /* who comes and goes; exact                      */
 	const float *zero;         /* [D] what is read of an unknown id; exact       */
@@ -46,6 +48,11 @@ struct table {
 enum rs_status table_open(struct table *t, const struct lookup_table *settings,
 	const struct kernel_set *kernel, int for_training);
 void table_close(struct table *t);
+/* From now on it knows which rows changed since table_forget_changes(); before the first they
+ * all did, and so they did when something changed more rows than training trained. */
+enum rs_status table_keep_changes(struct table *t);
+void table_forget_changes(struct table *t);
+int table_knows_changes(const struct table *t);
 /* Initial values of rows [begin,end) of those here, hashed; no row counts as touched. */
 void table_init_rows(struct table *t, uint64_t begin, uint64_t end);
 /* The weights [D] that the row of an id starts with. */
@@ -110,7 +117,11 @@ table_is_touched(const struct table *t, uint64_t i)
 static inline void
 table_touch(struct table *t, uint64_t i)
 {
-	t->touched[i / TABLE_TOUCHED_BITS] |= (uint64_t)1 << (i % TABLE_TOUCHED_BITS);
+	const uint64_t bit = (uint64_t)1 << (i % TABLE_TOUCHED_BITS);
+
+	t->touched[i / TABLE_TOUCHED_BITS] |= bit;
+	if (t->changed != NULL)
+		t->changed[i / TABLE_TOUCHED_BITS] |= bit;
 }
 
 static inline void

@@ -61,8 +61,10 @@ tenancy_commit(struct tenancy *t, const struct lookup_commit *c)
 	struct exact_entry *e;
 
 	if (t->last_unit != t->expiry.unit) {
-		for (uint64_t id = 0; (e = exact_next(t->exact, &id)) != NULL; )
+		for (uint64_t id = 0; (e = exact_next(t->exact, &id)) != NULL; ) {
 			e->last = now;
+			e->changed = 1;
+		}
 		if (t->admission != NULL)
 			admission_restamp(t->admission, now);
 	}

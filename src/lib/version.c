@@ -1,6 +1,7 @@
 /* Versions opened for scoring. */
 #include "lib/version.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -146,6 +147,11 @@ open_parts(struct version *v, const char *directory)
 
 	RS_TRY(manifest_read(&v->manifest, directory));
 	v->number = v->manifest.version;
+	if (v->manifest.kind == MANIFEST_DELTA) {
+		(void)rs_fail_at(RS_EDATA, directory, 0, 0, "a delta of v%06" PRIu64
+			", wanted a whole version", v->manifest.parent);
+		return rs_hint("recsys-train gc MODEL --compact makes the current version whole");
+	}
 	RS_TRY(open_spec(v, directory));
 	RS_TRY(kernel_select("auto", &m->kernel));
 	RS_TRY(schema_build(spec_settings(m->spec), &m->schema));

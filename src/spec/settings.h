@@ -232,6 +232,7 @@ struct train_settings {
 	double min_delta;
 	double checkpoint_every;            /* seconds, 0 = only at the end         */
 	int64_t keep;
+	int64_t full_every;                 /* versions; 1 = all are whole          */
 	double time_limit;                  /* seconds, 0 = none                    */
 	double clip_norm;                   /* 0 = none                             */
 };

@@ -1,4 +1,4 @@
-/* Model versions: saved whole or not at all, verified before use. */
+/* Model versions: saved whole or not at all. */
 #include "train/checkpoint.h"
 
 #include <errno.h>
@@ -10,10 +10,9 @@
 
 #include "base/failpoint.h"
 #include "base/file.h"
-#include "base/log.h"
 #include "base/memory.h"
+#include "train/checkpoint_chain.h"
 #include "train/checkpoint_private.h"
-#include "train/dense_adopt.h"
 #include "train/dense_file.h"
 #include "train/frequency.h"
 #include "train/manifest.h"
@@ -24,11 +23,10 @@
 
 enum { NAME_SIZE = CHECKPOINT_NAME_SIZE };
 
-/* --- saving -------------------------------------------------------------- */
-
 struct saving {
-	const struct model *model;
+	struct model *model;
 	const char *directory;         /* the temporary one                           */
+	int may_be_delta;
 	struct manifest manifest;
 };
 
@@ -67,6 +65,16 @@ write_tenancy(struct saving *s, size_t table, struct file_writer *w)
 	struct lookup *const l = s->model->lookup;
 
 	return l->ops->save_tenancy(l, table, w);
+}
+
+static enum rs_status
+write_changes(struct saving *s, size_t table, struct file_writer *w)
+{
+	const struct lookup_step step = { s->manifest.version, s->model->base.version };
+	struct lookup *const l = s->model->lookup;
+
+	failpoint("checkpoint.delta");
+	return l->ops->save_delta(l, table, &step, w);
 }
 
 static enum rs_status
@@ -189,6 +197,23 @@ save_file(struct saving *s, const char *name, size_t table,
 }
 
 static enum rs_status
+save_table(struct saving *s, size_t t)
+{
+	struct lookup *const l = s->model->lookup;
+	char name[NAME_SIZE];
+
+	if (s->may_be_delta && l->ops->knows_changes(l, t)) {
+		s->manifest.kind = MANIFEST_DELTA;
+		s->manifest.parent = s->model->base.version;
+		s->manifest.parent_identity = s->model->base.identity;
+		checkpoint_table_delta(name, s->model->table[t].name);
+		return save_file(s, name, t, write_changes);
+	}
+	checkpoint_table_file(name, s->model->table[t].name);
+	return save_file(s, name, t, write_table);
+}
+
+static enum rs_status
 save_files(struct saving *s)
 {
 	RS_TRY(save_file(s, "spec.ini", 0, write_spec));
@@ -212,14 +237,15 @@ save_files(struct saving *s)
 	for (size_t t = 0; t < s->model->n_tables; t++) {
 		char name[NAME_SIZE];
 
-		checkpoint_table_file(name, s->model->table[t].name);
-		RS_TRY(save_file(s, name, t, write_table));
+		RS_TRY(save_table(s, t));
 		checkpoint_tenancy_file(name, s->model->table[t].name);
 		if (lookup_has_tenancy(&s->model->table[t]))
 			RS_TRY(save_file(s, name, t, write_tenancy));
 	}
 	for (size_t i = 0; i < s->model->n_kept; i++)
 		RS_TRY(save_file(s, s->model->kept[i].name, i, write_kept));
+	RS_TRY(manifest_identify(&s->manifest));
+	failpoint("checkpoint.before_manifest");
 	RS_TRY(manifest_write(&s->manifest, s->directory));
 	return file_sync_directory(s->directory);
 }
@@ -263,8 +289,51 @@ save_version(struct saving *s, const char *directory)
 	return status;
 }
 
+/* Is the version that the changes are known from still there, as it was? */
+static int
+has_base(const char *directory, const struct model_base *base)
+{
+	struct manifest manifest;
+	char *path;
+	int has = 0;
+
+	if (base->version == 0
+	    || checkpoint_version_path(directory, base->version, &path) != RS_OK)
+		return 0;
+	if (manifest_read(&manifest, path) == RS_OK) {
+		has = manifest.version == base->version && manifest.identity == base->identity;
+		manifest_free(&manifest);
+	}
+	free(path);
+	return has;
+}
+
+/* What is published is whole, so it is made so at once. */
+static int
+may_be_delta(const char *directory, const struct model *m)
+{
+	const struct settings *const s = spec_settings(m->spec);
+
+	return (int64_t)m->base.n_deltas + 1 < s->train.full_every
+		&& s->incremental.publish[0] == '\0' && m->lookup->ops->knows_changes != NULL
+		&& has_base(directory, &m->base);
+}
+
+/* From here on changes are those since this version, which is complete. */
+static void
+begin_changes(const struct saving *s)
+{
+	struct model *const m = s->model;
+
+	if (m->lookup->ops->forget_changes == NULL)
+		return;
+	m->lookup->ops->forget_changes(m->lookup);
+	m->base = (struct model_base){ s->manifest.version, s->manifest.identity,
+		s->manifest.kind == MANIFEST_DELTA ? m->base.n_deltas + 1 : 0 };
+}
+
 enum rs_status
-checkpoint_save(const char *directory, const struct model *m,
+checkpoint_save(const char *directory, struct model *m,
 	const struct checkpoint_progress *progress, int make_current, uint64_t *version,
 		uint64_t *bytes)
 {
@@ -276,7 +345,10 @@ checkpoint_save(const char *directory, const struct model *m,
 	s.manifest.progress = *progress;
 	if (progress->best_version == CHECKPOINT_ITSELF)
 		s.manifest.progress.best_version = s.manifest.version;
+	s.may_be_delta = may_be_delta(directory, m);
 	enum rs_status status = save_version(&s, directory);
+	if (status == RS_OK)
+		begin_changes(&s);
 	if (status == RS_OK && make_current)
 		status = checkpoint_set_current(directory, s.manifest.version);
 	if (version != NULL)
@@ -284,306 +356,5 @@ checkpoint_save(const char *directory, const struct model *m,
 	if (bytes != NULL)
 		*bytes = manifest_bytes(&s.manifest);
 	manifest_free(&s.manifest);
-	return status;
-}
-
-/* --- loading ------------------------------------------------------------- */
-
-static enum rs_status
-spec_of_version(const char *path, struct spec **out)
-{
-	char *file, *text = NULL;
-	size_t n;
-
-	*out = NULL;
-	RS_TRY(file_join(path, "spec.ini", &file));
-	enum rs_status status = file_read(file, SPEC_LIMIT, &text, &n);
-	if (status == RS_OK)
-		status = spec_load_text(text, file, out);
-	if (status != RS_OK) {
-		spec_free(*out);
-		*out = NULL;
-	}
-	free(text);
-	free(file);
-	return status;
-}
-
-/* What a model is filled from. */
-struct filling {
-	const char *path;              /* of the version                              */
-	const struct manifest *manifest;
-	unsigned how;                  /* enum checkpoint_fill                        */
-	struct model *former;          /* of the version's spec; NULL: of the same spec */
-	size_t n_new;                  /* tables that are not in the version          */
-};
-
-static enum rs_status
-load_table(struct model *m, size_t t, const struct filling *f, const char *name)
-{
-	char *file;
-
-	RS_TRY(file_join(f->path, name, &file));
-	const enum rs_status status =
-		m->lookup->ops->load(m->lookup, t, (const char *const *)&file, 1);
-	free(file);
-	RS_TRY(status);
-	if (!(f->how & CHECKPOINT_STATE))
-		m->lookup->ops->reset_state(m->lookup, t);
-	return RS_OK;
-}
-
-/* A version of a spec without rules for who comes and goes has no such file. */
-static enum rs_status
-load_tenancy(struct model *m, size_t t, const struct filling *f)
-{
-	char name[NAME_SIZE], *file;
-	int there;
-
-	checkpoint_tenancy_file(name, m->table[t].name);
-	there = manifest_has(f->manifest, name);
-	RS_TRY(file_join(f->path, name, &file));
-	const enum rs_status status = m->lookup->ops->load_tenancy(
-		m->lookup, t, (const char *const *)&file, (size_t)there);
-	free(file);
-	return status;
-}
-
-static enum rs_status
-fill_tables(struct model *m, struct filling *f)
-{
-	for (size_t t = 0; t < m->n_tables; t++) {
-		const size_t of = graph_table(m->graph, t)->schema_table;
-		char name[NAME_SIZE];
-
-		checkpoint_table_file(name, m->table[t].name);
-		if (manifest_has(f->manifest, name)) {
-			RS_TRY(load_table(m, t, f, name));
-			if (m->table[t].kind == TABLE_EXACT
-			    && m->lookup->ops->load_tenancy != NULL)
-				RS_TRY(load_tenancy(m, t, f));
-		} else if (f->former != NULL &&
-			dense_adopt_is_new(f->former, m->schema.table[of].name)) {
-			f->n_new++;
-		} else {
-			(void)rs_fail_at(RS_ESPEC, f->path, 0, 0,
-				"the model saved has no table '%s'", m->table[t].name);
-			return rs_hint("use the field as before, or train a new model with "
-				"--fresh");
-		}
-	}
-	return RS_OK;
-}
-
-static enum rs_status
-fill_items(struct model *m, const char *path, const struct manifest *manifest)
-{
-	char *file;
-
-	if (!manifest_has(manifest, CHECKPOINT_ITEMS) || m->schema.item_field == m->schema.n_fields
-	    || m->catalogue != NULL)
-		return RS_OK;
-	RS_TRY(file_join(path, CHECKPOINT_ITEMS, &file));
-	const enum rs_status status = catalogue_load(&m->schema, file, &m->catalogue);
-	free(file);
-	return status;
-}
-
-static enum rs_status
-fill_dense(struct model *m, const struct filling *f, struct dense_adopted *adopted)
-{
-	const int with_state = (f->how & CHECKPOINT_STATE) != 0;
-	char *dense;
-	int had_state;
-
-	RS_TRY(file_join(f->path, "dense.bin", &dense));
-	const enum rs_status status = f->former != NULL
-		? dense_adopt(m, f->former, dense, with_state, adopted)
-		: dense_file_load(m, dense, with_state, &had_state);
-	free(dense);
-	RS_TRY(status);
-	if (f->former != NULL)
-		had_state = adopted->had_state;
-	if (with_state && !had_state && m->slot_m != NULL)
-		log_warn("'%s' has no optimizer state: the optimizers start anew", f->path);
-	return RS_OK;
-}
-
-static enum rs_status
-fill_from(struct model *m, struct filling *f)
-{
-	struct dense_adopted adopted = { .fresh = 0 };
-
-	RS_TRY(fill_dense(m, f, &adopted));
-	m->rate_factor = f->manifest->progress.rate_factor;
-	RS_TRY(fill_items(m, f->path, f->manifest));
-	RS_TRY(frequency_restore(m->frequency, f->manifest, f->path));
-	RS_TRY(fill_tables(m, f));
-	if (f->n_new + adopted.changed + adopted.fresh > 0)
-		log_info("of the model saved: %zu of %zu tables, %zu parameters whole, %zu with "
-			"columns of fields added or left out, %zu start fresh",
-			m->n_tables - f->n_new, m->n_tables, adopted.whole, adopted.changed,
-			adopted.fresh);
-	return RS_OK;
-}
-
-static enum rs_status
-fill_model(struct model *m, const char *path, const struct manifest *manifest, unsigned how)
-{
-	const struct model_options shape = { .shape_only = 1 };
-	struct filling f = { .path = path, .manifest = manifest, .how = how };
-	struct spec *spec;
-
-	if (how & CHECKPOINT_OTHER_FIELDS) {
-		RS_TRY(spec_of_version(path, &spec));
-		RS_TRY(model_create(spec, &shape, &f.former));
-	}
-	const enum rs_status status = fill_from(m, &f);
-	model_free(f.former);
-	return status;
-}
-
-/* Opens a version: MANIFEST read, every file verified. */
-static enum rs_status
-open_version(const char *directory, uint64_t version, struct manifest *out, char **path)
-{
-	RS_TRY(checkpoint_version_path(directory, version, path));
-	enum rs_status status = manifest_read(out, *path);
-	if (status == RS_OK) {
-		status = manifest_verify(out, *path);
-		if (status != RS_OK)
-			manifest_free(out);
-	}
-	if (status != RS_OK)
-		free(*path);
-	return status;
-}
-
-static void
-warn_fallback(uint64_t version)
-{
-	const struct rs_failure *const f = rs_failure();
-
-	log_warn("%s%s%s; falling back to the former version v%06" PRIu64,
-		f->where, f->where[0] ? ": " : "", f->text, version);
-}
-
-/* The sound version nearest below `version`, with a warning for each that is not. */
-static enum rs_status
-open_former(const char *directory, const uint64_t *list, size_t n, struct manifest *out,
-	char **path)
-{
-	enum rs_status status = RS_OK;
-
-	while (n > 0) {
-		status = open_version(directory, list[n - 1], out, path);
-		if (status == RS_OK)
-			return RS_OK;
-		if (n > 1)
-			warn_fallback(list[n - 2]);
-		n--;
-	}
-	return status;
-}
-
-static enum rs_status
-open_newest(const char *directory, struct manifest *out, char **path)
-{
-	uint64_t *list;
-	size_t n;
-
-	RS_TRY(checkpoint_list(directory, &list, &n));
-	if (n == 0) {
-		free(list);
-		return rs_fail(RS_ENOINPUT, "no complete model version in '%s'", directory);
-	}
-	const uint64_t current = checkpoint_current(directory);
-	size_t upto = n;
-	while (current != 0 && upto > 0 && list[upto - 1] > current)
-		upto--;
-	if (current != 0 && (upto == 0 || list[upto - 1] != current))
-		log_warn("'%s/CURRENT' names v%06" PRIu64 ", which is not there", directory,
-			current);
-	const enum rs_status status = open_former(directory, list, upto > 0 ? upto : n, out, path);
-	free(list);
-	return status;
-}
-
-static enum rs_status
-open_any(const char *directory, uint64_t version, struct manifest *out, char **path)
-{
-	return version != 0 ? open_version(directory, version, out, path)
-		: open_newest(directory, out, path);
-}
-
-enum rs_status
-checkpoint_load(const char *directory, uint64_t version, const struct model_options *options,
-	struct model **out, struct checkpoint_progress *progress, uint64_t *loaded)
-{
-	struct manifest manifest;
-	struct spec *spec;
-	char *path;
-
-	*out = NULL;
-	RS_TRY(open_any(directory, version, &manifest, &path));
-	enum rs_status status = spec_of_version(path, &spec);
-	if (status == RS_OK)
-		status = model_create(spec, options, out);
-	if (status == RS_OK)
-		status = fill_model(*out, path, &manifest, CHECKPOINT_STATE);
-	if (status != RS_OK) {
-		model_free(*out);
-		*out = NULL;
-	}
-	if (status == RS_OK && progress != NULL)
-		*progress = manifest.progress;
-	if (loaded != NULL)
-		*loaded = manifest.version;
-	manifest_free(&manifest);
-	free(path);
-	return status;
-}
-
-enum rs_status
-checkpoint_fill(const char *directory, uint64_t version, unsigned how, struct model *m,
-	struct checkpoint_progress *progress)
-{
-	struct manifest manifest;
-	char *path;
-
-	RS_TRY(open_any(directory, version, &manifest, &path));
-	const enum rs_status status = fill_model(m, path, &manifest, how);
-	if (status == RS_OK && progress != NULL)
-		*progress = manifest.progress;
-	manifest_free(&manifest);
-	free(path);
-	return status;
-}
-
-enum rs_status
-checkpoint_peek(const char *directory, uint64_t version,
-	struct checkpoint_progress *progress, uint64_t *found)
-{
-	struct manifest manifest;
-	char *path;
-
-	RS_TRY(open_any(directory, version, &manifest, &path));
-	if (progress != NULL)
-		*progress = manifest.progress;
-	if (found != NULL)
-		*found = manifest.version;
-	manifest_free(&manifest);
-	free(path);
-	return RS_OK;
-}
-
-enum rs_status
-checkpoint_spec(const char *directory, uint64_t version, struct spec **out)
-{
-	char *path;
-
-	RS_TRY(checkpoint_version_path(directory, version, &path));
-	const enum rs_status status = spec_of_version(path, out);
-	free(path);
 	return status;
 }

@@ -75,8 +75,11 @@ void checkpoint_unlock(struct checkpoint_lock *lock);
  * most; a wall clock that was set back does not make it longer. */
 void checkpoint_holder(const char *directory, int64_t *pid, double *seconds);
 
-/* *version and *bytes (may be NULL) describe what was written. */
-enum rs_status checkpoint_save(const char *directory, const struct model *m,
+/* With train.full_every N > 1 a whole version is followed by N - 1 deltas, whose tables are
+ * what changed since the version that the model was loaded from or last saved as, if that is
+ * still in the directory.  Until a version is complete nothing is forgotten: one that failed
+ * is in the next.  *version and *bytes (may be NULL) describe what was written. */
+enum rs_status checkpoint_save(const char *directory, struct model *m,
 	const struct checkpoint_progress *progress, int make_current, uint64_t *version,
 		uint64_t *bytes);
 /* version 0: the one CURRENT names, else the newest complete one. */
@@ -112,8 +115,8 @@ enum rs_status checkpoint_version_path(const char *directory, uint64_t version, 
 /* What CURRENT names; 0 when there is none or it cannot be read. */
 uint64_t checkpoint_current(const char *directory);
 enum rs_status checkpoint_set_current(const char *directory, uint64_t version);
-/* Removes all but the newest `keep` complete versions, CURRENT, and the listed ones;
- * and what dead writers left behind. */
+/* Removes all but the newest `keep` complete versions, CURRENT, the listed ones, and what
+ * these are deltas of; and what dead writers left behind. */
 enum rs_status checkpoint_prune(const char *directory, size_t keep, const uint64_t *also,
 	size_t n_also);
 /* 1: the newest version whose MANIFEST can be read is the last of its run.  Its other files
@@ -129,6 +132,9 @@ enum rs_status checkpoint_keep_unused(const char *directory, uint64_t version, s
 enum rs_status checkpoint_unused(const char *directory, uint64_t version, struct text_list *file);
 /* Takes them out of a version, which stays complete at every moment; *bytes: how many. */
 enum rs_status checkpoint_drop_unused(const char *directory, uint64_t version, uint64_t *bytes);
+/* Makes a delta whole, where it is: what was a delta of it still is.  It is complete at every
+ * moment.  *changed (may be NULL) 0: it was whole. */
+enum rs_status checkpoint_compact(const char *directory, uint64_t version, int *changed);
 /* Complete versions, ascending; caller frees. */
 enum rs_status checkpoint_list(const char *directory, uint64_t **version, size_t *n);
 /* The same for v000012.rejected, see train/publish.h. */

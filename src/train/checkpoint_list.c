@@ -11,6 +11,7 @@
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "train/checkpoint_chain.h"
 #include "train/checkpoint_private.h"
 #include "train/manifest.h"
 
@@ -233,6 +234,18 @@ remove_leftovers(const char *directory)
 	return status;
 }
 
+/* The newest first: a kill leaves no delta without what it is one of. */
+static enum rs_status
+remove_others(const char *directory, const uint64_t *list, size_t n, const unsigned char *stays)
+{
+	enum rs_status status = RS_OK;
+
+	for (size_t i = n; status == RS_OK && i-- > 0; )
+		if (!stays[i])
+			status = checkpoint_remove(directory, list[i]);
+	return status;
+}
+
 enum rs_status
 checkpoint_prune(const char *directory, size_t keep, const uint64_t *also, size_t n_also)
 {
@@ -241,10 +254,17 @@ checkpoint_prune(const char *directory, size_t keep, const uint64_t *also, size_
 	const uint64_t current = checkpoint_current(directory);
 
 	RS_TRY(remove_leftovers(directory));
-	enum rs_status status = checkpoint_list(directory, &list, &n);
-	for (size_t i = 0; status == RS_OK && n > keep && i < n - keep; i++)
-		if (list[i] != current && !is_listed(list[i], also, n_also))
-			status = checkpoint_remove(directory, list[i]);
+	RS_TRY(checkpoint_list(directory, &list, &n));
+	unsigned char *stays = NULL;
+	enum rs_status status = n > keep ? memory_alloc(n, 1, &stays) : RS_OK;
+	if (stays != NULL) {
+		for (size_t i = 0; i < n; i++)
+			stays[i] = i >= n - keep || list[i] == current
+				|| is_listed(list[i], also, n_also);
+		checkpoint_chain_keep(directory, list, n, stays);
+		status = remove_others(directory, list, n, stays);
+	}
+	free(stays);
 	free(list);
 	return status;
 }

@@ -12,6 +12,7 @@
 
 #define VERSION_LIMIT 999999999u
 #define CURRENT_LIMIT 400
+#define CHECKPOINT_DELTA ".delta"
 
 void
 checkpoint_version_name(char out[CHECKPOINT_VERSION_NAME], uint64_t version)
@@ -63,8 +64,10 @@ checkpoint_current(const char *directory)
 	return version;
 }
 
+/* "table-C1.linear.0-of-1.bin" of prefix, table and suffix. */
 static void
-file_of_table(char out[CHECKPOINT_NAME_SIZE], const char *prefix, const char *table)
+file_of_table(char out[CHECKPOINT_NAME_SIZE], const char *prefix, const char *table,
+	const char *suffix)
 {
 	const size_t room = CHECKPOINT_NAME_SIZE;
 	size_t n = (size_t)snprintf(out, room, "%s", prefix);
@@ -75,19 +78,33 @@ file_of_table(char out[CHECKPOINT_NAME_SIZE], const char *prefix, const char *ta
 		n += (size_t)snprintf(out + n, room - n, plain ? "%c" : "%%%02X",
 			(unsigned char)*c);
 	}
-	snprintf(out + n, room - n, ".0-of-1.bin");
+	snprintf(out + n, room - n, ".0-of-1%s", suffix);
+}
+
+void
+checkpoint_table_delta(char out[CHECKPOINT_NAME_SIZE], const char *table)
+{
+	file_of_table(out, CHECKPOINT_TABLE_PREFIX, table, CHECKPOINT_DELTA);
+}
+
+int
+checkpoint_is_delta(const char *name)
+{
+	const size_t n = strlen(name), k = strlen(CHECKPOINT_DELTA);
+
+	return n > k && strcmp(name + n - k, CHECKPOINT_DELTA) == 0;
 }
 
 void
 checkpoint_table_file(char out[CHECKPOINT_NAME_SIZE], const char *table)
 {
-	file_of_table(out, CHECKPOINT_TABLE_PREFIX, table);
+	file_of_table(out, CHECKPOINT_TABLE_PREFIX, table, ".bin");
 }
 
 void
 checkpoint_tenancy_file(char out[CHECKPOINT_NAME_SIZE], const char *table)
 {
-	file_of_table(out, CHECKPOINT_TENANCY_PREFIX, table);
+	file_of_table(out, CHECKPOINT_TENANCY_PREFIX, table, ".bin");
 }
 
 enum rs_status

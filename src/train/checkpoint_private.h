@@ -3,6 +3,7 @@
 #define TRAIN_CHECKPOINT_PRIVATE_H
 
 #include "train/checkpoint.h"
+#include "train/manifest.h"
 
 /* Greater than that of any version there is or was put aside. */
 enum rs_status checkpoint_next_version(const char *directory, uint64_t *out);
@@ -13,6 +14,11 @@ enum rs_status checkpoint_remove_tree(const char *directory, const char *path);
  * have as %XX. */
 enum { CHECKPOINT_NAME_SIZE = 400 };
 void checkpoint_table_file(char out[CHECKPOINT_NAME_SIZE], const char *table);
+/* What changed of it: "table-C1.linear.0-of-1.delta". */
+void checkpoint_table_delta(char out[CHECKPOINT_NAME_SIZE], const char *table);
+int checkpoint_is_delta(const char *name);
+/* Files of tables that MANIFEST does not name, also those that a kill left, go. */
+enum rs_status checkpoint_remove_unnamed(const struct manifest *m, const char *path);
 
 /* What there is to an exact table besides its rows, "tenancy-C1.0-of-1.bin". */
 void checkpoint_tenancy_file(char out[CHECKPOINT_NAME_SIZE], const char *table);

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "train/checkpoint_chain.h"
 #include "train/checkpoint_private.h"
 #include "train/manifest.h"
 
@@ -31,56 +32,8 @@ is_used(const struct model *m, const char *file)
 		if (strcmp(name, file) == 0)
 			return 1;
 	}
-	return 0;
+	return checkpoint_chain_table_of(m, file) < m->n_tables;
 }
-
-/* --- carried along ----------------------------------------------------------- */
-
-static enum rs_status
-keep_file(struct model *m, const char *path, const char *name)
-{
-	struct model_kept *const k = &m->kept[m->n_kept];
-	char *file;
-
-	RS_TRY(file_join(path, name, &file));
-	const enum rs_status status = file_map_open(&k->map, file);
-	free(file);
-	RS_TRY(status);
-	m->n_kept++;
-	return memory_strdup(name, &k->name);
-}
-
-static enum rs_status
-keep_files(struct model *m, const char *path, const struct manifest *manifest)
-{
-	model_forget_kept(m);
-	RS_TRY(memory_alloc(manifest->n_files + 1, sizeof *m->kept, &m->kept));
-	for (size_t i = 0; i < manifest->n_files; i++) {
-		const char *const name = manifest->file[i].name;
-
-		if (is_table(name) && !is_used(m, name))
-			RS_TRY(keep_file(m, path, name));
-	}
-	return RS_OK;
-}
-
-enum rs_status
-checkpoint_keep_unused(const char *directory, uint64_t version, struct model *m)
-{
-	struct manifest manifest;
-	char *path;
-
-	RS_TRY(checkpoint_version_path(directory, version, &path));
-	enum rs_status status = manifest_read(&manifest, path);
-	if (status == RS_OK) {
-		status = keep_files(m, path, &manifest);
-		manifest_free(&manifest);
-	}
-	free(path);
-	return status;
-}
-
-/* --- what a version has of them ------------------------------------------------ */
 
 static enum rs_status
 shape_of_version(const char *directory, uint64_t version, struct model **out)
@@ -91,6 +44,105 @@ shape_of_version(const char *directory, uint64_t version, struct model **out)
 	RS_TRY(checkpoint_spec(directory, version, &spec));
 	return model_create(spec, &options, out);
 }
+
+/* --- carried along ----------------------------------------------------------- */
+
+static enum rs_status
+add_kept(struct model *m, const struct file_map *map, const char *name)
+{
+	struct model_kept *const k = &m->kept[m->n_kept++];
+
+	k->map = *map;
+	return memory_strdup(name, &k->name);
+}
+
+static enum rs_status
+keep_file(struct model *m, const char *path, const char *name)
+{
+	struct file_map map;
+	char *file;
+
+	RS_TRY(file_join(path, name, &file));
+	const enum rs_status status = file_map_open(&map, file);
+	free(file);
+	RS_TRY(status);
+	return add_kept(m, &map, name);
+}
+
+/* Tables that are in deltas go along whole. */
+static enum rs_status
+keep_whole(struct model *m, const struct checkpoint_chain *chain, const struct model *former)
+{
+	const struct manifest *const manifest = &checkpoint_chain_last(chain)->manifest;
+
+	for (size_t i = 0; i < manifest->n_files; i++) {
+		const char *const file = manifest->file[i].name;
+		const size_t t = checkpoint_chain_table_of(former, file);
+		char name[CHECKPOINT_NAME_SIZE];
+		struct file_map map;
+
+		if (t == former->n_tables || is_used(m, file))
+			continue;
+		checkpoint_table_file(name, former->table[t].name);
+		RS_TRY(checkpoint_chain_map_table(chain, former, t, &map));
+		RS_TRY(add_kept(m, &map, name));
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+keep_deltas(struct model *m, const char *directory, uint64_t version)
+{
+	struct checkpoint_chain chain;
+	struct model *former = NULL;
+
+	RS_TRY(checkpoint_chain_open(directory, version, &chain));
+	enum rs_status status = shape_of_version(directory, version, &former);
+	if (status == RS_OK)
+		status = keep_whole(m, &chain, former);
+	model_free(former);
+	checkpoint_chain_free(&chain);
+	return status;
+}
+
+static enum rs_status
+keep_files(struct model *m, const char *path, const struct manifest *manifest, int *has_deltas)
+{
+	model_forget_kept(m);
+	RS_TRY(memory_alloc(manifest->n_files + 1, sizeof *m->kept, &m->kept));
+	for (size_t i = 0; i < manifest->n_files; i++) {
+		const char *const name = manifest->file[i].name;
+
+		if (!is_table(name) || is_used(m, name))
+			continue;
+		if (checkpoint_is_delta(name))
+			*has_deltas = 1;
+		else
+			RS_TRY(keep_file(m, path, name));
+	}
+	return RS_OK;
+}
+
+enum rs_status
+checkpoint_keep_unused(const char *directory, uint64_t version, struct model *m)
+{
+	struct manifest manifest;
+	int has_deltas = 0;
+	char *path;
+
+	RS_TRY(checkpoint_version_path(directory, version, &path));
+	enum rs_status status = manifest_read(&manifest, path);
+	if (status == RS_OK) {
+		status = keep_files(m, path, &manifest, &has_deltas);
+		if (status == RS_OK && has_deltas)
+			status = keep_deltas(m, directory, version);
+		manifest_free(&manifest);
+	}
+	free(path);
+	return status;
+}
+
+/* --- what a version has of them ------------------------------------------------ */
 
 static enum rs_status
 list_unused(const struct manifest *manifest, const struct model *m, struct text_list *out)
@@ -175,9 +227,8 @@ forget_files(struct manifest *m, const struct text_list *list)
 	m->n_files = kept;
 }
 
-/* Table files that MANIFEST does not name, also those that a kill left. */
-static enum rs_status
-remove_unnamed(const struct manifest *m, const char *path)
+enum rs_status
+checkpoint_remove_unnamed(const struct manifest *m, const char *path)
 {
 	DIR *const dir = opendir(path);
 	enum rs_status status = RS_OK;
@@ -187,7 +238,9 @@ remove_unnamed(const struct manifest *m, const char *path)
 	for (const struct dirent *e; status == RS_OK && (e = readdir(dir)) != NULL; ) {
 		char *file;
 
-		if (!is_table(e->d_name) || manifest_has(m, e->d_name))
+		if (!is_table(e->d_name) && strncmp(e->d_name, ".tmp-", 5) != 0)
+			continue;
+		if (manifest_has(m, e->d_name))
 			continue;
 		status = file_join(path, e->d_name, &file);
 		if (status != RS_OK)
@@ -209,7 +262,7 @@ drop(struct manifest *manifest, const struct text_list *list, const char *path, 
 	*bytes = before - manifest_bytes(manifest);
 	if (list->n > 0)
 		RS_TRY(manifest_write(manifest, path));
-	return remove_unnamed(manifest, path);
+	return checkpoint_remove_unnamed(manifest, path);
 }
 
 enum rs_status

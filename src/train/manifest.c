@@ -14,42 +14,49 @@
 #define MANIFEST_NAME  "MANIFEST"
 #define MANIFEST_LIMIT ((size_t)256 << 20)
 
-enum key_type { KEY_U64, KEY_DOUBLE, KEY_STATE };
+enum key_type { KEY_U64, KEY_DOUBLE, KEY_STATE, KEY_KIND };
 
-static const char *const state_name[] = {
-	[CHECKPOINT_TRAINING] = "training",
-	[CHECKPOINT_FINAL] = "final",
+/* Of keys that are one of some names. */
+static const char *const name_table[][2] = {
+	[KEY_STATE] = { [CHECKPOINT_TRAINING] = "training", [CHECKPOINT_FINAL] = "final" },
+	[KEY_KIND] = { [MANIFEST_FULL] = "full", [MANIFEST_DELTA] = "delta" },
 };
+_Static_assert(sizeof(enum checkpoint_state) == sizeof(unsigned)
+	&& sizeof(enum manifest_kind) == sizeof(unsigned), "names are kept as numbers");
 
 #define PROGRESS(member) offsetof(struct manifest, progress.member)
 static const struct manifest_key {
 	const char   *name;
 	enum key_type type;
 	size_t        offset;
+	int           may_lack;        /* it is then 0                                */
 } key_table[] = {
-	{ "version",          KEY_U64,    offsetof(struct manifest, version) },
-	{ "parent",           KEY_U64,    offsetof(struct manifest, parent) },
-	{ "state",            KEY_STATE,  PROGRESS(state) },
-	{ "step",             KEY_U64,    PROGRESS(step) },
-	{ "seed",             KEY_U64,    PROGRESS(seed) },
-	{ "epoch",            KEY_U64,    PROGRESS(position.epoch) },
-	{ "window",           KEY_U64,    PROGRESS(position.window) },
-	{ "window_row",       KEY_U64,    PROGRESS(position.row) },
-	{ "epoch_rows",       KEY_U64,    PROGRESS(position.rows) },
-	{ "input_identity",   KEY_U64,    PROGRESS(position.identity) },
-	{ "best",             KEY_DOUBLE, PROGRESS(best) },
-	{ "best_epoch",       KEY_U64,    PROGRESS(best_epoch) },
-	{ "best_version",     KEY_U64,    PROGRESS(best_version) },
-	{ "stale_epochs",     KEY_U64,    PROGRESS(stale_epochs) },
-	{ "rate_factor",      KEY_DOUBLE, PROGRESS(rate_factor) },
-	{ "plateau_stale",    KEY_U64,    PROGRESS(plateau_stale) },
-	{ "skipped_steps",    KEY_U64,    PROGRESS(skipped_steps) },
-	{ "skipped_in_a_row", KEY_U64,    PROGRESS(skipped_in_a_row) },
-	{ "schedule_start",   KEY_U64,    PROGRESS(schedule_start) },
-	{ "rows_read",        KEY_U64,    PROGRESS(tally.read) },
-	{ "rows_skipped",     KEY_U64,    PROGRESS(tally.skipped) },
-	{ "rows_zero_weight", KEY_U64,    PROGRESS(tally.zero_weight) },
-	{ "lines_blank",      KEY_U64,    PROGRESS(tally.blank) },
+	{ "version",          KEY_U64,    offsetof(struct manifest, version), 0 },
+	{ "parent",           KEY_U64,    offsetof(struct manifest, parent), 0 },
+	{ "kind",             KEY_KIND,   offsetof(struct manifest, kind), 1 },
+	{ "identity",         KEY_U64,    offsetof(struct manifest, identity), 1 },
+	{ "parent_identity",  KEY_U64,    offsetof(struct manifest, parent_identity), 1 },
+	{ "state",            KEY_STATE,  PROGRESS(state), 0 },
+	{ "step",             KEY_U64,    PROGRESS(step), 0 },
+	{ "seed",             KEY_U64,    PROGRESS(seed), 0 },
+	{ "epoch",            KEY_U64,    PROGRESS(position.epoch), 0 },
+	{ "window",           KEY_U64,    PROGRESS(position.window), 0 },
+	{ "window_row",       KEY_U64,    PROGRESS(position.row), 0 },
+	{ "epoch_rows",       KEY_U64,    PROGRESS(position.rows), 0 },
+	{ "input_identity",   KEY_U64,    PROGRESS(position.identity), 0 },
+	{ "best",             KEY_DOUBLE, PROGRESS(best), 0 },
+	{ "best_epoch",       KEY_U64,    PROGRESS(best_epoch), 0 },
+	{ "best_version",     KEY_U64,    PROGRESS(best_version), 0 },
+	{ "stale_epochs",     KEY_U64,    PROGRESS(stale_epochs), 0 },
+	{ "rate_factor",      KEY_DOUBLE, PROGRESS(rate_factor), 0 },
+	{ "plateau_stale",    KEY_U64,    PROGRESS(plateau_stale), 0 },
+	{ "skipped_steps",    KEY_U64,    PROGRESS(skipped_steps), 0 },
+	{ "skipped_in_a_row", KEY_U64,    PROGRESS(skipped_in_a_row), 0 },
+	{ "schedule_start",   KEY_U64,    PROGRESS(schedule_start), 0 },
+	{ "rows_read",        KEY_U64,    PROGRESS(tally.read), 0 },
+	{ "rows_skipped",     KEY_U64,    PROGRESS(tally.skipped), 0 },
+	{ "rows_zero_weight", KEY_U64,    PROGRESS(tally.zero_weight), 0 },
+	{ "lines_blank",      KEY_U64,    PROGRESS(tally.blank), 0 },
 };
 #undef PROGRESS
 enum { N_KEYS = sizeof key_table / sizeof *key_table };
@@ -104,8 +111,9 @@ print_key(const struct manifest *m, const struct manifest_key *key, struct buffe
 		return buffer_printf(out, "%s = %" PRIu64 "\n", key->name,
 			*(const uint64_t *)value);
 	case KEY_STATE:
+	case KEY_KIND:
 		return buffer_printf(out, "%s = %s\n", key->name,
-			state_name[*(const enum checkpoint_state *)value]);
+			name_table[key->type][*(const unsigned *)value]);
 	case KEY_DOUBLE:
 		if (isfinite(*(const double *)value))
 			number_print_double(text, *(const double *)value);
@@ -127,6 +135,20 @@ print_manifest(const struct manifest *m, struct buffer *out)
 		RS_TRY(buffer_printf(out, "\n"));
 	}
 	return buffer_printf(out, "crc = %08" PRIx32 "\n", hash_crc32c(0, out->data, out->n));
+}
+
+enum rs_status
+manifest_identify(struct manifest *m)
+{
+	struct buffer text;
+
+	buffer_init(&text, MANIFEST_LIMIT);
+	m->identity = 0;
+	const enum rs_status status = print_manifest(m, &text);
+	if (status == RS_OK)
+		m->identity = hash_fingerprint64(text.data, text.n);
+	buffer_free(&text);
+	return status;
 }
 
 enum rs_status
@@ -200,9 +222,12 @@ parse_value(struct manifest *m, const struct manifest_key *key, const char *text
 		}
 		return number_double(text, n, value);
 	case KEY_STATE:
-		for (size_t s = 0; s < sizeof state_name / sizeof *state_name; s++) {
-			if (strlen(state_name[s]) == n && memcmp(state_name[s], text, n) == 0) {
-				*(enum checkpoint_state *)value = (enum checkpoint_state)s;
+	case KEY_KIND:
+		for (unsigned i = 0; i < 2; i++) {
+			const char *const name = name_table[key->type][i];
+
+			if (strlen(name) == n && memcmp(name, text, n) == 0) {
+				*(unsigned *)value = i;
 				return 1;
 			}
 		}
@@ -269,7 +294,7 @@ parse_manifest(struct manifest *m, const char *path, const char *text, size_t n_
 		line = end + 1;
 	}
 	for (size_t k = 0; k < N_KEYS; k++)
-		if (!seen[k])
+		if (!seen[k] && !key_table[k].may_lack)
 			return rs_fail_at(RS_EDATA, path, 0, 0, "'%s' is missing",
 				key_table[k].name);
 	return RS_OK;
@@ -326,12 +351,14 @@ verify_blocks(const struct manifest_file *f, const struct file_map *map, const c
 }
 
 enum rs_status
-manifest_verify(const struct manifest *m, const char *directory)
+manifest_verify_some(const struct manifest *m, const char *directory, const char *prefix)
 {
 	for (size_t i = 0; i < m->n_files; i++) {
 		struct file_map map;
 		char *path;
 
+		if (strncmp(m->file[i].name, prefix, strlen(prefix)) != 0)
+			continue;
 		RS_TRY(file_join(directory, m->file[i].name, &path));
 		enum rs_status status = file_map_open(&map, path);
 		if (status == RS_OK) {
@@ -342,6 +369,12 @@ manifest_verify(const struct manifest *m, const char *directory)
 		RS_TRY(status);
 	}
 	return RS_OK;
+}
+
+enum rs_status
+manifest_verify(const struct manifest *m, const char *directory)
+{
+	return manifest_verify_some(m, directory, "");
 }
 
 int

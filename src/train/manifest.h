@@ -3,7 +3,7 @@
  * files, with size and CRC32C of every MiB, belong to it.
  *
  *     recsys-train model 1
- *     KEY = VALUE                      one of manifest.c's table each
+ *     KEY = VALUE                      one of manifest.c's table each, deltas of some more
  *     file = NAME SIZE CRC CRC ...     one a file
  *     crc = CRC                        CRC32C of all text before this line
  *
@@ -26,8 +26,15 @@ struct manifest_file {
 	size_t    n_crc;
 };
 
+/* Of a delta the tables in files "*.delta" are what changed since the version parent. */
+enum manifest_kind { MANIFEST_FULL, MANIFEST_DELTA };
+
 struct manifest {
 	uint64_t version, parent;
+	enum manifest_kind kind;
+	/* Of its content when it was saved, 0 none; a delta made whole keeps it.  parent_identity:
+	 * of what a delta is to be applied to. */
+	uint64_t identity, parent_identity;
 	struct checkpoint_progress progress;
 	struct manifest_file *file;    /* [n_files]                                   */
 	size_t n_files;
@@ -36,6 +43,8 @@ struct manifest {
 void manifest_free(struct manifest *m);
 /* Size and CRCs of a file just committed. */
 enum rs_status manifest_add(struct manifest *m, const char *name, const struct file_writer *w);
+/* Gives it an identity; nothing is to be added after this. */
+enum rs_status manifest_identify(struct manifest *m);
 enum rs_status manifest_write(const struct manifest *m, const char *directory);
 enum rs_status manifest_read(struct manifest *out, const char *directory);
 /* RS_EDATA names the first file that is missing, short or changed. */
@@ -45,6 +54,9 @@ enum rs_status manifest_check_size(
 	const struct manifest_file *f, const struct file_map *map, const char *path);
 enum rs_status manifest_check_block(
 	const struct manifest_file *f, size_t i, const struct file_map *map, const char *path);
+/* The same of the files whose names begin so. */
+enum rs_status manifest_verify_some(const struct manifest *m, const char *directory,
+	const char *prefix);
 int manifest_has(const struct manifest *m, const char *name);
 uint64_t manifest_bytes(const struct manifest *m);
 

@@ -52,6 +52,7 @@ open_tables(struct model *m, const struct settings *s, const struct model_option
 		.kernel = m->kernel, .table = m->table, .n_tables = m->n_tables,
 		.n_slots = model_slots(s), .n_inputs = graph_n_inputs(m->graph),
 		.n_threads = options->n_threads, .for_training = options->for_training,
+		.keeps_changes = options->for_training && s->train.full_every > 1,
 	};
 	if (m->place != NULL && m->place->open_lookup != NULL)
 		return m->place->open_lookup(m->place->context, &lookup, &m->lookup);

@@ -27,6 +27,12 @@ struct model_kept { char *name; struct file_map map; };
 /* The ids that an exact table of the schema knows, in order; hashed: NULL. */
 struct model_numbers { uint64_t *id; uint64_t n; };
 
+/* The saved version from which the lookup knows what changed; 0 none. */
+struct model_base {
+	uint64_t version, identity;    /* as its MANIFEST has them                    */
+	size_t   n_deltas;             /* behind the version that is whole            */
+};
+
 struct model {
 	struct spec   *spec;           /* owned                                       */
 	struct schema  schema;
@@ -45,6 +51,7 @@ struct model {
 	uint64_t step;                 /* steps applied since the model was made      */
 	uint64_t skipped_steps;
 	double   rate_factor;          /* plateau: product of its reductions          */
+	struct model_base base;
 	const struct train_place *place;   /* borrowed; NULL: all is in this process  */
 };
 

@@ -53,6 +53,8 @@ copy_out(const char *directory, uint64_t version, const struct incremental_setti
 		status = publish_pending_write(directory, version, *tasks);
 	}
 	if (status == RS_OK)
+		status = checkpoint_compact(directory, version, NULL);
+	if (status == RS_OK)
 		status = publish_copy_make(&c);
 	free(from);
 	return status;

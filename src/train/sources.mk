@@ -57,4 +57,6 @@ librs_a_SOURCES += src/train/trial_history.c src/train/trial_history.h
 librs_a_SOURCES += src/train/trial_influence.c src/train/trial_influence.h
 librs_a_SOURCES += src/train/publish.c src/train/publish.h src/train/publish_private.h
 librs_a_SOURCES += src/train/publish_command.c src/train/publish_copy.c src/train/publish_pending.c
-librs_a_SOURCES += src/train/checkpoint_name.c
+librs_a_SOURCES += src/train/checkpoint_name.c src/train/checkpoint_load.c
+librs_a_SOURCES += src/train/checkpoint_chain.c src/train/checkpoint_chain.h
+librs_a_SOURCES += src/train/checkpoint_compact.c

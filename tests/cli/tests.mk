@@ -47,3 +47,4 @@ dist_check_SCRIPTS += tests/cli/audit.sh tests/cli/inspect_data.sh
 dist_check_SCRIPTS += tests/cli/exact.sh tests/cli/exact_tenants.sh
 dist_check_SCRIPTS += tests/cli/audit.sh tests/cli/inspect_data.sh tests/cli/plan_memory.sh \
 	tests/cli/inspect_exact.sh
+dist_check_SCRIPTS += tests/cli/delta.sh

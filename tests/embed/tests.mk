@@ -13,3 +13,4 @@ EXTRA_DIST += tests/embed/numpy_check.py
 check_PROGRAMS += tests/embed/exact_test tests/embed/exact_lookup_test
 check_PROGRAMS += tests/embed/tenancy_test
 check_PROGRAMS += tests/bench/exact_rows
+check_PROGRAMS += tests/embed/rows_delta_test
