@@ -14,7 +14,8 @@
 	FORMAT("npz", export_arrays, 1) \
 	FORMAT("safetensors", export_arrays, 1) \
 	FORMAT("text", export_arrays, 1) \
-	FORMAT("vectors", export_arrays_vectors, 1)
+	FORMAT("vectors", export_arrays_vectors, 1) \
+	FORMAT("delta", export_delta, 0)
 
 static const struct format {
 	const char *name;
@@ -86,6 +87,8 @@ read_arguments(struct export *e, size_t *format)
 	else if (argument_given(a, "--dtype") || argument_given(a, "--users")
 	    || argument_given(a, "--id"))
 		return rs_fail(RS_EUSAGE, "--dtype, --users and --id are of arrays");
+	if (argument_given(a, "--from") && format_table[*format].export != export_delta)
+		return rs_fail(RS_EUSAGE, "--from is of --to delta");
 	if (e->path == NULL)
 		return rs_fail(RS_EUSAGE, "export: -O FILE says where it goes");
 	return RS_OK;
@@ -157,6 +160,8 @@ static const struct command_option option[] = {
 		.argument = "COLUMN",
 		.text = "--users: names are in this column, by name or number; otherwise in that "
 			"of data.id, or they are the numbers of the rows." },
+	{ .name = "--from", .argument = "VERSION",
+		.text = "delta: what differs from this version, 140 or v000140." },
 	{ .name = "--force", .text = "Replace files that exist." },
 	{ .name = NULL },
 };

@@ -24,6 +24,8 @@ const char *export_name_of(const char *path);
 
 enum rs_status export_onnx(struct export *e);
 enum rs_status export_savedmodel(struct export *e);
+/* Rows that differ from those of another version. */
+enum rs_status export_delta(struct export *e);
 /* npy, npz, safetensors, text: tables and dense parameters. */
 enum rs_status export_arrays(struct export *e);
 /* Of the catalogue, or of users. */

@@ -75,7 +75,8 @@ done
 
 # One that is missing is named, and the former one is used instead.
 rm -rf m
-expect 0 "$T" train s.ini -f m "$@" $deltas -o train.keep=99
+expect 0 "$T" train s.ini -f m "$@" $deltas -o train.keep=99 \
+	-o train.checkpoint_every=0.0001
 [ "$(chain m)" -ge 2 ] || { echo "$(chain m) deltas" >&2; ls m >&2; exit 1; }
 dump m >before
 last=$(cat m/CURRENT)

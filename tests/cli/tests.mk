@@ -48,3 +48,5 @@ dist_check_SCRIPTS += tests/cli/exact.sh tests/cli/exact_tenants.sh
 dist_check_SCRIPTS += tests/cli/audit.sh tests/cli/inspect_data.sh tests/cli/plan_memory.sh \
 	tests/cli/inspect_exact.sh
 dist_check_SCRIPTS += tests/cli/delta.sh
+dist_check_SCRIPTS += tests/cli/delta.sh tests/cli/export_delta.sh
+EXTRA_DIST += tests/cli/delta_reader.py
