@@ -9,17 +9,20 @@
 
 #include "base/memory.h"
 #include "comm/wire.h"
+#include "embed/exact.h"
 #include "kernel/kernel.h"
 #include "remote/body.h"
 #include "remote/shard.h"
 #include "tests/fuzz/fuzz.h"
 
-enum { N_TABLES = 3, N_RANKS = 2, N_MESSAGES_MAX = 64, HEAD = 8, MEMORY = 1 << 20 };
+enum { N_TABLES = 4, N_RANKS = 2, N_MESSAGES_MAX = 64, HEAD = 8, MEMORY = 1 << 20 };
 
 static const struct lookup_table table[N_TABLES] = {
 	{ .name = "A", .rows = 100, .dim = 4, .optimizer = { .kind = ROW_ADAGRAD } },
 	{ .name = "A.linear", .rows = 100, .dim = 1, .optimizer = { .kind = ROW_SGD } },
 	{ .name = "B", .rows = 7, .dim = 2, .optimizer = { .kind = ROW_ADAM } },
+	{ .name = "E", .kind = TABLE_EXACT, .rows = EXACT_ROWS, .expected = 10, .dim = 2,
+	  .optimizer = { .kind = ROW_ADAGRAD } },
 };
 
 /* The socket: what comes, and how much was answered. */
