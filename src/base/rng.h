@@ -14,7 +14,8 @@
 /* Streams of one seed; a new use gets a new row. */
 enum rng_stream {
 	RNG_INIT_DENSE = 1, RNG_INIT_ROW, RNG_SHUFFLE_GROUP, RNG_SHUFFLE_ROW, RNG_DROPOUT,
-	RNG_SYNTH, RNG_SAMPLE, RNG_ROUND, RNG_NEGATIVE, RNG_ADMIT
+	RNG_SYNTH, RNG_SAMPLE, RNG_ROUND, RNG_NEGATIVE, RNG_ADMIT,
+	RNG_STORE
 };
 
 static inline uint64_t

@@ -158,9 +158,10 @@ text_table(struct dump *d, const struct model_table *t)
 	uint64_t n_untouched = 0, hash = 0;
 
 	RS_TRY(buffer_printf(&d->text, "table %s rows %" PRIu64 " dim %" PRIu32 " optimizer %s "
-		"slots %" PRIu32 " touched %" PRIu64 "\n", h->name, h->rows, h->dim, h->optimizer,
-		h->n_slot,
-		count_touched(t)));
+		"slots %" PRIu32 " touched %" PRIu64 "%s%s\n", h->name, h->rows, h->dim,
+		h->optimizer, h->n_slot, count_touched(t),
+		h->storage != ROW_FP32 ? " storage " : "",
+		h->storage != ROW_FP32 ? row_storage_name(h->storage) : ""));
 	for (uint64_t i = 0; i < model_table_count(t); i++) {
 		const uint64_t id = model_table_id(t, i);
 
@@ -239,7 +240,8 @@ json_table(struct dump *d, const struct model_table *t)
 	RS_TRY(put_name(d, h->name));
 	RS_TRY(buffer_printf(&d->text,
 		"\",\"rows\":%" PRIu64 ",\"dim\":%" PRIu32 ",\"optimizer\":\"%s\","
-		"\"touched\":[", h->rows, h->dim, h->optimizer));
+		"\"storage\":\"%s\",\"touched\":[", h->rows, h->dim, h->optimizer,
+		row_storage_name(h->storage)));
 	for (uint64_t i = 0; i < model_table_count(t); i++) {
 		const uint64_t id = model_table_id(t, i);
 

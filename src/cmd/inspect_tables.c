@@ -231,6 +231,7 @@ inspect_tables_json(struct json *j, const struct model_files *f, const char *fie
 		json_int(j, "rows", (int64_t)h->rows);
 		json_int(j, "dim", h->dim);
 		json_string(j, "optimizer", h->optimizer);
+		json_string(j, "storage", row_storage_name(h->storage));
 		json_int(j, "touched", (int64_t)figures.touched);
 		json_double(j, "share", share(h, &figures));
 		json_double(j, "norm", figures.mean);

@@ -61,13 +61,12 @@ open_exact(struct model_table *t, const char *path)
 	const struct rows_file_header *h;
 
 	RS_TRY(rows_file_check(&t->map, path, &h));
-	if (h->kind != ROWS_FILE_FULL || h->storage != 0)
-		return rs_fail(RS_EDATA, "'%s' has not all rows as floats, which is needed here",
-			path);
+	if (h->kind != ROWS_FILE_FULL)
+		return rs_fail(RS_EDATA, "'%s' has not all rows, which is needed here", path);
 	t->exact = (struct rows_file_piece){ .header = h,
 		.entry = (const char *)t->map.data + h->entries };
 	t->own = (struct table_file_header){ .rows = h->n, .begin = h->begin, .end = h->end,
-		.dim = h->dim, .n_slot = h->n_slot };
+		.dim = h->dim, .n_slot = h->n_slot, .storage = h->storage };
 	memcpy(t->own.optimizer, h->optimizer, sizeof t->own.optimizer);
 	memcpy(t->own.name, h->name, sizeof t->own.name);
 	t->header = &t->own;
@@ -99,6 +98,8 @@ open_table(struct model_files *f, const struct whole *w, const char *name)
 		f->n_tables++;
 		status = is_rows_file(&t->map) ? open_exact(t, path)
 			: table_file_check(&t->map, path, &t->header);
+		if (status == RS_OK)
+			status = memory_alloc(t->header->dim + 1, sizeof *t->row, &t->row);
 	}
 	free(path);
 	return status;
@@ -177,8 +178,10 @@ model_files_open(const char *model, struct model_files *out)
 void
 model_files_close(struct model_files *f)
 {
-	for (size_t i = 0; i < f->n_tables; i++)
+	for (size_t i = 0; i < f->n_tables; i++) {
 		file_map_close(&f->table[i].map);
+		free(f->table[i].row);
+	}
 	free(f->table);
 	if (f->dense_map.data != NULL)
 		file_map_close(&f->dense_map);
@@ -240,17 +243,21 @@ entry_values(const struct model_table *t, uint64_t id, size_t skip)
 const float *
 model_table_weights(const struct model_table *t, uint64_t id)
 {
-	if (t->exact.header != NULL)
-		return entry_values(t, id, 0);
-	return (const float *)(const void *)(t->map.data + t->header->weights)
-		+ (size_t)(id - t->header->begin) * t->header->dim;
+	const struct table_file_header *h = t->header;
+	const size_t row_bytes = h->dim * row_weight_bytes(h->storage);
+	const void *from = t->map.data + h->weights + (id - h->begin) * row_bytes;
+
+	if (t->exact.header != NULL && (from = entry_values(t, id, 0)) == NULL)
+		return NULL;
+	row_convert(h->storage, from, ROW_FP32, t->row, h->dim);
+	return t->row;
 }
 
 const float *
 model_table_slots(const struct model_table *t, uint64_t id)
 {
 	if (t->exact.header != NULL)
-		return entry_values(t, id, t->header->dim);
+		return entry_values(t, id, row_slot_at(t->header->storage, t->header->dim));
 	return (const float *)(const void *)(t->map.data + t->header->slots)
 		+ (size_t)(id - t->header->begin) * t->header->n_slot;
 }

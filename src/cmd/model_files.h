@@ -22,6 +22,7 @@ struct model_table {
 	const struct table_file_header *header;   /* exact: own, rows are those there are */
 	struct table_file_header own;
 	struct rows_file_piece exact;  /* header NULL: a hashed table                 */
+	float *row;                    /* [dim]                                       */
 };
 
 struct model_files {
@@ -51,8 +52,8 @@ uint64_t model_table_count(const struct model_table *t);
 uint64_t model_table_id(const struct model_table *t, uint64_t i);
 /* Of an exact table, the row of an id; NULL: it has none, or the table is hashed. */
 const struct exact_entry *model_table_entry(const struct model_table *t, uint64_t id);
-/* Row id of a table, id in [begin,end): D weights, n_slot optimizer values; NULL: an exact
- * table has no such row. */
+/* Row id of a table, id in [begin,end): D weights, until the next call of the table; n_slot
+ * optimizer values; NULL: an exact table has no such row. */
 const float *model_table_weights(const struct model_table *t, uint64_t id);
 const float *model_table_slots(const struct model_table *t, uint64_t id);
 int model_table_touched(const struct model_table *t, uint64_t id);

@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "embed/entries.h"
 #include "embed/merge.h"
+#include "embed/pull.h"
 #include "embed/pushes.h"
 #include "embed/rows_delta.h"
 #include "embed/rows_file.h"
@@ -22,7 +23,6 @@
 #define PARTS_MAX       64     /* of one table in one commit                      */
 #define PARTS_A_WORKER  4
 #define PART_MIN        2048   /* occurrences: less is not worth a part           */
-#define AHEAD_PULL      16     /* ids between prefetch and use                   */
 #define INIT_ROWS       4096   /* rows initialised as one piece of work           */
 
 /* What one thread needs in commit. */
@@ -55,62 +55,11 @@ local_of(struct lookup *l)
 }
 
 static enum rs_status
-unknown_id(const struct table *t, uint64_t id)
-{
-	if (t->n_rows == t->settings.rows)
-		return rs_fail(RS_EDATA, "table '%s' has %llu rows, got id %llu", t->settings.name,
-			(unsigned long long)t->n_rows, (unsigned long long)id);
-	return rs_fail(RS_EDATA, "of table '%s' rows %llu to %llu are here, got id %llu",
-		t->settings.name, (unsigned long long)t->begin,
-		(unsigned long long)(t->begin + t->n_rows), (unsigned long long)id);
-}
-
-/* An exact table: rows that are not there yet are what they will begin with; those that nobody
- * is training are zero, and so are those that a filter may keep out. */
-static enum rs_status
-pull_exact(struct local *l, const struct table *t, const struct lookup_pull *p)
-{
-	float *copy = NULL;
-
-	for (size_t j = 0; j < p->n && j < AHEAD_PULL; j++)
-		exact_prefetch(&t->exact, p->ids[j]);
-	for (size_t j = 0; j < p->n; j++) {
-		if (j + AHEAD_PULL < p->n)
-			exact_prefetch(&t->exact, p->ids[j + AHEAD_PULL]);
-		if (p->ids[j] - t->begin >= t->n_rows)
-			return unknown_id(t, p->ids[j]);
-		p->row[j] = table_find(t, p->ids[j]);
-		if (p->row[j] != NULL)
-			continue;
-		p->row[j] = t->zero;
-		if (!p->training || t->tenancy.admission != NULL)
-			continue;
-		if (copy == NULL)
-			RS_TRY(stage_take(&l->stage, p->slot, p->input, p->n * t->D, &copy));
-		table_init_weights(t, p->ids[j], copy + j * t->D);
-		p->row[j] = copy + j * t->D;
-	}
-	return RS_OK;
-}
-
-static enum rs_status
 local_pull(struct lookup *base, const struct lookup_pull *p)
 {
 	struct local *l = local_of(base);
-	const struct table *t = &l->table[p->table];
-	const uint64_t begin = t->begin, n_rows = t->n_rows;
 
-	if (table_is_exact(t))
-		return pull_exact(l, t, p);
-	for (size_t j = 0; j < p->n; j++) {
-		const uint64_t i = p->ids[j] - begin;
-
-		if (i >= n_rows)
-			return unknown_id(t, p->ids[j]);
-		p->row[j] = table_row(t, i);
-		__builtin_prefetch(p->row[j], 0, 2);
-	}
-	return RS_OK;
+	return pull_rows(&l->table[p->table], p, &l->stage);
 }
 
 static enum rs_status
@@ -496,7 +445,7 @@ check_rows(const struct local *l, const struct lookup_rows *r)
 	if (table_is_exact(t))
 		return rs_fail(RS_EBUG, "rows of exact table '%s' are no range", t->settings.name);
 	if (first > t->n_rows || r->n > t->n_rows - first)
-		return unknown_id(t, first > t->n_rows ? r->begin : t->begin + t->n_rows);
+		return pull_unknown_id(t, first > t->n_rows ? r->begin : t->begin + t->n_rows);
 	return RS_OK;
 }
 
@@ -534,9 +483,9 @@ lookup_local_get(const struct lookup *base, const struct lookup_rows *r)
 		const uint64_t row = r->begin - t->begin + i;
 		const float *w = table_row(t, row);
 
-		memcpy(r->weights + i * t->D, w, t->D * sizeof(*w));
+		table_get_weights(t, w, r->weights + i * t->D);
 		if (t->n_slot > 0)
-			memcpy(r->slots + i * t->n_slot, w + t->D, t->n_slot * sizeof(*w));
+			memcpy(r->slots + i * t->n_slot, w + t->slot_at, t->n_slot * sizeof(*w));
 		r->touched[i] = (uint8_t)table_is_touched(t, row);
 	}
 	return RS_OK;
@@ -553,11 +502,12 @@ lookup_local_put(struct lookup *base, const struct lookup_rows *r)
 		const uint64_t row = r->begin - t->begin + i;
 		float *w = table_row(t, row);
 
-		memcpy(w, r->weights + i * t->D, t->D * sizeof(*w));
+		table_set_weights(t, w, r->weights + i * t->D);
 		if (r->slots != NULL && t->n_slot > 0)
-			memcpy(w + t->D, r->slots + i * t->n_slot, t->n_slot * sizeof(*w));
+			memcpy(w + t->slot_at, r->slots + i * t->n_slot, t->n_slot * sizeof(*w));
 		else if (t->n_slot > 0)
-			row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, w + t->D);
+			row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D,
+				w + t->slot_at);
 		table_set_touched(t, row, r->touched[i] != 0);
 	}
 	return RS_OK;

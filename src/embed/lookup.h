@@ -25,6 +25,8 @@
 #include "kernel/kernel_table.h"
 #include "data/schema.h"
 
+struct stage;
+
 /* What comes and goes in an exact table (embed/tenancy.h); zeros: every row stays. */
 struct lookup_tenancy {
 	enum admission_kind admit;
@@ -53,6 +55,7 @@ struct lookup_table {
 	uint64_t rows;              /* ids are below; hashed: buckets + 1             */
 	uint64_t expected;          /* rows that there will be, for plans of memory   */
 	size_t   dim;
+	enum row_storage storage;   /* of the weights (embed/row.h)                   */
 	struct row_optimizer_settings optimizer;
 	double   init_stddev;
 	uint64_t seed;              /* row init is a pure function of (seed, name, key, column) */
@@ -84,6 +87,8 @@ struct lookup_pull {
 	size_t n;
 	const float **row;          /* [n] out                                        */
 	int    training;            /* 0: never marks rows as touched                 */
+	struct stage *stage;        /* of one slot, where rows are copied that cannot be pointed
+	                             * at; NULL: the lookup's, in which a slot has one thread */
 };
 
 struct lookup_push {

@@ -18,6 +18,7 @@ merge_scratch_init(struct merge_scratch *s, size_t n_slots, size_t D_max)
 	s->D_max = D_max;
 	RS_TRY(memory_alloc(n_slots, sizeof(*s->slot_end), &s->slot_end));
 	RS_TRY(memory_alloc(n_slots, sizeof(*s->present), &s->present));
+	RS_TRY(memory_alloc(D_max, sizeof(*s->row), &s->row));
 	return memory_alloc(n_slots * D_max, sizeof(*s->partial), &s->partial);
 }
 
@@ -46,6 +47,7 @@ merge_scratch_free(struct merge_scratch *s)
 	free(s->slot_end);
 	free(s->present);
 	free(s->partial);
+	free(s->row);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -241,18 +243,20 @@ enum rs_status
 merge_apply(struct merge_scratch *s, const struct merge_job *job, struct table *t,
 	const struct tenancy_step *step, double rate_factor)
 {
-	const struct row_args args = row_optimizer_args(
-		&t->settings.optimizer, t->D, rate_factor);
+	const struct table_step args = {
+		.number = step->step,
+		.args = row_optimizer_args(&t->settings.optimizer, t->D, rate_factor),
+	};
 	const float *sum;
 	uint64_t id;
 
 	RS_TRY(merge_begin(s, job));
 	while (next_row(s, t, &id, &sum)) {
-		float *w;
+		float *row;
 
-		RS_TRY(table_reach(t, step, id, s->run, &w));
-		if (w != NULL)
-			t->update(w, w + t->D, sum, &args);
+		RS_TRY(table_reach(t, step, id, s->run, &row));
+		if (row != NULL)
+			table_update(t, id, row, sum, &args, s->row);
 	}
 	return RS_OK;
 }

@@ -34,6 +34,7 @@ struct merge_scratch {
 	size_t   *present;         /* [n_slots] slots that have the row at hand      */
 	float    *partial;         /* [n_slots, D_max] their sums                    */
 	size_t    n_slots, D_max;
+	float    *row;             /* [D_max] weights of the row that is updated     */
 	/* Where merge_next() is. */
 	const struct merge_job *job;
 	const uint64_t *sorted;    /* [n]                                            */

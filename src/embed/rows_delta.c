@@ -206,18 +206,12 @@ apply(void *context, const struct rows_file_piece *p)
 		RS_TRY(make_room(a, p));
 	for (uint64_t i = 0; i < p->header->n; i++) {
 		const struct exact_entry *from = rows_file_entry(p, i);
-		const float *floats = (const float *)(const void *)(from + 1);
 		float *row;
 
 		if (from->id - t->begin >= t->n_rows)
 			continue;
 		RS_TRY(reach(t, from, &row));
-		memcpy(row, floats, t->D * sizeof(*row));
-		if (p->has_state)
-			memcpy(row + t->D, floats + t->D, t->n_slot * sizeof(*row));
-		else if (t->n_slot > 0)
-			row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D,
-				row + t->D);
+		rows_file_take(p, from, t, row);
 	}
 	t->state_anew |= !p->has_state && t->n_slot > 0;
 	return RS_OK;
@@ -241,9 +235,11 @@ struct between { const struct table *from, *to; };
 static int
 differs(const struct between *b, uint64_t id, const float *row)
 {
+	const enum row_storage storage = b->to->settings.storage;
 	const float *former = table_find(b->from, id);
 
-	return former == NULL || memcmp(former, row, b->to->D * sizeof(*row)) != 0;
+	return former == NULL || b->from->settings.storage != storage
+	    || memcmp(former, row, b->to->D * row_weight_bytes(storage)) != 0;
 }
 
 static const float *

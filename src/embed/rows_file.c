@@ -15,9 +15,10 @@ _Static_assert(sizeof(struct exact_entry) == 16, "the head of an entry is 16 byt
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "files of rows are little-endian");
 
 static uint32_t
-entry_bytes(size_t dim, size_t n_slot)
+entry_bytes(enum row_storage storage, size_t dim, size_t n_slot)
 {
-	const size_t n = sizeof(struct exact_entry) + (dim + n_slot) * sizeof(float);
+	const size_t n = sizeof(struct exact_entry) +
+		(row_slot_at(storage, dim) + n_slot) * sizeof(float);
 
 	return (uint32_t)((n + ALIGN - 1) / ALIGN * ALIGN);
 }
@@ -28,7 +29,7 @@ rows_file_shape_of(const struct table *t)
 	return (struct rows_file_shape){
 		.name = t->settings.name, .optimizer = t->optimizer->name,
 		.table_kind = t->settings.kind, .rows = t->settings.rows, .dim = t->D,
-		.n_slot = t->n_slot,
+		.n_slot = t->n_slot, .storage = t->settings.storage,
 	};
 }
 
@@ -41,7 +42,8 @@ rows_file_header_make(const struct rows_file_shape *s, uint64_t begin, uint64_t 
 		.kind = s->kind, .table_kind = s->table_kind,
 		.rows = s->rows, .begin = begin, .end = end,
 		.n = n, .n_gone = n_gone, .dim = (uint32_t)s->dim, .n_slot = (uint32_t)s->n_slot,
-		.entry_bytes = entry_bytes(s->dim, s->n_slot), .entries = sizeof(h),
+		.entry_bytes = entry_bytes(s->storage, s->dim, s->n_slot), .entries = sizeof(h),
+		.storage = (uint32_t)s->storage,
 	};
 
 	h.gone = h.entries + n * h.entry_bytes;
@@ -59,7 +61,8 @@ header_is_sound(const struct rows_file_header *h, size_t size)
 	const uint64_t room = size - sizeof(*h);
 
 	return h->begin <= h->end && h->end <= h->rows && h->dim <= WIDTH_MAX
-	    && h->n_slot <= WIDTH_MAX && h->entry_bytes == entry_bytes(h->dim, h->n_slot)
+	    && h->n_slot <= WIDTH_MAX && row_storage_name(h->storage) != NULL
+	    && h->entry_bytes == entry_bytes(h->storage, h->dim, h->n_slot)
 	    && h->n <= room / h->entry_bytes
 	    && h->n_gone <= (room - h->n * h->entry_bytes) / sizeof(uint64_t)
 	    && h->entries == sizeof(*h) && h->gone == h->entries + h->n * h->entry_bytes
@@ -211,7 +214,7 @@ rows_file_put(const struct rows_file_header *h, const struct exact_entry *head, 
 	struct file_writer *w)
 {
 	static const char zero[ALIGN];
-	const size_t bytes = (h->dim + h->n_slot) * sizeof(*row);
+	const size_t bytes = (row_slot_at(h->storage, h->dim) + h->n_slot) * sizeof(*row);
 	struct exact_entry clean = *head;
 
 	clean.changed = 0;
@@ -235,25 +238,29 @@ rows_file_write(const struct table *t, struct file_writer *w)
 	return RS_OK;
 }
 
+void
+rows_file_take(const struct rows_file_piece *p, const struct exact_entry *entry,
+	const struct table *t, float *row)
+{
+	row_convert(p->header->storage, entry + 1, t->settings.storage, row, t->D);
+	if (p->has_state)
+		memcpy(row + t->slot_at, rows_file_slots(p, entry), t->n_slot * sizeof(*row));
+	else if (t->n_slot > 0)
+		row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, row + t->slot_at);
+}
+
 static enum rs_status
 read_entry(struct table *t, const struct rows_file_piece *p, uint64_t i)
 {
 	const struct exact_entry *from = rows_file_entry(p, i);
 	struct exact_entry *to;
-	float *row;
 	int is_new;
 
 	if (from->id - t->begin >= t->n_rows)
 		return RS_OK;
 	RS_TRY(exact_insert(&t->exact, from->id, &to, &is_new));
 	*to = *from;
-	row = exact_row(to);
-	memcpy(row, from + 1, t->D * sizeof(*row));
-	if (p->has_state)
-		memcpy(row + t->D, (const float *)(const void *)(from + 1) + t->D,
-			t->n_slot * sizeof(*row));
-	else if (t->n_slot > 0)
-		row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, row + t->D);
+	rows_file_take(p, from, t, exact_row(to));
 	return RS_OK;
 }
 

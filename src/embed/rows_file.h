@@ -2,8 +2,9 @@
  * The file of rows by id: an exact table, or what changed of a table.  Little-endian:
  *
  *	header   320 bytes, struct rows_file_header
- *	entries  [n] of entry_bytes in the order of ids: struct exact_entry, dim weights, n_slot
- *	         floats of the optimizer, zeros up to a multiple of 8
+ *	entries  [n] of entry_bytes in the order of ids: struct exact_entry, dim weights as
+ *	         `storage` says (embed/row.h), from the next multiple of 4 on n_slot floats of
+ *	         the optimizer, zeros up to a multiple of 8
  *	gone     [n_gone] ids, in order, of rows that there were and are no more
  *
  * Files of one table cover ranges of ids that together are all ids once; what is in no entry
@@ -32,7 +33,7 @@ struct rows_file_header {
 	uint64_t rows;              /* ids of the table are below                    */
 	uint64_t begin, end;        /* ids this file is about                        */
 	uint64_t n, n_gone;
-	uint32_t dim, n_slot, entry_bytes, storage;
+	uint32_t dim, n_slot, entry_bytes, storage;     /* enum row_storage          */
 	uint64_t entries, gone, file_bytes;     /* offsets, and the size             */
 	uint64_t model_version, parent;         /* delta: it makes this of that      */
 	char     optimizer[24];
@@ -47,6 +48,7 @@ struct rows_file_shape {
 	uint64_t rows;
 	size_t   dim, n_slot;
 	enum rows_file_kind kind;
+	enum row_storage storage;   /* of the weights; files of another are converted */
 };
 
 /* A file as it lies in memory. */
@@ -78,9 +80,19 @@ rows_file_entry(const struct rows_file_piece *p, uint64_t i)
 	return (const struct exact_entry *)(const void *)(p->entry + i * p->header->entry_bytes);
 }
 
+/* The slots of an entry. */
+static inline const float *
+rows_file_slots(const struct rows_file_piece *p, const struct exact_entry *entry)
+{
+	return exact_row(entry) + row_slot_at(p->header->storage, p->header->dim);
+}
+
 /* One entry, as the header says; head is written with changed 0. */
 enum rs_status rows_file_put(const struct rows_file_header *h, const struct exact_entry *head,
 	const float *row, struct file_writer *w);
+/* A row of a table from an entry, whatever the storage and the optimizer there. */
+void rows_file_take(const struct rows_file_piece *p, const struct exact_entry *entry,
+	const struct table *t, float *row);
 /* An exact table, whole. */
 enum rs_status rows_file_write(const struct table *t, struct file_writer *w);
 /* Files without slots, or of another optimizer, leave the slots at their start and set

@@ -8,6 +8,8 @@
 #include "base/memory.h"
 #include "base/rng.h"
 
+#define PIECE 64u              /* weights at once, on the stack                  */
+
 static size_t
 bit_words(const struct table *t)
 {
@@ -37,11 +39,13 @@ table_open(struct table *t, const struct lookup_table *settings, const struct ke
 	t->update = row_optimizer_kernel(t->optimizer, kernel);
 	t->D = settings->dim;
 	t->n_slot = for_training ? row_optimizer_slots(t->optimizer, t->D) : 0;
-	t->stride = t->D + t->n_slot;
+	t->slot_at = row_slot_at(settings->storage, t->D);
+	t->stride = t->slot_at + t->n_slot;
 	t->begin = settings->begin;
 	t->n_rows = (settings->end > 0 ? settings->end : settings->rows) - settings->begin;
 	t->init_key = rng_key(rng_key(settings->seed, RNG_INIT_ROW),
 	    hash_fingerprint64(settings->name, strlen(settings->name)));
+	t->row_key = row_table_key(settings->seed, settings->name);
 	if (table_is_exact(t))
 		return open_exact(t, for_training);
 	RS_TRY(size_mul((size_t)t->n_rows, t->stride, &floats));
@@ -101,20 +105,67 @@ table_init_weights(const struct table *t, uint64_t id, float *w)
 		rng_normal_fill(w, t->D, rng_key(t->init_key, id), 0, (float)stddev);
 	else
 		memset(w, 0, t->D * sizeof(*w));
+	row_round(t->settings.storage, w, t->D);
+}
+
+/* A row of weights as they start; of two bytes, piece by piece. */
+static void
+init_weights(const struct table *t, uint64_t id, float *row)
+{
+	const size_t bytes = row_weight_bytes(t->settings.storage);
+	const double stddev = t->settings.init_stddev;
+	float piece[PIECE] = { 0 };
+
+	if (!table_is_narrow(t)) {
+		table_init_weights(t, id, row);
+		return;
+	}
+	for (size_t k = 0; k < t->D; k += PIECE) {
+		const size_t n = t->D - k < PIECE ? t->D - k : PIECE;
+
+		if (stddev > 0)
+			rng_normal_fill(piece, n, rng_key(t->init_key, id), k, (float)stddev);
+		row_convert(ROW_FP32, piece, t->settings.storage, (char *)row + k * bytes, n);
+	}
+}
+
+void
+table_get_weights(const struct table *t, const float *row, float *w)
+{
+	row_convert(t->settings.storage, row, ROW_FP32, w, t->D);
+}
+
+void
+table_set_weights(const struct table *t, float *row, const float *w)
+{
+	row_convert(ROW_FP32, w, t->settings.storage, row, t->D);
+}
+
+void
+table_update(const struct table *t, uint64_t id, float *row, const float *sum,
+	const struct table_step *step, float *scratch)
+{
+	if (!table_is_narrow(t)) {
+		t->update(row, row + t->slot_at, sum, &step->args);
+		return;
+	}
+	table_get_weights(t, row, scratch);
+	t->update(scratch, row + t->slot_at, sum, &step->args);
+	row_put(t->settings.storage, scratch, t->D, row_key(t->row_key, step->number, id), row);
 }
 
 static void
 init_slots(const struct table *t, float *row)
 {
 	if (t->n_slot > 0)
-		row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, row + t->D);
+		row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, row + t->slot_at);
 }
 
 void
 table_init_rows(struct table *t, uint64_t begin, uint64_t end)
 {
 	for (uint64_t i = begin; i < end; i++) {
-		table_init_weights(t, t->begin + i, table_row(t, i));
+		init_weights(t, t->begin + i, table_row(t, i));
 		init_slots(t, table_row(t, i));
 	}
 }
@@ -134,7 +185,7 @@ table_reach(struct table *t, const struct tenancy_step *step, uint64_t id, uint3
 	if (answer.entry == NULL)
 		return RS_OK;
 	if (answer.is_new) {
-		table_init_weights(t, id, exact_row(answer.entry));
+		init_weights(t, id, exact_row(answer.entry));
 		init_slots(t, exact_row(answer.entry));
 	}
 	if (answer.trains)
@@ -154,13 +205,13 @@ change_slots(struct table *t, void (*change)(const struct table *t, double x, fl
 	t->changed_all = 1;
 	if (table_is_exact(t))
 		for (uint64_t id = t->begin; (entry = exact_next(&t->exact, &id)) != NULL; )
-			change(t, x, exact_row(entry) + t->D);
+			change(t, x, exact_row(entry) + t->slot_at);
 	else
 		for (uint64_t i = 0; i < t->n_rows; i++)
 			if (t->touched[i / TABLE_TOUCHED_BITS] == 0)
 				i |= TABLE_TOUCHED_BITS - 1;
 			else if (table_is_touched(t, i))
-				change(t, x, table_row(t, i) + t->D);
+				change(t, x, table_row(t, i) + t->slot_at);
 }
 
 static void

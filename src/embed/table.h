@@ -2,8 +2,8 @@
  * A table of embedding rows in memory, private to embed/.
  *
  * The rows here are those with ids [begin,begin+n_rows) of the whole table.  A row is D
- * weights, then the optimizer's slots, so that an update touches neighbouring cache lines
- * only.  Initial rows are a pure function of (seed, table name, id, column).
+ * weights (embed/row.h), then the optimizer's slots, so that an update touches neighbouring
+ * cache lines only.  Initial rows are a pure function of (seed, table name, id, column).
  *
  * Hashed: row i of those here is block + i * stride, and one bit a row says whether training
  * ever updated it.  Exact: rows are in `exact`, where they come when they are first trained.
@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "embed/exact.h"
 #include "embed/lookup.h"
+#include "embed/row.h"
 #include "embed/row_optimizer.h"
 #include "embed/tenancy.h"
 
@@ -29,9 +30,11 @@ struct table {
 	const struct row_optimizer *optimizer;
 	row_kernel *update;
 	size_t    D, n_slot;       /* floats of a row: weights, optimizer slots      */
-	size_t    stride;          /* D + n_slot                                     */
+	size_t    slot_at;         /* where slots begin: D, or the floats of room of the weights */
+	size_t    stride;          /* slot_at + n_slot                               */
 	uint64_t  begin, n_rows;
 	uint64_t  init_key;        /* of the initial values                          */
+	uint64_t  row_key;         /* of stochastic rounding                         */
 	float    *block;           /* [n_rows, stride] borrowed; exact: NULL         */
 	size_t    block_bytes;
 	uint64_t *touched;         /* [(n_rows + 63) / 64]; exact: NULL              */
@@ -41,6 +44,12 @@ struct table {
 	struct tenancy tenancy;    /* who comes and goes; exact                      */
 	const float *zero;         /* [D] what is read of an unknown id; exact       */
 	int       state_anew;      /* a file read had no state of this optimizer     */
+};
+
+/* What a step has for every row of a table. */
+struct table_step {
+	uint64_t number;
+	struct row_args args;
 };
 
 /* Sizes and settings; the caller then sets block to block_bytes bytes, and calls
@@ -55,18 +64,31 @@ void table_forget_changes(struct table *t);
 int table_knows_changes(const struct table *t);
 /* Initial values of rows [begin,end) of those here, hashed; no row counts as touched. */
 void table_init_rows(struct table *t, uint64_t begin, uint64_t end);
-/* The weights [D] that the row of an id starts with. */
+/* The weights [D] that the row of an id starts with, as they read once they are stored. */
 void table_init_weights(const struct table *t, uint64_t id, float *w);
 /* The row of an id that a step trained n times, made if there is none; a touched row.  NULL:
  * it is not trained in this step.  Called in commit, in the order of ids, by the owner of its
  * segment; step: of an exact table. */
 enum rs_status table_reach(struct table *t, const struct tenancy_step *step, uint64_t id,
 	uint32_t n, float **row);
+/* The weights [D] of a row as they are stored, to and from floats. */
+void table_get_weights(const struct table *t, const float *row, float *w);
+void table_set_weights(const struct table *t, float *row, const float *w);
+/* The update of a row in a step, with the sum [D] of its gradients; scratch [D]. */
+void table_update(const struct table *t, uint64_t id, float *row, const float *sum,
+	const struct table_step *step, float *scratch);
 /* All state of the optimizer goes back to its start. */
 void table_reset_state(struct table *t);
 /* What lookup_commit.decay does to the rows that training has touched. */
 void table_decay(struct table *t, double decay);
 uint64_t table_bytes(const struct table *t);
+
+/* Rows cannot be pointed at: their weights are no floats. */
+static inline int
+table_is_narrow(const struct table *t)
+{
+	return t->settings.storage != ROW_FP32;
+}
 
 static inline int
 table_is_exact(const struct table *t)

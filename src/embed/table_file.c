@@ -26,7 +26,7 @@ header_layout(struct table_file_header *h)
 	const uint64_t n = h->end - h->begin;
 
 	h->weights = h->header_bytes;
-	h->slots = align_up(h->weights + n * h->dim * sizeof(float));
+	h->slots = align_up(h->weights + n * h->dim * row_weight_bytes(h->storage));
 	h->touched = align_up(h->slots + n * h->n_slot * sizeof(float));
 	h->file_bytes = h->touched + (n + 7) / 8;
 }
@@ -40,18 +40,29 @@ write_padding(struct file_writer *w, uint64_t n)
 }
 
 /* One section, `width` floats of every row. */
+struct section {
+	size_t width;
+	enum row_storage storage;
+	enum rs_status (*get)(void *context, uint64_t id, size_t n, float *out);
+};
+
+/* chunk [2, n_most, width]: the second half is for what is no float. */
 static enum rs_status
-write_floats(const struct table_file_shape *s, const struct table_file_source *from, size_t width,
-	enum rs_status (*get)(void *context, uint64_t id, size_t n, float *out), float *chunk,
-	struct file_writer *w)
+write_section(const struct table_file_shape *s, const struct table_file_source *from,
+	const struct section *section, float *chunk, struct file_writer *w)
 {
+	const size_t width = section->width, bytes = row_weight_bytes(section->storage);
+	float *const stored = section->storage == ROW_FP32 ? chunk : chunk + from->n_most * width;
+
 	for (uint64_t id = s->begin; width > 0 && id < s->end; id += from->n_most) {
 		const size_t n = s->end - id < from->n_most ? (size_t)(s->end - id) : from->n_most;
 
-		RS_TRY(get(from->context, id, n, chunk));
-		RS_TRY(file_writer_write(w, chunk, n * width * sizeof(float)));
+		RS_TRY(section->get(from->context, id, n, chunk));
+		if (stored != chunk)
+			row_convert(ROW_FP32, chunk, section->storage, stored, n * width);
+		RS_TRY(file_writer_write(w, stored, n * width * bytes));
 	}
-	return write_padding(w, (s->end - s->begin) * width * sizeof(float));
+	return write_padding(w, (s->end - s->begin) * width * bytes);
 }
 
 static enum rs_status
@@ -61,16 +72,18 @@ write_sections(const struct table_file_shape *s, const struct table_file_source 
 	struct table_file_header h = {
 		.magic = TABLE_FILE_MAGIC, .version = TABLE_FILE_VERSION, .header_bytes = sizeof(h),
 		.rows = s->rows, .begin = s->begin, .end = s->end, .dim = (uint32_t)s->dim,
-		.n_slot = (uint32_t)s->n_slot,
+		.n_slot = (uint32_t)s->n_slot, .storage = (uint32_t)s->storage,
 	};
+	const struct section weights = { s->dim, s->storage, from->weights };
+	const struct section slots = { s->n_slot, ROW_FP32, from->slots };
 	const uint8_t *touched;
 
 	header_layout(&h);
 	snprintf(h.optimizer, sizeof(h.optimizer), "%s", s->optimizer);
 	snprintf(h.name, sizeof(h.name), "%s", s->name);
 	RS_TRY(file_writer_write(w, &h, sizeof(h)));
-	RS_TRY(write_floats(s, from, s->dim, from->weights, chunk, w));
-	RS_TRY(write_floats(s, from, s->n_slot, from->slots, chunk, w));
+	RS_TRY(write_section(s, from, &weights, chunk, w));
+	RS_TRY(write_section(s, from, &slots, chunk, w));
 	RS_TRY(from->touched(from->context, &touched));
 	return file_writer_write(w, touched, (size_t)(s->end - s->begin + 7) / 8);
 }
@@ -84,7 +97,7 @@ table_file_stream(const struct table_file_shape *shape, const struct table_file_
 	size_t floats;
 	float *chunk;
 
-	RS_TRY(size_mul(from->n_most, width, &floats));
+	RS_TRY(size_mul(2 * from->n_most, width, &floats));
 	RS_TRY(memory_alloc(floats, sizeof(*chunk), &chunk));
 	status = write_sections(shape, from, chunk, w);
 	free(chunk);
@@ -92,20 +105,13 @@ table_file_stream(const struct table_file_shape *shape, const struct table_file_
 }
 
 static enum rs_status
-get_floats(const struct table *t, uint64_t id, size_t n, size_t offset, size_t width, float *out)
-{
-	for (size_t i = 0; i < n; i++)
-		memcpy(out + i * width, table_row(t, id - t->begin + i) + offset,
-			width * sizeof(float));
-	return RS_OK;
-}
-
-static enum rs_status
 get_weights(void *context, uint64_t id, size_t n, float *out)
 {
 	const struct table *t = context;
 
-	return get_floats(t, id, n, 0, t->D, out);
+	for (size_t i = 0; i < n; i++)
+		table_get_weights(t, table_row(t, id - t->begin + i), out + i * t->D);
+	return RS_OK;
 }
 
 static enum rs_status
@@ -113,7 +119,10 @@ get_slots(void *context, uint64_t id, size_t n, float *out)
 {
 	const struct table *t = context;
 
-	return get_floats(t, id, n, t->D, t->n_slot, out);
+	for (size_t i = 0; i < n; i++)
+		memcpy(out + i * t->n_slot, table_row(t, id - t->begin + i) + t->slot_at,
+			t->n_slot * sizeof(float));
+	return RS_OK;
 }
 
 static enum rs_status
@@ -131,7 +140,7 @@ shape_of(const struct table *t)
 	return (struct table_file_shape){
 		.name = t->settings.name, .optimizer = t->optimizer->name,
 		.rows = t->settings.rows, .begin = t->begin, .end = t->begin + t->n_rows,
-		.dim = t->D, .n_slot = t->n_slot,
+		.dim = t->D, .n_slot = t->n_slot, .storage = t->settings.storage,
 	};
 }
 
@@ -161,7 +170,7 @@ table_file_check(const struct file_map *m, const char *path, const struct table_
 		return rs_fail(RS_EDATA, "'%s' has format version %u, expected %d", path,
 			h->version, TABLE_FILE_VERSION);
 	if (h->begin > h->end || h->end > h->rows || h->end - h->begin > m->size
-	    || h->dim > WIDTH_MAX || h->n_slot > WIDTH_MAX
+	    || h->dim > WIDTH_MAX || h->n_slot > WIDTH_MAX || row_storage_name(h->storage) == NULL
 	    || memchr(h->name, 0, sizeof(h->name)) == NULL
 	    || memchr(h->optimizer, 0, sizeof(h->optimizer)) == NULL)
 		return rs_fail(RS_EDATA, "'%s' has a damaged header", path);
@@ -205,8 +214,8 @@ visit_file(const struct table_file_shape *s, const char *path,
 		const int same = strcmp(h->optimizer, s->optimizer) == 0 && h->n_slot == s->n_slot;
 
 		*out = (struct table_file_piece){
-			.begin = h->begin, .end = h->end,
-			.weights = (const float *)(const void *)(m.data + h->weights),
+			.begin = h->begin, .end = h->end, .dim = h->dim, .storage = h->storage,
+			.weights = (const char *)m.data + h->weights,
 			.slots = same ? (const float *)(const void *)(m.data + h->slots) : NULL,
 			.touched = (const uint8_t *)m.data + h->touched,
 		};
@@ -270,6 +279,15 @@ table_file_visit(const struct table_file_shape *shape, const char *const *path, 
 	return status;
 }
 
+void
+table_file_weights(const struct table_file_piece *p, uint64_t i, size_t n,
+	enum row_storage storage, void *out)
+{
+	const size_t row_bytes = p->dim * row_weight_bytes(p->storage);
+
+	row_convert(p->storage, p->weights + i * row_bytes, storage, out, n * p->dim);
+}
+
 /* Those of the rows that are here. */
 static enum rs_status
 read_rows(void *context, const struct table_file_piece *p)
@@ -282,11 +300,13 @@ read_rows(void *context, const struct table_file_piece *p)
 		const uint64_t i = id - p->begin;
 		float *w = table_row(t, id - t->begin);
 
-		memcpy(w, p->weights + i * t->D, t->D * sizeof(float));
+		table_file_weights(p, i, 1, t->settings.storage, w);
 		if (p->slots != NULL)
-			memcpy(w + t->D, p->slots + i * t->n_slot, t->n_slot * sizeof(float));
+			memcpy(w + t->slot_at, p->slots + i * t->n_slot,
+				t->n_slot * sizeof(float));
 		else if (t->n_slot > 0)
-			row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, w + t->D);
+			row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D,
+				w + t->slot_at);
 		table_set_touched(t, id - t->begin, p->touched[i / 8] >> (i % 8) & 1);
 	}
 	t->state_anew |= p->slots == NULL && t->n_slot > 0;

@@ -2,7 +2,8 @@
  * The file of a table, or of a range of its rows.  Little-endian:
  *
  *	header   256 bytes, struct table_file_header
- *	weights  [end-begin, dim] float, contiguous, so that a scorer can map them
+ *	weights  [end-begin, dim] as `storage` says (embed/row.h), contiguous, so that a scorer
+ *	         can map them
  *	slots    [end-begin, n_slot] float, absent when n_slot is 0
  *	touched  bit i of byte i/8: training updated row begin + i
  *
@@ -31,7 +32,8 @@ struct table_file_header {
 	uint64_t weights, slots, touched, file_bytes;   /* offsets, and the size     */
 	char     optimizer[24];    /* "adagrad"; NUL-padded                          */
 	char     name[128];
-	char     reserved[24];
+	uint32_t storage;          /* enum row_storage                               */
+	char     reserved[20];
 };
 
 enum rs_status table_file_write(const struct table *t, struct file_writer *w);
@@ -46,6 +48,7 @@ struct table_file_shape {
 	uint64_t rows;             /* of the whole table                             */
 	uint64_t begin, end;       /* rows written                                   */
 	size_t   dim, n_slot;
+	enum row_storage storage;  /* of the weights; files of another are converted */
 };
 /* where its rows come from, in order: all weights, then all slots, then touched, */
 struct table_file_source {
@@ -62,13 +65,19 @@ enum rs_status table_file_stream(const struct table_file_shape *shape,
 /* and where they go, as they lie in a file. */
 struct table_file_piece {
 	uint64_t begin, end;
-	const float *weights;      /* [end-begin, dim]                               */
+	size_t dim;
+	enum row_storage storage;
+	const char *weights;       /* [end-begin, dim] of that storage               */
 	const float *slots;        /* [end-begin, n_slot]; NULL: not of this optimizer */
 	const uint8_t *touched;    /* bit i of byte i/8                              */
 };
 enum rs_status table_file_visit(const struct table_file_shape *shape, const char *const *path,
 	size_t n_paths, enum rs_status (*take)(void *context, const struct table_file_piece *p),
 	void *context);
+
+/* Weights of n rows from begin + i on, as those of some storage. */
+void table_file_weights(const struct table_file_piece *p, uint64_t i, size_t n,
+	enum row_storage storage, void *out);
 
 /* Checks a mapped file; the header is valid as long as the map. */
 enum rs_status table_file_check(const struct file_map *m, const char *path,

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "export/half.h"
+#include "base/half.h"
 
 struct comparison {
 	struct array_proof *proof;
@@ -55,9 +55,9 @@ compare_f16(struct comparison *c, const void *bytes, const float *row, size_t n)
 		uint16_t h;
 
 		memcpy(&h, (const char *)bytes + i * sizeof h, sizeof h);
-		const double off = fabs(half_value(h) - wanted);
+		const double off = fabs((double)half_value(h) - wanted);
 		if (!(off <= ldexp(0.5, (exponent > -14 ? exponent : -14) - 10)))
-			return differ(c, i, half_value(h), wanted);
+			return differ(c, i, (double)half_value(h), wanted);
 		largest = fmax(largest, off);
 	}
 	count(c, largest, n);

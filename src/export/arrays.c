@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "base/memory.h"
-#include "export/half.h"
 #include "export/table_rows.h"
 #include "train/row_numbers.h"
 
@@ -163,9 +163,9 @@ encode_f16(struct encoder *e, const float *row, size_t n)
 	uint16_t *const out = e->bytes;
 
 	for (size_t i = 0; i < n; i++) {
-		out[i] = half_of(row[i]);
-		if ((out[i] & 0x7c00) == 0x7c00)
+		if (!(fabsf(row[i]) < HALF_LIMIT))
 			return refuse(e, row[i]);
+		out[i] = half_of(row[i]);
 	}
 	return e->put(e->context, out, n * sizeof *out);
 }

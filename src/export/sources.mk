@@ -21,7 +21,7 @@ src/export/onnx.$(OBJEXT) src/export/onnx_read.$(OBJEXT) src/export/onnx_nodes.$
 src/export/librs_a-onnx.$(OBJEXT) src/export/librs_a-onnx_read.$(OBJEXT): src/export/onnx.pb-c.h
 librs_a_SOURCES += src/export/staged.c src/export/staged.h
 librs_a_SOURCES += src/export/verify.c src/export/verify.h src/export/inputs_json.c src/export/inputs_json.h
-librs_a_SOURCES += src/export/arrays.c src/export/arrays.h src/export/half.c src/export/half.h \
+librs_a_SOURCES += src/export/arrays.c src/export/arrays.h \
 	src/export/array_file.c src/export/array_file.h src/export/array_npy.c src/export/array_npz.c \
 	src/export/array_safetensors.c src/export/array_text.c \
 	src/export/array_proof.c src/export/array_proof.h

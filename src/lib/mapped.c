@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "embed/rows_file.h"
+#include "embed/stage.h"
 #include "embed/table_file.h"
 #include "train/checkpoint_private.h"
 
@@ -15,6 +16,8 @@
 struct mapped_rows {
 	const char *data;              /* the file                                    */
 	size_t   offset, row_bytes;    /* of row 0 in it; of a row                    */
+	size_t   dim;
+	enum row_storage storage;
 	uint64_t rows;
 	const float *zero;             /* [dim] exact: what is read of an unknown id  */
 	atomic_uchar *sound;           /* [n_crc of the file] 1: compared and equal   */
@@ -104,27 +107,39 @@ find_entry(const struct mapped_table *t, const struct mapped_rows *r, uint64_t i
 	return RS_OK;
 }
 
+static inline enum rs_status
+find_row(const struct mapped_table *t, const struct mapped_rows *r, uint64_t id,
+	const float **row)
+{
+	const size_t at = r->offset + (size_t)id * r->row_bytes;
+
+	if (id >= r->rows)
+		return rs_fail_at(RS_EDATA, t->path, 0, 0, "the table has %" PRIu64
+			" rows, got id %" PRIu64, r->rows, id);
+	RS_TRY(want_sound(t, r, at, r->row_bytes));
+	*row = (const float *)(const void *)(r->data + at);
+	return RS_OK;
+}
+
 static enum rs_status
 mapped_pull(struct lookup *base, const struct lookup_pull *p)
 {
 	const struct mapped *const m = (struct mapped *)base;
 	const struct mapped_table *const t = &m->table[p->table];
 	const struct mapped_rows *const r = &m->rows[p->table];
+	float *copy = NULL;
 
+	if (r->storage != ROW_FP32)
+		RS_TRY(stage_take(p->stage, 0, p->input, p->n * r->dim, &copy));
 	for (size_t j = 0; j < p->n; j++) {
 		const uint64_t id = p->ids[j];
 
-		if (r->zero != NULL) {
-			RS_TRY(find_entry(t, r, id, &p->row[j]));
+		RS_TRY(r->zero != NULL ? find_entry(t, r, id, &p->row[j])
+			: find_row(t, r, id, &p->row[j]));
+		if (copy == NULL || p->row[j] == r->zero)
 			continue;
-		}
-		if (id >= r->rows)
-			return rs_fail_at(RS_EDATA, t->path, 0, 0, "the table has %" PRIu64
-				" rows, got id %" PRIu64, r->rows, id);
-		const size_t at = r->offset + (size_t)id * r->row_bytes;
-
-		RS_TRY(want_sound(t, r, at, r->row_bytes));
-		p->row[j] = (const float *)(const void *)(r->data + at);
+		row_convert(r->storage, p->row[j], ROW_FP32, copy + j * r->dim, r->dim);
+		p->row[j] = copy + j * r->dim;
 	}
 	return RS_OK;
 }
@@ -174,7 +189,8 @@ open_hashed(const struct lookup_table *want, struct mapped_table *t, struct mapp
 			h->begin, h->end, h->rows, h->dim, h->name, want->rows, want->dim,
 			want->name);
 	r->offset = (size_t)h->weights;
-	r->row_bytes = want->dim * sizeof(float);
+	r->storage = h->storage;
+	r->row_bytes = want->dim * row_weight_bytes(r->storage);
 	r->rows = h->rows;
 	return RS_OK;
 }
@@ -193,6 +209,7 @@ open_exact(const struct lookup_table *want, struct mapped_table *t, struct mappe
 	RS_TRY(memory_alloc(want->dim, sizeof *zero, &zero));
 	r->zero = zero;
 	r->offset = (size_t)h->entries;
+	r->storage = h->storage;
 	r->row_bytes = h->entry_bytes;
 	r->rows = h->n;
 	return RS_OK;
@@ -213,6 +230,7 @@ open_table(const char *directory, const struct manifest *manifest,
 	if (t->file->n_crc > 0)
 		RS_TRY(check_block(t, r, 0));
 	r->data = t->map.data;
+	r->dim = want->dim;
 	return want->kind == TABLE_EXACT ? open_exact(want, t, r) : open_hashed(want, t, r);
 }
 

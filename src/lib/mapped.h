@@ -3,7 +3,8 @@
  *
  * A lookup with nothing but pull and close.  Each MiB is compared with its CRC in MANIFEST
  * when the first row in it is pulled, and never again; RS_EDATA names the file and the
- * bytes.  Any number of threads pull.  The manifest is borrowed.
+ * bytes.  Any number of threads pull, each with a stage of its own.  The manifest is
+ * borrowed.
  */
 #ifndef LIB_MAPPED_H
 #define LIB_MAPPED_H

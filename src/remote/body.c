@@ -4,8 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/half.h"
 #include "base/hash.h"
 #include "embed/exact.h"
+#include "embed/row.h"
 #include "embed/row_optimizer.h"
 
 #define DIGIT_BITS   7
@@ -13,7 +15,6 @@
 #define KEYS_A_TIME  256
 #define ROWS_MAX     ((uint64_t)1 << 41)
 #define DIM_MAX      4096
-#define HALF_MAX     65504.0f
 #define INT8_LIMIT   127.0f
 
 uint64_t
@@ -188,6 +189,7 @@ body_table_put(const struct lookup_table *t, struct body_table *out)
 	out->scheduled = o->scheduled != 0;
 	out->kind = (uint32_t)t->kind;
 	out->expected = t->kind == TABLE_EXACT ? t->expected : 0;
+	out->storage = (uint32_t)t->storage;
 }
 
 static int
@@ -227,6 +229,9 @@ body_table_get(const struct body_table *b, struct lookup_table *out)
 			(unsigned long long)b->rows, b->dim);
 	if (b->kind > TABLE_EXACT)
 		return rs_fail(RS_EPROTOCOL, "table '%s' is of the unknown kind %u", name, b->kind);
+	if (row_storage_name(b->storage) == NULL || b->reserved != 0)
+		return rs_fail(RS_EPROTOCOL, "table '%s' has the unknown storage %u", name,
+			b->storage);
 	if (b->optimizer > ROW_FTRL || b->scheduled > 1)
 		return rs_fail(RS_EPROTOCOL, "table '%s' has the unknown optimizer %u", name,
 			b->optimizer);
@@ -239,6 +244,7 @@ body_table_get(const struct body_table *b, struct lookup_table *out)
 	out->seed = b->seed;
 	out->init_stddev = b->init_stddev;
 	out->dim = b->dim;
+	out->storage = (enum row_storage)b->storage;
 	out->optimizer = (struct row_optimizer_settings){
 		.kind = (enum row_optimizer_kind)b->optimizer, .learning_rate = b->learning_rate,
 		.initial_accumulator = b->initial_accumulator, .epsilon = b->epsilon,
@@ -266,55 +272,6 @@ body_value_bytes(uint8_t flags, size_t n, size_t dim)
 	return n * dim * (how & FRAME_FP16 ? sizeof(uint16_t) : sizeof(float));
 }
 
-static inline uint32_t
-bits_of(float x)
-{
-	uint32_t bits;
-
-	memcpy(&bits, &x, sizeof(bits));
-	return bits;
-}
-
-static inline float
-float_of(uint32_t bits)
-{
-	float x;
-
-	memcpy(&x, &bits, sizeof(x));
-	return x;
-}
-
-/* To nearest, ties to even.  Finite values beyond the largest half become it; the magic
- * number of subnormals makes the adder do their rounding.  No branches: loops of it are
- * vectors. */
-static inline uint16_t
-half_of(float x)
-{
-	const uint32_t sign = bits_of(x) & 0x80000000u, all = bits_of(x) ^ sign;
-	const uint32_t magic = (uint32_t)(127 - 15 + 23 - 10 + 1) << 23;
-	const uint32_t finite = all > bits_of(HALF_MAX) ? bits_of(HALF_MAX) : all;
-	const uint32_t normal = (finite - ((uint32_t)112 << 23) + 0xfff + (finite >> 13 & 1)) >> 13;
-	const uint32_t tiny = bits_of(float_of(finite) + float_of(magic)) - magic;
-	const uint32_t small = finite < (uint32_t)113 << 23 ? tiny : normal;
-	const uint32_t other = all > 0x7f800000u ? 0x7e00 : 0x7c00;
-
-	return (uint16_t)(sign >> 16 | (all >= 0x7f800000u ? other : small));
-}
-
-static inline float
-float_of_half(uint16_t half)
-{
-	const uint32_t all = (uint32_t)(half & 0x7fff) << 13;
-	const uint32_t exponent = all & (uint32_t)0x1f << 23;
-	const uint32_t normal = all + ((uint32_t)112 << 23);
-	const float tiny = float_of(normal + ((uint32_t)1 << 23)) - float_of((uint32_t)113 << 23);
-	const uint32_t other = exponent == (uint32_t)0x1f << 23 ? normal + ((uint32_t)112 << 23) :
-								 normal;
-	const uint32_t value = exponent == 0 ? bits_of(tiny) : other;
-
-	return float_of(value | (uint32_t)(half & 0x8000) << 16);
-}
-
 __attribute__((optimize("O3"))) static void
 pack_halves(const float *x, size_t n, uint8_t *to)
 {
@@ -332,7 +289,7 @@ unpack_halves(const uint8_t *from, size_t n, float *out)
 		uint16_t half;
 
 		memcpy(&half, from + i * sizeof(half), sizeof(half));
-		out[i] = float_of_half(half);
+		out[i] = half_value(half);
 	}
 }
 
@@ -343,7 +300,7 @@ largest_bits(const float *x, size_t n)
 	uint32_t most = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		const uint32_t bits = bits_of(x[i]) & 0x7fffffffu;
+		const uint32_t bits = half_bits(x[i]) & 0x7fffffffu;
 
 		most = bits > most ? bits : most;
 	}
@@ -360,7 +317,7 @@ pack_row(const float *x, size_t n, float scale, uint8_t *to)
 		const float limited = below < -INT8_LIMIT ? -INT8_LIMIT : below;
 
 		/* 1.5 * 2^23 leaves the whole number, rounded, in the lowest bits. */
-		to[i] = (uint8_t)bits_of(limited + 12582912.0f);
+		to[i] = (uint8_t)half_bits(limited + 12582912.0f);
 	}
 }
 
@@ -379,7 +336,7 @@ pack_int8(const float *x, size_t n, size_t dim, uint8_t *to)
 
 	for (size_t i = 0; i < n; i++) {
 		const uint32_t most = largest_bits(x + i * dim, dim);
-		const uint32_t exact = bits_of(float_of(most) / INT8_LIMIT);
+		const uint32_t exact = half_bits(half_float(most) / INT8_LIMIT);
 		const uint16_t scale = most >= 0x7f800000u ? 0x7fc0 :
 							     (uint16_t)((exact + 0xffff) >> 16);
 
@@ -387,7 +344,7 @@ pack_int8(const float *x, size_t n, size_t dim, uint8_t *to)
 		if (most == 0 || most >= 0x7f800000u)
 			memset(values + i * dim, 0, dim);
 		else
-			pack_row(x + i * dim, dim, float_of((uint32_t)scale << 16),
+			pack_row(x + i * dim, dim, half_float((uint32_t)scale << 16),
 				values + i * dim);
 	}
 }
@@ -401,7 +358,7 @@ unpack_int8(const uint8_t *from, size_t n, size_t dim, float *out)
 		uint16_t scale;
 
 		memcpy(&scale, from + i * sizeof(scale), sizeof(scale));
-		unpack_row(values + i * dim, dim, float_of((uint32_t)scale << 16), out + i * dim);
+		unpack_row(values + i * dim, dim, half_float((uint32_t)scale << 16), out + i * dim);
 	}
 }
 
@@ -426,7 +383,7 @@ leave_error(uint8_t flags, const float *x, size_t n, size_t dim, const void *val
 	for (size_t i = 0; i < n * dim; i++) {
 		const float rest = x[i] - error[i];
 
-		error[i] = (bits_of(rest) & 0x7f800000u) == 0x7f800000u ? 0 : rest;
+		error[i] = (half_bits(rest) & 0x7f800000u) == 0x7f800000u ? 0 : rest;
 	}
 }
 

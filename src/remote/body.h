@@ -103,6 +103,7 @@ struct body_table {
 	double   ftrl_beta, ftrl_l1, ftrl_l2, ftrl_power;
 	uint32_t scheduled, kind;   /* enum table_kind                                */
 	uint64_t expected;          /* rows, of an exact table; else 0                */
+	uint32_t storage, reserved; /* enum row_storage; 0                            */
 };
 
 struct body_part { uint32_t table, shard; uint64_t begin, end; };

@@ -10,13 +10,20 @@ shape_of(const struct lookup_walk *w)
 {
 	return (struct rows_file_shape){ .name = w->t->name,
 		.optimizer = row_optimizer_get(w->t->optimizer.kind)->name,
-		.table_kind = w->t->kind, .rows = w->t->rows, .dim = w->dim, .n_slot = w->n_slot };
+		.table_kind = w->t->kind, .rows = w->t->rows, .dim = w->dim, .n_slot = w->n_slot,
+		.storage = w->t->storage };
 }
 
 static struct exact_entry *
 entry_at(const struct lookup_walk *w, const struct lookup_snap *s, size_t i)
 {
 	return (struct exact_entry *)(void *)(s->entry + i * w->entry_bytes);
+}
+
+static float *
+slots_of(const struct lookup_walk *w, const struct exact_entry *entry)
+{
+	return exact_row(entry) + row_slot_at(w->t->storage, w->dim);
 }
 
 /* Up to n entries of a part from id `begin` on; *head is what the shard says of them. */
@@ -150,12 +157,14 @@ fill_entry(const struct lookup_walk *w, const struct rows_file_piece *p, uint64_
 	struct exact_entry *to)
 {
 	const struct exact_entry *from = rows_file_entry(p, i);
-	const size_t n = sizeof(*to) + w->dim * sizeof(float);
 
 	memset(to, 0, w->entry_bytes);
-	memcpy(to, from, p->has_state ? w->entry_bytes : n);
-	if (!p->has_state)
-		lookup_walk_init_slots(w, exact_row(to) + w->dim, 1, 0);
+	*to = *from;
+	row_convert(p->header->storage, from + 1, w->t->storage, exact_row(to), w->dim);
+	if (p->has_state)
+		memcpy(slots_of(w, to), rows_file_slots(p, from), w->n_slot * sizeof(float));
+	else
+		lookup_walk_init_slots(w, slots_of(w, to), 1, 0);
 }
 
 struct range { size_t part; uint64_t begin, end; };
@@ -241,7 +250,7 @@ reset_entries(struct lookup_walk *w, struct lookup_snap *s, const struct body_ro
 	void *unused)
 {
 	(void)unused;
-	lookup_walk_init_slots(w, exact_row(entry_at(w, s, 0)) + w->dim, head->n,
+	lookup_walk_init_slots(w, slots_of(w, entry_at(w, s, 0)), head->n,
 		w->entry_bytes / sizeof(float));
 	s->n = head->n;
 	s->end = head->end;

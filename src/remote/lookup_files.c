@@ -163,6 +163,7 @@ shape_of(const struct lookup_walk *w)
 	return (struct table_file_shape){
 		.name = t->name, .optimizer = row_optimizer_get(t->optimizer.kind)->name,
 		.rows = t->rows, .end = t->rows, .dim = w->dim, .n_slot = w->n_slot,
+		.storage = t->storage,
 	};
 }
 
@@ -208,7 +209,7 @@ load_piece(void *context, const struct table_file_piece *p)
 			RS_TRY(lookup_walk_take_put(w));
 		next_rows(r, p->end, s);
 		i = s->begin - p->begin;
-		memcpy(s->weights, p->weights + i * w->dim, s->n * w->dim * sizeof(float));
+		table_file_weights(p, i, s->n, ROW_FP32, s->weights);
 		if (p->slots != NULL)
 			memcpy(s->slots, p->slots + i * w->n_slot,
 				s->n * w->n_slot * sizeof(float));

@@ -42,7 +42,7 @@ static size_t
 entry_bytes(const struct lookup_walk *w)
 {
 	const struct rows_file_shape shape = { .name = "", .optimizer = "", .dim = w->dim,
-		.n_slot = w->n_slot };
+		.n_slot = w->n_slot, .storage = w->t->storage };
 
 	return rows_file_header_make(&shape, 0, 0, 0, 0).entry_bytes;
 }

@@ -45,7 +45,9 @@ uint64_t
 parts_bytes(const struct lookup_table *table, uint64_t begin, uint64_t end)
 {
 	const struct row_optimizer *o = row_optimizer_get(table->optimizer.kind);
-	const uint64_t stride = table->dim + row_optimizer_slots(o, table->dim), n = end - begin;
+	const uint64_t stride = row_slot_at(table->storage, table->dim) +
+		row_optimizer_slots(o, table->dim);
+	const uint64_t n = end - begin;
 
 	if (table->kind == TABLE_EXACT)
 		return exact_bytes_most(stride * sizeof(float), parts_rows(table, begin, end));

@@ -49,6 +49,7 @@ static const struct member table_member[] = {
 	MEMBER(body_table, ftrl_power, REAL), MEMBER(body_table, scheduled, U32),
 	MEMBER(body_table, kind, U32),
 	MEMBER(body_table, expected, U64),
+	MEMBER(body_table, storage, U32), MEMBER(body_table, reserved, U32),
 };
 
 static const struct member part_member[] = {

@@ -236,6 +236,9 @@ const struct option_row option_table[] = {
 
 	{ "embedding", "dim", OPTION_INT, "16", IN(embedding.dim), RANGE(1, 4096),
 	  .text = "width of the vectors" },
+	{ "embedding", "storage", OPTION_CHOICE, "fp32", IN(embedding.storage),
+	  .choices = "fp32 bf16 fp16", .text = "weights of vectors wider than 1, in memory and in "
+	  "files; bf16, fp16: two bytes each, in updates rounded at random, right on average" },
 	{ "embedding", "table", OPTION_CHOICE, "hashed", IN(embedding.table),
 	  .choices = TABLE_KINDS,
 	  .text = "hashed: fixed buckets; exact: grows, no collisions" },

@@ -32,6 +32,7 @@ enum id_type      { ID_TEXT, ID_INT };
 enum table_kind   { TABLE_HASHED, TABLE_EXACT };
 enum admission_kind { ADMISSION_ALL, ADMISSION_COUNT, ADMISSION_SKETCH, ADMISSION_PROBABILITY };
 enum evict_kind   { EVICT_LRU, EVICT_LFU };
+enum row_storage  { ROW_FP32, ROW_BF16, ROW_FP16 };
 enum row_optimizer_kind { ROW_SGD, ROW_ADAGRAD, ROW_ROWWISE_ADAGRAD, ROW_ADAM, ROW_FTRL };
 enum dense_optimizer_kind { DENSE_SGD, DENSE_MOMENTUM, DENSE_ADAGRAD, DENSE_ADAM, DENSE_ADAMW };
 enum activation   { ACT_NONE, ACT_RELU, ACT_PRELU, ACT_DICE, ACT_TANH, ACT_SIGMOID, ACT_GELU };
@@ -127,6 +128,7 @@ struct row_optimizer_settings {
 
 struct embedding_settings {
 	int64_t dim;
+	enum row_storage storage;           /* of vectors wider than 1              */
 	enum table_kind table;
 	int64_t buckets;                    /* default of fields that give none     */
 	struct row_optimizer_settings optimizer;

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "embed/exact.h"
 #include "embed/row_optimizer.h"
+#include "embed/row.h"
 #include "embed/tenancy.h"
 #include "models/models.h"
 
@@ -61,6 +62,13 @@ vector_optimizer(const struct field_settings *f, const struct embedding_settings
 	return o;
 }
 
+/* A vector of one weight gains nothing beside its slots. */
+static enum row_storage
+storage_of(const struct settings *s, const struct graph_table *g)
+{
+	return g->dim > 1 ? s->embedding.storage : ROW_FP32;
+}
+
 /* Bytes that an id takes in all tables of the field. */
 static size_t
 id_bytes(const struct model *m, size_t schema_table)
@@ -75,7 +83,8 @@ id_bytes(const struct model *m, size_t schema_table)
 		const size_t n_slot = row_optimizer_slots(row_optimizer_get(kind), g->dim);
 
 		if (g->schema_table == schema_table)
-			bytes += exact_entry_bytes((g->dim + n_slot) * sizeof(float));
+			bytes += exact_entry_bytes((row_slot_at(storage_of(s, g), g->dim)
+				+ n_slot) * sizeof(float));
 	}
 	return bytes;
 }
@@ -123,6 +132,7 @@ model_describe_table(const struct model *m, size_t i, struct lookup_table *out)
 	out->rows = t->buckets + 1;
 	out->expected = t->kind == TABLE_EXACT ? (uint64_t)t->settings->buckets : out->rows;
 	out->dim = g->dim;
+	out->storage = storage_of(s, g);
 	out->twins = g->schema_table;
 	out->optimizer = g->linear ? s->linear.optimizer :
 				     vector_optimizer(t->settings, &s->embedding);

@@ -36,12 +36,13 @@ slot_view_init(struct slot_view *v, const struct model *m)
 	v->feed.id_weight = v->id_weight;
 	v->feed.seed = (uint64_t)spec_settings(m->spec)->train.seed;
 	slot_view_set_output(v, GRAPH_LOGIT);
-	return RS_OK;
+	return stage_init(&v->stage, 1, n);
 }
 
 void
 slot_view_free(struct slot_view *v)
 {
+	stage_free(&v->stage);
 	free(v->pointer);
 	free(v->used);
 	free(v->ids);
@@ -161,6 +162,7 @@ slot_view_pull(struct slot_view *v, size_t slot, int training)
 		const struct lookup_pull p = {
 			.slot = slot, .table = v->used[k].table, .input = i,
 			.ids = v->ids[i], .n = v->n[i], .row = v->row[i], .training = training,
+			.stage = training ? NULL : &v->stage,
 		};
 
 		RS_TRY(l->ops->pull(l, &p));

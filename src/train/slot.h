@@ -16,6 +16,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "data/batch.h"
+#include "embed/stage.h"
 #include "train/model.h"
 
 /* An input of the graph that the output depends on. */
@@ -37,6 +38,7 @@ struct slot_view {
 	int    *counts;                /* [n_inputs] first input of its column        */
 	const float **pointer;         /* [n_pointers] of the rows at hand            */
 	size_t n_pointers;
+	struct stage stage;            /* of rows that nobody trains                  */
 };
 
 enum rs_status slot_view_init(struct slot_view *v, const struct model *m);

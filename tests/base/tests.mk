@@ -2,6 +2,7 @@ EXTRA_DIST += tests/test.h
 check_PROGRAMS += \
 	tests/base/failpoint_test \
 	tests/base/file_test \
+	tests/base/half_test \
 	tests/base/hash_test \
 	tests/base/json_test \
 	tests/base/log_test \

@@ -30,7 +30,7 @@ dist_check_SCRIPTS += tests/cli/rollback.sh
 dist_check_SCRIPTS += tests/cli/plot.sh
 dist_check_SCRIPTS += tests/cli/gc.sh
 dist_check_SCRIPTS += tests/cli/rollback_incremental.sh
-EXTRA_DIST += tests/cli/incremental_data.sh tests/bench/cron_daemon.sh tests/bench/drift.sh
+EXTRA_DIST += tests/cli/incremental_data.sh tests/bench/cron_daemon.sh tests/bench/drift.sh tests/bench/storage_auc.sh
 dist_check_SCRIPTS += tests/cli/incremental_cron.sh tests/cli/incremental_crond.sh \
 	tests/cli/incremental_damaged.sh tests/cli/incremental_disk.sh \
 	tests/cli/incremental_faults.sh \
@@ -50,3 +50,5 @@ dist_check_SCRIPTS += tests/cli/audit.sh tests/cli/inspect_data.sh tests/cli/pla
 dist_check_SCRIPTS += tests/cli/delta.sh
 dist_check_SCRIPTS += tests/cli/delta.sh tests/cli/export_delta.sh
 EXTRA_DIST += tests/cli/delta_reader.py
+dist_check_SCRIPTS += tests/cli/audit.sh tests/cli/inspect_data.sh tests/cli/plan_memory.sh
+dist_check_SCRIPTS += tests/cli/storage.sh

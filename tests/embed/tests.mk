@@ -14,3 +14,4 @@ check_PROGRAMS += tests/embed/exact_test tests/embed/exact_lookup_test
 check_PROGRAMS += tests/embed/tenancy_test
 check_PROGRAMS += tests/bench/exact_rows
 check_PROGRAMS += tests/embed/rows_delta_test
+check_PROGRAMS += tests/embed/row_test tests/embed/storage_test

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "export/half.h"
 #include "export/ids.h"
 #include "npy_vectors.h"
 
@@ -353,26 +352,6 @@ an_array_that_is_not_there_or_too_much_is_refused(void **state)
 /* --- numbers ------------------------------------------------------------------------- */
 
 static void
-half_precision_rounds_to_the_nearest_even(void **state)
-{
-	(void)state;
-	for (uint16_t h = 0; h < 0x7bff; h++) {
-		const float x = (float)half_value(h), y = (float)half_value((uint16_t)(h + 1));
-		const float middle = (x + y) / 2;
-
-		assert_int_equal(half_of(x), h);
-		assert_int_equal(half_of(-x), h | 0x8000);
-		assert_int_equal(half_of(middle), h & 1 ? h + 1 : h);
-		assert_int_equal(half_of(nextafterf(middle, y)), h + 1);
-		assert_int_equal(half_of(nextafterf(middle, x)), h);
-	}
-	assert_int_equal(half_of(nextafterf(65520, 0)), 0x7bff);
-	assert_int_equal(half_of(65520), 0x7c00);
-	assert_int_equal(half_of(-INFINITY), 0xfc00);
-	assert_true(isnan(half_value(half_of(NAN))));
-}
-
-static void
 what_a_type_cannot_hold_is_refused_by_name(void **state)
 {
 	static const struct { float x; enum array_type type; enum rs_status status; } row[] = {
@@ -453,7 +432,6 @@ main(void)
 		TEST(a_number_that_differs_is_named),
 		TEST(a_file_that_is_cut_off_is_refused),
 		TEST(an_array_that_is_not_there_or_too_much_is_refused),
-		TEST(half_precision_rounds_to_the_nearest_even),
 		TEST(what_a_type_cannot_hold_is_refused_by_name),
 		TEST(int8_of_any_row_is_within_half_a_step),
 		TEST(names_of_rows_are_read_again),

@@ -41,6 +41,32 @@ text_rows_score_as_the_trainer_says(void **state)
 	recsys_case_free(c);
 }
 
+/* Two scorers by turns: each has copies of its own. */
+static void
+weights_of_two_bytes_score_as_the_trainer_says(void **state)
+{
+	static const char *const set[] = { "embedding.storage=bf16", "embedding.storage=fp16" };
+
+	(void)state;
+	for (size_t k = 0; k < N_ROWS(set); k++) {
+		struct recsys_case *const c = recsys_case_make(set[k]);
+		struct recsys *const m = recsys_case_open(c);
+		struct recsys_scorer *const s[] = { recsys_case_scorer(m, RECSYS_LOGIT),
+			recsys_case_scorer(m, RECSYS_LOGIT) };
+		struct recsys_scores out;
+
+		for (size_t i = 0; i < RECSYS_CASE_ROWS; i++) {
+			assert_int_equal(recsys_score_text(s[i % 2], c->text + c->line[i],
+				c->line[i + 1] - c->line[i], &out), RECSYS_OK);
+			assert_true(recsys_case_near(out.value[0], c->logit[1][i]));
+		}
+		recsys_scorer_close(s[0]);
+		recsys_scorer_close(s[1]);
+		recsys_close(m);
+		recsys_case_free(c);
+	}
+}
+
 static void
 typed_rows_score_as_their_text(void **state)
 {
@@ -283,6 +309,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_rows_score_as_the_trainer_says),
+		cmocka_unit_test(weights_of_two_bytes_score_as_the_trainer_says),
 		cmocka_unit_test(typed_rows_score_as_their_text),
 		cmocka_unit_test(L075_a_field_that_the_model_lacks_is_refused_by_name),
 		cmocka_unit_test(columns_are_found_by_the_names_of_the_header),

@@ -172,7 +172,7 @@ static void
 tables_come_back(void **state)
 {
 	const struct lookup_table t = {
-		.name = "C1.linear", .rows = 77, .dim = 5, .init_stddev = 0.25,
+		.name = "C1.linear", .rows = 77, .dim = 5, .init_stddev = 0.25, .storage = ROW_FP16,
 		.seed = 1234567890123,
 		.optimizer = { .kind = ROW_FTRL, .learning_rate = 1, .initial_accumulator = 2,
 			.epsilon = 3, .beta1 = 4, .beta2 = 5, .l1 = 6, .l2 = 7, .ftrl_beta = 8,
@@ -188,6 +188,7 @@ tables_come_back(void **state)
 	assert_string_equal(back.name, t.name);
 	assert_int_equal(back.rows, t.rows);
 	assert_int_equal(back.dim, t.dim);
+	assert_int_equal(back.storage, t.storage);
 	assert_int_equal(back.seed, t.seed);
 	assert_true(back.init_stddev == t.init_stddev);
 }
@@ -213,6 +214,7 @@ tables_that_cannot_be_are_refused(void **state)
 	REFUSED(b.dim = 1 << 20);
 	REFUSED(b.optimizer = 5);
 	REFUSED(b.scheduled = 2);
+	REFUSED(b.storage = 3);
 	REFUSED(b.init_stddev = NAN);
 	REFUSED(b.init_stddev = -1);
 	REFUSED(b.learning_rate = INFINITY);

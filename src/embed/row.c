@@ -1,0 +1,164 @@
+/* Weights of two bytes: conversions, and stochastic rounding. */
+#include "embed/row.h"
+
+#include <string.h>
+
+#include "base/half.h"
+
+#define CHUNK          64u          /* weights at once, on the stack                  */
+#define DRAWS          4u           /* columns that one draw is enough for            */
+#define VECTORISED     __attribute__((optimize("O3")))
+
+static const struct { const char *name; size_t bytes; } storage_table[] = {
+	[ROW_FP32] = { "fp32", sizeof(float) },
+	[ROW_BF16] = { "bf16", sizeof(uint16_t) },
+	[ROW_FP16] = { "fp16", sizeof(uint16_t) },
+};
+
+const char *
+row_storage_name(uint32_t storage)
+{
+	return storage < sizeof(storage_table) / sizeof(storage_table[0]) ?
+		storage_table[storage].name : NULL;
+}
+
+size_t
+row_weight_bytes(enum row_storage storage)
+{
+	return storage_table[storage].bytes;
+}
+
+/* --- to the nearest ------------------------------------------------------------------------ */
+
+VECTORISED static void
+to_fp16(const float *from, uint16_t *to, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = half_of(from[i]);
+}
+
+VECTORISED static void
+to_bf16(const float *from, uint16_t *to, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = half_brain_of(from[i]);
+}
+
+VECTORISED static void
+from_fp16(const uint16_t *from, float *to, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = half_value(from[i]);
+}
+
+VECTORISED static void
+from_bf16(const uint16_t *from, float *to, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = half_brain_value(from[i]);
+}
+
+void
+row_convert(enum row_storage from_storage, const void *from, enum row_storage to_storage, void *to,
+	size_t n)
+{
+	float chunk[CHUNK];
+
+	if (from_storage == to_storage && n > 0)
+		memcpy(to, from, n * storage_table[to_storage].bytes);
+	else if (to_storage == ROW_FP32)
+		(from_storage == ROW_BF16 ? from_bf16 : from_fp16)(from, to, n);
+	else if (from_storage == ROW_FP32)
+		(to_storage == ROW_BF16 ? to_bf16 : to_fp16)(from, to, n);
+	else
+		for (size_t i = 0; i < n; i += CHUNK) {
+			const size_t m = n - i < CHUNK ? n - i : CHUNK;
+
+			row_convert(from_storage, (const uint16_t *)from + i, ROW_FP32, chunk, m);
+			row_convert(ROW_FP32, chunk, to_storage, (uint16_t *)to + i, m);
+		}
+}
+
+void
+row_round(enum row_storage storage, float *w, size_t n)
+{
+	uint16_t chunk[CHUNK];
+
+	for (size_t i = 0; i < n && storage != ROW_FP32; i += CHUNK) {
+		const size_t m = n - i < CHUNK ? n - i : CHUNK;
+
+		row_convert(ROW_FP32, w + i, storage, chunk, m);
+		row_convert(storage, chunk, ROW_FP32, w + i, m);
+	}
+}
+
+/* --- stochastic ---------------------------------------------------------------------------- */
+
+uint64_t
+row_table_key(uint64_t seed, const char *table)
+{
+	return rng_key(rng_key(seed, RNG_STORE), hash_fingerprint64(table, strlen(table)));
+}
+
+/* 16 random bits under the 16 that stay. */
+static inline uint16_t
+brain_of(float x, uint16_t random)
+{
+	const uint32_t sign = half_bits(x) & 0x80000000u, all = half_bits(x) ^ sign;
+	const uint32_t sum = all + random;
+	const uint32_t finite = sum > HALF_BRAIN_MAX ? HALF_BRAIN_MAX : sum;
+	const uint32_t other = all > HALF_INFINITE ? 0x7fc00000u : HALF_INFINITE;
+
+	return (uint16_t)((sign | (all >= HALF_INFINITE ? other : finite)) >> 16);
+}
+
+/* 13 random bits under the 10 of the mantissa that stay (FBGEMM does the same); a subnormal
+ * is a multiple of 2^-24, and what is left is compared with 16. */
+static inline uint16_t
+half_of_random(float x, uint16_t random)
+{
+	const uint32_t sign = half_bits(x) & 0x80000000u, all = half_bits(x) ^ sign;
+	const uint32_t finite = all > HALF_MAX_BITS ? HALF_MAX_BITS : all;
+	const uint32_t normal = (finite - HALF_BIAS + (random >> 3)) >> 13;
+	const float scaled = half_float(finite < HALF_NORMAL ? finite : 0) * 0x1p24f;
+	const int32_t whole = (int32_t)scaled;
+	const int32_t rest = (int32_t)((scaled - (float)whole) * 0x1p16f);
+	const uint32_t tiny = (uint32_t)(whole + (rest > (int32_t)random));
+	const uint32_t small = finite < HALF_NORMAL ? tiny : normal;
+
+	return (uint16_t)(sign >> 16 | (all >= HALF_INFINITE ? half_other(all) : small));
+}
+
+VECTORISED static void
+put_fp16(const float *w, const uint16_t *random, uint16_t *to, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = half_of_random(w[i], random[i]);
+}
+
+VECTORISED static void
+put_bf16(const float *w, const uint16_t *random, uint16_t *to, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = brain_of(w[i], random[i]);
+}
+
+void
+row_put(enum row_storage storage, const float *w, size_t n, uint64_t key, void *to)
+{
+	uint64_t draw[CHUNK / DRAWS];
+	uint16_t random[CHUNK];
+
+	if (storage == ROW_FP32) {
+		memcpy(to, w, n * sizeof(*w));
+		return;
+	}
+	for (size_t i = 0; i < n; i += CHUNK) {
+		const size_t m = n - i < CHUNK ? n - i : CHUNK;
+
+		for (size_t k = 0; k * DRAWS < m; k++)
+			draw[k] = rng_u64(key, i / DRAWS + k);
+		memcpy(random, draw, m * sizeof(*random));
+		(storage == ROW_BF16 ? put_bf16 : put_fp16)(w + i, random, (uint16_t *)to + i, m);
+	}
+}

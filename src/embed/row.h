@@ -1,0 +1,52 @@
+/*
+ * How the weights of a row are kept, in memory and in files: [embedding] storage.
+ *
+ * bf16 and fp16 take two bytes a weight.  The slots of the optimizer, which follow them at the
+ * next multiple of 4 bytes, are fp32 always, and so is everything that is computed: a row is
+ * read to fp32, updated there, and written back by stochastic rounding: up with the
+ * probability of the part that is cut off, so that small steps are not lost but come through
+ * on average (Gupta et al. 2015, section 3.1).  Everything else rounds to the nearest.
+ *
+ * The random bits of a row are rng_u64(key, column / 4), 16 of them a column, key a function of
+ * (seed, table, step, id): the result does not depend on threads, shards or order.
+ * A finite weight too large for the storage becomes the largest; infinity and NaN stay.
+ */
+#ifndef EMBED_ROW_H
+#define EMBED_ROW_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/rng.h"
+#include "data/schema.h"
+
+/* "bf16"; NULL: there is no storage of this number. */
+const char *row_storage_name(uint32_t storage);
+/* Of one weight. */
+size_t row_weight_bytes(enum row_storage storage);
+
+/* Floats that D weights take the room of: where the slots begin. */
+static inline size_t
+row_slot_at(enum row_storage storage, size_t D)
+{
+	return storage == ROW_FP32 ? D : (D + 1) / 2;
+}
+
+/* n weights of one storage as those of another, to the nearest; they do not overlap. */
+void row_convert(enum row_storage from_storage, const void *from, enum row_storage to_storage,
+	void *to, size_t n);
+/* w[n] becomes what it reads as once it was stored. */
+void row_round(enum row_storage storage, float *w, size_t n);
+
+/* The key of a table, and of a row of it in a step. */
+uint64_t row_table_key(uint64_t seed, const char *table);
+static inline uint64_t
+row_key(uint64_t table_key, uint64_t step, uint64_t id)
+{
+	return rng_key(rng_key(table_key, step), id);
+}
+
+/* w[n] by stochastic rounding; fp32: as it is. */
+void row_put(enum row_storage storage, const float *w, size_t n, uint64_t key, void *to);
+
+#endif
