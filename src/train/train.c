@@ -436,22 +436,34 @@ set_up(struct training *t, struct spec *spec)
 	return RS_OK;
 }
 
-/* What came and went in exact tables, of each to the log. */
-static void
-count_tenants(const struct model *m, struct train_summary *out)
+/*
+ * What came and went in exact tables, of each to the log.  Counted before the best
+ * weights come back, whose lookup knows nothing of it; then only the rows are theirs.
+ */
+void
+train_count_tenants(struct training *t)
 {
-	struct lookup_tenants *const sum = &out->tenants, one;
+	struct lookup_tenants *const sum = &t->summary->tenants, one;
+	const struct model *const m = t->m;
+	const int again = t->summary->n_exact > 0;
 
+	if (m != NULL)
+		sum->rows = 0;
 	for (size_t i = 0; m != NULL && i < m->n_tables; i++) {
 		if (m->table[i].kind != TABLE_EXACT || m->lookup->ops->tenants == NULL)
 			continue;
 		m->lookup->ops->tenants(m->lookup, i, &one);
+		sum->rows += one.rows;
+		if (again) {
+			log_info("table '%s': %" PRIu64 " rows of the best epoch", m->table[i].name,
+				one.rows);
+			continue;
+		}
 		log_info("table '%s': %" PRIu64 " rows; %" PRIu64 " admitted, %" PRIu64
 			" waiting, %" PRIu64 " refused, %" PRIu64 " evicted, %" PRIu64 " expired",
 			m->table[i].name, one.rows, one.admitted, one.waiting, one.refused,
 			one.evicted, one.expired);
-		out->n_exact++;
-		sum->rows += one.rows;
+		t->summary->n_exact++;
 		sum->admitted += one.admitted;
 		sum->waiting += one.waiting;
 		sum->refused += one.refused;
@@ -465,7 +477,7 @@ fill_summary(struct training *t)
 {
 	struct train_summary *const out = t->summary;
 
-	count_tenants(t->m, out);
+	train_count_tenants(t);
 	out->best_epoch = t->progress.best_epoch;
 	out->step = t->m != NULL ? t->m->step : t->progress.step;
 	out->skipped_steps = t->m != NULL ? t->m->skipped_steps : t->progress.skipped_steps;

@@ -84,6 +84,8 @@ enum rs_status train_meet(struct training *t);
 enum rs_status train_save(struct training *t, enum checkpoint_state state, uint64_t *version);
 /* The weights of the best epoch come back, with their optimizer state; the dealer ends. */
 enum rs_status train_restore_best(struct training *t, enum ending ending);
+/* What came and went in exact tables so far, to the log and the summary. */
+void train_count_tenants(struct training *t);
 
 /* --- train_gate.c: nothing without options.condition, or of a period --- */
 

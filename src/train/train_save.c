@@ -177,6 +177,7 @@ train_restore_best(struct training *t, enum ending ending)
 	struct ranks_pulse pulse;
 
 	train_live_settle(t, LIVE_RESTORES, ending);
+	train_count_tenants(t);
 	RS_TRY(train_count_files(t));
 	RS_TRY(train_close_dealer(t));
 	ranks_pulse_begin(&pulse, t->options->place);

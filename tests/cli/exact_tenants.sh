@@ -93,6 +93,12 @@ tenants() {
 tenants summary.1 'n["rows"] > 1000 && n["waiting"] > 0 && n["refused"] > 0 && n["evicted"] > 0 &&
 	n["expired"] > 0 && n["admitted"] == n["rows"] + n["evicted"] + n["expired"]'
 tenants summary.5 'n["waiting"] > 0 && n["evicted"] == 0 && n["expired"] == 0'
+# The weights of an epoch before the last come back: of what came and went nothing is lost.
+awk -F '\t' -v OFS='\t' '{ $1 = 1 - $1 } 1' a.tsv >opposite.tsv
+run -f best -d a.tsv --valid opposite.tsv --epochs 2 -o embedding.expire_after=5h --json
+grep '"summary"' out >summary.best
+grep -q '"best_epoch":1,' summary.best || { cat summary.best; exit 1; }
+tenants summary.best 'n["rows"] > 0 && n["expired"] > 0 && n["admitted"] > n["rows"]'
 expect 0 "$T" runs show 1 --json
 for figure in rows admitted waiting refused evicted expired; do prints "exact.$figure"; done
 
