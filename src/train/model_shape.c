@@ -1,6 +1,7 @@
 /* What a spec says of a model: its graph, and what its tables are. */
 #include "train/model.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,6 +90,25 @@ id_bytes(const struct model *m, size_t schema_table)
 	return bytes;
 }
 
+/* embedding.max_bytes that is room enough for ids of so many bytes, in whole k. */
+static uint64_t
+least_k(size_t bytes)
+{
+	uint64_t least = 0, most = 1;
+
+	while (tenancy_most(exact_segment_rows(bytes, most * 1024)) < TENANCY_SHARE)
+		most *= 2;
+	while (most - least > 1) {
+		const uint64_t k = (least + most) / 2;
+
+		if (tenancy_most(exact_segment_rows(bytes, k * 1024)) < TENANCY_SHARE)
+			least = k;
+		else
+			most = k;
+	}
+	return most;
+}
+
 static enum rs_status
 describe_tenancy(const struct model *m, size_t schema_table, struct lookup_tenancy *out)
 {
@@ -112,8 +132,8 @@ describe_tenancy(const struct model *m, size_t schema_table, struct lookup_tenan
 		"'%s', wanted %u at least", (long long)e->max_bytes,
 		(unsigned long long)out->segment_rows * EXACT_SEGMENTS, field,
 		TENANCY_SHARE * EXACT_SEGMENTS);
-	return rs_hint("an id of it takes %zu bytes, with gaps between ids about %zu", bytes,
-		bytes * 3 / 2);
+	return rs_hint("an id of it takes %zu bytes, gaps between ids come on top: the least is %"
+		PRIu64 "k", bytes, least_k(bytes));
 }
 
 enum rs_status

@@ -120,7 +120,8 @@ check_number(const char *field, const char *key, uint64_t before, uint64_t now)
 
 /* Keys whose values are words. */
 static enum rs_status
-check_word(const char *key, const struct schema_field *from, const struct schema_field *to)
+check_word(const char *field, const char *key, const struct field_settings *from,
+	const struct field_settings *to)
 {
 	const struct option_row *const row = option_find("field", key);
 	struct buffer before, now;
@@ -128,31 +129,42 @@ check_word(const char *key, const struct schema_field *from, const struct schema
 
 	buffer_init(&before, LIST_LIMIT);
 	buffer_init(&now, LIST_LIMIT);
-	status = option_print(row, from->settings, &before);
+	status = option_print(row, from, &before);
 	if (status == RS_OK)
-		status = option_print(row, to->settings, &now);
+		status = option_print(row, to, &now);
 	if (status == RS_OK && strcmp(before.data, now.data) != 0)
-		status = fail_changed(to->name, key, before.data, now.data);
+		status = fail_changed(field, key, before.data, now.data);
 	buffer_free(&before);
 	buffer_free(&now);
 	return status;
 }
 
 static enum rs_status
+check_table(const char *field, const struct schema_table *from, const struct schema_table *to)
+{
+	if (from->kind != to->kind)
+		return check_word(field, "table", from->settings, to->settings);
+	return check_number(field,
+		to->settings->type == FIELD_NUMERIC ? "quantiles" : "buckets", from->buckets,
+		to->buckets);
+}
+
+static enum rs_status
 check_field(const struct schema *was, const struct schema_field *from, const struct schema *is,
 	const struct schema_field *to, const struct train_options *train)
 {
-	RS_TRY(check_word("type", from, to));
+	const struct field_settings *const before = from->settings, *const now = to->settings;
+
+	RS_TRY(check_word(to->name, "type", before, now));
 	if (from->is_dense != to->is_dense)
-		RS_TRY(check_word("transform", from, to));
+		RS_TRY(check_word(to->name, "transform", before, now));
 	RS_TRY(check_number(to->name, "dim", from->dim, to->dim));
 	if (to->is_dense)
 		return RS_OK;
-	RS_TRY(check_word("share", from, to));
-	RS_TRY(check_number(to->name, to->settings->type == FIELD_NUMERIC ? "quantiles" : "buckets",
-		was->table[from->table].buckets, is->table[to->table].buckets));
+	RS_TRY(check_word(to->name, "share", before, now));
+	RS_TRY(check_table(to->name, &was->table[from->table], &is->table[to->table]));
 	return train->reset_optimizer && !train->resume ? RS_OK
-		: check_word("optimizer", from, to);
+		: check_word(to->name, "optimizer", before, now);
 }
 
 static enum rs_status

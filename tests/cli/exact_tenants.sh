@@ -132,6 +132,11 @@ refused 'admit_count' -o embedding.admit=count -o embedding.admit_count=65536
 refused 'admit_probability' -o embedding.admit=probability -o embedding.admit_probability=0
 expect 78 "$T" train s.ini -f none -o embedding.max_bytes=10k
 says 'embedding.max_bytes: 10240 bytes are room for'
+least=$(sed -n 's/.*the least is \([0-9]*\)k$/\1/p' err)
+expect 78 "$T" train s.ini -f none -o embedding.max_bytes=$((least - 1))k
+expect 0 "$T" train s.ini -f least -d old.tsv -o embedding.max_bytes="$least"k
+expect 78 "$T" train s.ini -f none -i one1 -o embedding.table=hashed
+says "field 'user': table is exact in the model saved, hashed in the spec"
 no_effect() {
 	expect 0 "$T" check s.ini "$@"
 	cat out err | grep -qF 'has no effect without' || { cat out err; exit 1; }
