@@ -149,7 +149,7 @@ print_text(void *context, const struct difference *d)
 	if (d->n_changed == 0)
 		return output_printf("\n");
 	return output_printf("   largest step %.4g (%s %" PRIu64 ")\n", d->largest,
-		is_table ? "bucket" : "value", d->at);
+		is_table ? "row" : "value", d->at);
 }
 
 static enum rs_status

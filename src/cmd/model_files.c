@@ -245,9 +245,10 @@ model_table_weights(const struct model_table *t, uint64_t id)
 {
 	const struct table_file_header *h = t->header;
 	const size_t row_bytes = h->dim * row_weight_bytes(h->storage);
-	const void *from = t->map.data + h->weights + (id - h->begin) * row_bytes;
+	const void *const from = t->exact.header != NULL ? (const void *)entry_values(t, id, 0)
+		: t->map.data + h->weights + (id - h->begin) * row_bytes;
 
-	if (t->exact.header != NULL && (from = entry_values(t, id, 0)) == NULL)
+	if (from == NULL)
 		return NULL;
 	row_convert(h->storage, from, ROW_FP32, t->row, h->dim);
 	return t->row;
