@@ -1,6 +1,7 @@
 /* Segments of an exact table: searching, coming and going, growing. */
 #include "embed/exact.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -372,10 +373,14 @@ exact_segment_rows(size_t entry_bytes, uint64_t bytes)
 uint64_t
 exact_bytes_most(size_t row_bytes, uint64_t n)
 {
-	const uint64_t capacity = capacity_for(n / EXACT_SEGMENTS + 1);
+	const double mean = (double)n / EXACT_SEGMENTS;
+	const uint64_t most = (uint64_t)(mean + 3 * sqrt(mean)) + 1;
+	uint64_t capacity = CAPACITY_MIN;
 
+	while (most * FULL_DENOMINATOR > capacity * FULL_NUMERATOR)
+		capacity += capacity / GROWTH + 1;
 	return sizeof(struct exact) + EXACT_SEGMENTS * exact_entry_bytes(row_bytes) *
-		places(capacity + capacity / GROWTH);
+		places(capacity);
 }
 
 struct exact_entry *

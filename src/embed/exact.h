@@ -82,7 +82,8 @@ uint64_t exact_bytes(const struct exact *e);
  * no more than `bytes`; it is the first thing set in exact.segment_rows. */
 uint64_t exact_segment_rows(size_t entry_bytes, uint64_t bytes);
 size_t exact_entry_bytes(size_t row_bytes);
-/* Of n entries spread over all segments, when they have grown to this: most and least. */
+/* Of n entries that came one by one, all segments having three standard deviations more of
+ * them than the mean. */
 uint64_t exact_bytes_most(size_t row_bytes, uint64_t n);
 
 static inline unsigned

@@ -13,5 +13,6 @@ EXTRA_DIST += tests/embed/numpy_check.py
 check_PROGRAMS += tests/embed/exact_test tests/embed/exact_lookup_test
 check_PROGRAMS += tests/embed/tenancy_test
 check_PROGRAMS += tests/bench/exact_rows
+EXTRA_DIST += tests/bench/collisions.sh
 check_PROGRAMS += tests/embed/rows_delta_test
 check_PROGRAMS += tests/embed/row_test tests/embed/storage_test
