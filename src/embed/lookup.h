@@ -46,6 +46,7 @@ struct lookup_tenants {
 	uint64_t waiting;           /* times that the filter told an id to wait       */
 	uint64_t refused;           /* times that there was no room for a new row     */
 	uint64_t evicted, expired;  /* rows                                           */
+	uint32_t clock;             /* minutes of data time, 0: no row had one; steps */
 };
 
 /* A table as the lookup knows it; made by train/ from schema and graph. */

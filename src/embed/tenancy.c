@@ -227,7 +227,7 @@ tenancy_sweep(struct tenancy *t)
 void
 tenancy_tally(const struct tenancy *t, struct lookup_tenants *out)
 {
-	*out = (struct lookup_tenants){ .rows = exact_count(t->exact) };
+	*out = (struct lookup_tenants){ .rows = exact_count(t->exact), .clock = t->clock };
 	for (unsigned i = 0; i < EXACT_SEGMENTS; i++) {
 		const struct lookup_tenants *n = &t->segment[i].tally;
 

@@ -454,6 +454,7 @@ train_count_tenants(struct training *t)
 			continue;
 		m->lookup->ops->tenants(m->lookup, i, &one);
 		sum->rows += one.rows;
+		sum->clock = one.clock;
 		if (again) {
 			log_info("table '%s': %" PRIu64 " rows of the best epoch", m->table[i].name,
 				one.rows);
@@ -470,6 +471,9 @@ train_count_tenants(struct training *t)
 		sum->evicted += one.evicted;
 		sum->expired += one.expired;
 	}
+	if (!again && t->summary->n_exact > 0 && m->step > 0 && sum->clock == 0
+	    && t->settings->embedding.expire_after > 0 && ranks_lead(t->options->place))
+		log_warn("no row had a time that can be read: none expires; check data.time");
 }
 
 static enum rs_status

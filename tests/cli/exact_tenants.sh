@@ -114,6 +114,13 @@ old=$(unseen old.tsv) new=$(unseen new.tsv)
 awk -v old="$old" -v new="$new" 'BEGIN { exit !(old >= 0.5 && new < 0.25) }' ||
 	{ echo "unseen $old and $new"; exit 1; }
 
+# Times that nobody can read are told.
+sed 's/1700[0-9]*$/soon/' a.tsv >timeless.tsv
+run -f timeless -d timeless.tsv -o embedding.expire_after=1h
+says 'no row had a time that can be read: none expires; check data.time'
+run -f timed -d a.tsv -o embedding.expire_after=1h
+grep -q 'no row had a time' err && exit 1
+
 # Who reads never inserts.
 cp -r one1/v000001 before
 expect 0 "$T" predict one1 old.tsv
