@@ -149,7 +149,7 @@ worker_bytes(const struct weighing *w)
 	bytes += (uint64_t)reader_bytes(w);
 	bytes += p->n_workers > 1 || p->n_ps > 0 ? PEER_BYTES : 0;
 	if (p->n_ps > 0)               /* rows pulled, sums to push, both on the wire     */
-		return bytes + 4 * w->slots * grads;
+		return bytes + 3 * w->slots * grads;
 	if (p->n_workers > 1)          /* gradients of the others                         */
 		bytes += p->n_workers * w->slots * grads;
 	return bytes + large_size(p->embedding_bytes);

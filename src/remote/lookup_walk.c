@@ -7,7 +7,7 @@
 #include "embed/row_optimizer.h"
 #include "embed/rows_file.h"
 
-#define SNAP_BYTES    ((size_t)1 << 20)     /* of rows in one call                     */
+#define SNAP_BYTES    ((size_t)1 << 19)     /* of rows in one call                     */
 
 void
 lookup_walk_close(struct lookup_walk *w)

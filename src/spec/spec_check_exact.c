@@ -13,6 +13,20 @@ has_exact(const struct settings *s)
 	return n > 0;
 }
 
+/* A key of [embedding] is given, and not only what it is anyway, as in a spec that was
+ * printed. */
+static int
+is_said(struct spec *spec, const char *key)
+{
+	const struct option_row *const row = option_find("embedding", key);
+	const struct option_context context = { .pool = &spec->pool, .base = "" };
+	struct settings standard = spec->settings;
+
+	return spec_given(spec, "embedding", key, NONE)
+	    && option_read(row, row->dflt, &context, &standard) == RS_OK
+	    && !option_equal(row, &standard, row, &spec->settings);
+}
+
 /* Keys that say something, and what says that they have an effect. */
 static enum rs_status
 check_used(struct spec *spec)
@@ -34,7 +48,7 @@ check_used(struct spec *spec)
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
 		const struct spec_place place = spec_place(spec, "embedding", row[i].key, NONE);
 
-		if (!row[i].used && spec_given(spec, "embedding", row[i].key, NONE))
+		if (!row[i].used && is_said(spec, row[i].key))
 			RS_TRY(spec_add_problem(spec, 0, &place, NULL,
 				"[embedding] %s: has no effect without %s", row[i].key,
 				row[i].needs));

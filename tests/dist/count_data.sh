@@ -42,7 +42,7 @@ END
 # rows_of MODEL: what it has, without the steps of an exact table.  Entries of one number are 24
 # bytes behind the 320 of the header: id, when it was trained last, how often, the weight.
 rows_of() {
-	if [ "$TABLE" = hashed ]; then
+	if [ "${TABLE:-hashed}" = hashed ]; then
 		"$T" inspect "$1" --dump text
 		return
 	fi

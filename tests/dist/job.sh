@@ -96,11 +96,10 @@ expect 73 timeout -k 9 60 "$T" train s.ini -f /proc/m "$@" --workers 2 --ps 2
 nothing_left 'without a place for the model'
 
 # A model directory that another run holds.
-flock m/LOCK sleep 20 & holder=$!
+(flock 9; exec sleep 20) 9>m/LOCK & holder=$!
 sleep 0.1
 expect 75 timeout -k 9 60 "$T" train s.ini -f m --fresh "$@" --workers 2 --ps 2
 kill $holder
-pkill -P $holder 2>/dev/null
 ends $holder 20
 nothing_left 'while the model was locked'
 
