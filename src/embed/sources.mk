@@ -14,3 +14,4 @@ librs_a_SOURCES += src/embed/exact.c src/embed/exact.h src/embed/stage.c src/emb
 librs_a_SOURCES += src/embed/rows_delta.c src/embed/rows_delta.h
 librs_a_SOURCES += src/embed/rows_file.c src/embed/rows_file.h
 librs_a_SOURCES += src/embed/entries.c src/embed/entries.h
+librs_a_SOURCES += src/embed/spill.c src/embed/spill.h

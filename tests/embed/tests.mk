@@ -16,3 +16,4 @@ check_PROGRAMS += tests/bench/exact_rows
 EXTRA_DIST += tests/bench/collisions.sh
 check_PROGRAMS += tests/embed/rows_delta_test
 check_PROGRAMS += tests/embed/row_test tests/embed/storage_test
+check_PROGRAMS += tests/embed/spill_test
