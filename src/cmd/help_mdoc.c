@@ -120,6 +120,8 @@ print_key(const struct option_row *row)
 	} else if (row->inherits != NULL) {
 		RS_TRY(output_printf("Default: that of\n.Cm %s .\n", row->inherits));
 	}
+	if (row->is_free)
+		RS_TRY(output_printf("A resumed run may have another.\n"));
 	if (row->example != NULL) {
 		RS_TRY(output_printf("Example:\n.Ql "));
 		RS_TRY(print_argument(row->example));

@@ -53,6 +53,8 @@ struct option_row {
 	size_t      offset;
 	const char *text;       /* one sentence without a full stop                */
 	const char *example;    /* a value, when the default shows too little      */
+	int         is_free;    /* a run that is resumed with another value trains
+	                         * what it would have; others are told             */
 };
 
 extern const struct option_row option_table[];      /* ends with a NULL section   */

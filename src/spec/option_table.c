@@ -7,6 +7,8 @@
 #include <math.h>
 
 #define WHOLE_MAX 0x1p53     /* every whole number up to here has a double of its own */
+/* A run may go on with another value: see struct option_row. */
+#define FREE .is_free = 1
 #define IN(member)    .offset = offsetof(struct settings, member)
 #define FIELD(member) .offset = offsetof(struct field_settings, member)
 #define NUMERIC  .types = 1u << FIELD_NUMERIC
@@ -49,20 +51,20 @@ const struct option_section option_section[] = {
 const struct option_row option_table[] = {
 	{ "model", "type", OPTION_TEXT, NULL, IN(model.type),
 	  .text = "the model; see recsys-train(1), MODELS", .example = "deepfm" },
-	{ "model", "path", OPTION_PATH, NULL, IN(model.path),
+	{ "model", "path", OPTION_PATH, NULL, IN(model.path), FREE,
 	  .text = "model directory; -f overrides it", .example = "model/ctr" },
 	{ "model", "loss", OPTION_CHOICE, "logloss", IN(model.loss),
 	  .choices = "logloss mse softmax sampled_softmax full_softmax bpr ccl",
 	  .text = "what is minimised; the last five are of two_tower: softmax over the items of "
 	  "the batch, over drawn items, over all items, pairwise ranking, cosine contrastive" },
 
-	{ "data", "train", OPTION_PATH_LIST, NULL, IN(data.train),
+	{ "data", "train", OPTION_PATH_LIST, NULL, IN(data.train), FREE,
 	  .text = "training files; globs sort, - is standard input, gzip is recognised",
 	  .example = "day_*.tsv.gz" },
 	{ "data", "valid", OPTION_PATH_LIST, NULL, IN(data.valid),
 	  .text = "files scored after every epoch; early stop and the best weights follow them",
 	  .example = "valid.tsv" },
-	{ "data", "command", OPTION_TEXT, NULL, IN(data.command),
+	{ "data", "command", OPTION_TEXT, NULL, IN(data.command), FREE,
 	  .text = "shell command whose output is the training rows; its exit status is checked",
 	  .example = "\"zstd -dc log.zst\"" },
 	{ "data", "format", OPTION_CHOICE, "tsv", IN(data.format),
@@ -96,16 +98,17 @@ const struct option_row option_table[] = {
 	{ "data", "time", OPTION_TEXT, NULL, IN(data.time),
 	  .text = "column of the time of a row: seconds, milli- or microseconds since 1970, or "
 	  "2026-11-29T14:00:00Z, in UTC when no zone is given", .example = "timestamp" },
-	{ "data", "id", OPTION_TEXT, NULL, IN(data.id),
+	{ "data", "id", OPTION_TEXT, NULL, IN(data.id), FREE,
 	  .text = "column that names a row in the output of predict", .example = "impression" },
 	{ "data", "missing", OPTION_TEXT_LIST, "\"\"", IN(data.missing),
 	  .text = "cells that mean no value", .example = "\"\",NULL,\\N" },
 	{ "data", "trim", OPTION_BOOL, "no", IN(data.trim),
 	  .text = "csv, tsv: blanks around a cell or a name do not belong to it" },
-	{ "data", "on_bad_row", OPTION_CHOICE, "fail", IN(data.on_bad_row), .choices = "fail skip",
+	{ "data", "on_bad_row", OPTION_CHOICE, "fail", IN(data.on_bad_row), FREE,
+	  .choices = "fail skip",
 	  .text = "what a row that cannot be read does" },
-	{ "data", "max_bad_rows", OPTION_SIZE, "1000", IN(data.max_bad_rows), RANGE(0, WHOLE_MAX),
-	  .unit = "rows",
+	{ "data", "max_bad_rows", OPTION_SIZE, "1000", IN(data.max_bad_rows), FREE,
+	  RANGE(0, WHOLE_MAX), .unit = "rows",
 	  .text = "more bad rows than this end the run when they are skipped" },
 	{ "data", "max_line", OPTION_SIZE, "16M", IN(data.max_line), RANGE(1024, 0x1p30),
 	  .unit = "bytes",
@@ -121,7 +124,7 @@ const struct option_row option_table[] = {
 	{ "data", "row_group", OPTION_SIZE, "256k", IN(data.row_group), RANGE(1, 0x1p40),
 	  .unit = "bytes",
 	  .text = "text that stays together when the file is permuted" },
-	{ "data", "threads", OPTION_INT, "0", IN(data.threads), RANGE(0, 4096),
+	{ "data", "threads", OPTION_INT, "0", IN(data.threads), FREE, RANGE(0, 4096),
 	  .text = "threads that read and parse; 0: chosen for the machine" },
 
 	{ "field", "column", OPTION_TEXT, NULL, FIELD(column),
@@ -444,7 +447,7 @@ const struct option_row option_table[] = {
 	  .text = "numbers of the dense arithmetic" },
 	{ "train", "seed", OPTION_INT, "1", IN(train.seed), RANGE(0, WHOLE_MAX),
 	  .text = "of initial weights, shuffling and dropout; equal seeds give equal models" },
-	{ "train", "threads", OPTION_INT, "0", IN(train.threads), RANGE(0, 4096),
+	{ "train", "threads", OPTION_INT, "0", IN(train.threads), FREE, RANGE(0, 4096),
 	  .text = "0: as many as the affinity mask and the control group allow; at most one for "
 	  "each slot works; never changes the result" },
 	{ "train", "monitor", OPTION_TEXT, "auc", IN(train.monitor),
@@ -454,14 +457,14 @@ const struct option_row option_table[] = {
 	  .unit = "epochs", .text = "stop after so many epochs without gain; 0: never" },
 	{ "train", "min_delta", OPTION_NUMBER, "0", IN(train.min_delta), RANGE(0, 1),
 	  .text = "a smaller gain is none" },
-	{ "train", "checkpoint_every", OPTION_SECONDS, "10m", IN(train.checkpoint_every),
+	{ "train", "checkpoint_every", OPTION_SECONDS, "10m", IN(train.checkpoint_every), FREE,
 	  RANGE(0, 1e9), .text = "time between saves during an epoch; 0: only at its end" },
-	{ "train", "keep", OPTION_INT, "3", IN(train.keep), RANGE(1, 1e6),
+	{ "train", "keep", OPTION_INT, "3", IN(train.keep), FREE, RANGE(1, 1e6),
 	  .text = "versions of the model that stay, and those that they are deltas of" },
-	{ "train", "full_every", OPTION_INT, "1", IN(train.full_every), RANGE(1, 1e6),
+	{ "train", "full_every", OPTION_INT, "1", IN(train.full_every), FREE, RANGE(1, 1e6),
 	  .unit = "versions", .text = "one in so many has all rows of tables, the others those "
 	  "that changed since the one before; 1: all are whole, see recsys-train(1), FILES" },
-	{ "train", "time_limit", OPTION_SECONDS, "0", IN(train.time_limit), RANGE(0, 1e9),
+	{ "train", "time_limit", OPTION_SECONDS, "0", IN(train.time_limit), FREE, RANGE(0, 1e9),
 	  .text = "save and end after this time; 0: none" },
 	{ "train", "clip_norm", OPTION_NUMBER, "0", IN(train.clip_norm), RANGE(0, 1e12),
 	  .text = "largest norm of the dense gradient; 0: none" },
@@ -470,65 +473,65 @@ const struct option_row option_table[] = {
 
 	{ "incremental", "period", OPTION_SECONDS, "1h", IN(incremental.period), RANGE(1, 1e8),
 	  .text = "rows are trained by periods of this length, counted from 1970 in UTC" },
-	{ "incremental", "file_time", OPTION_TEXT, NULL, IN(incremental.file_time),
+	{ "incremental", "file_time", OPTION_TEXT, NULL, IN(incremental.file_time), FREE,
 	  .text = "how the name of a training file tells the begin of its period, with the "
 	  "codes %Y %m %d %H %M %S %j %s of strptime(3), * for any text and ? for any "
 	  "character; a / in it makes folders count, and .gz may follow; without it the "
 	  "column of data.time tells the period of every row", .example = "click-%Y%m%d-%H.tsv" },
-	{ "incremental", "ready", OPTION_PATH, NULL, IN(incremental.ready),
+	{ "incremental", "ready", OPTION_PATH, NULL, IN(incremental.ready), FREE,
 	  .text = "a period is complete once this file is there; codes of strftime(3) stand "
 	  "for its begin", .example = "log/%Y%m%d-%H.ready" },
-	{ "incremental", "wait", OPTION_SECONDS, "5m", IN(incremental.wait), RANGE(0, 1e8),
+	{ "incremental", "wait", OPTION_SECONDS, "5m", IN(incremental.wait), FREE, RANGE(0, 1e8),
 	  .text = "without ready, a period is complete so long after its end, when its files "
 	  "have not changed for as long" },
-	{ "incremental", "late", OPTION_CHOICE, "train", IN(incremental.late),
+	{ "incremental", "late", OPTION_CHOICE, "train", IN(incremental.late), FREE,
 	  .choices = "train skip",
 	  .text = "rows of a period that was trained already: with the next period, or never" },
-	{ "incremental", "replaced", OPTION_CHOICE, "skip", IN(incremental.replaced),
+	{ "incremental", "replaced", OPTION_CHOICE, "skip", IN(incremental.replaced), FREE,
 	  .choices = "skip train",
 	  .text = "a file that was trained and has other contents now: never again, or all of "
 	  "it as if it were new" },
-	{ "incremental", "rejected", OPTION_CHOICE, "skip", IN(incremental.rejected),
+	{ "incremental", "rejected", OPTION_CHOICE, "skip", IN(incremental.rejected), FREE,
 	  .choices = "skip retry",
 	  .text = "a period whose model the gate refused: never again, or once more together "
 	  "with the next" },
 	{ "incremental", "epochs", OPTION_INT, "1", IN(incremental.epochs), RANGE(1, 1e6),
 	  .text = "passes over the rows of a period, instead of train.epochs" },
-	{ "incremental", "gate", OPTION_CHOICE, "auto", IN(incremental.gate),
+	{ "incremental", "gate", OPTION_CHOICE, "auto", IN(incremental.gate), FREE,
 	  .choices = "auto valid holdout progressive",
 	  .text = "rows that a candidate is judged on: data.valid; the rows held out of the "
 	  "last accepted period; those of its own period, scored before they were trained; "
 	  "auto: the first of these that there is" },
 	{ "incremental", "holdout", OPTION_NUMBER, "0", IN(incremental.holdout), RANGE(0, 0.5),
 	  .text = "share of each period, its last rows, that is held out and never trained" },
-	{ "incremental", "require", OPTION_TEXT_LIST, NULL, IN(incremental.require),
+	{ "incremental", "require", OPTION_TEXT_LIST, NULL, IN(incremental.require), FREE,
 	  .text = "what a candidate must meet to become the current model, for instance "
 	  "auc>=last-0.005; see recsys-train-train(1), --require",
 	  .example = "auc>=last-0.005" },
-	{ "incremental", "publish", OPTION_PATH, NULL, IN(incremental.publish),
+	{ "incremental", "publish", OPTION_PATH, NULL, IN(incremental.publish), FREE,
 	  .text = "directory for serving: accepted versions as DIR/1, DIR/2, ..., and the "
 	  "link DIR/current", .example = "serve/ctr" },
-	{ "incremental", "publish_keep", OPTION_INT, "3", IN(incremental.publish_keep),
+	{ "incremental", "publish_keep", OPTION_INT, "3", IN(incremental.publish_keep), FREE,
 	  RANGE(0, 1e6),
 	  .text = "versions kept in incremental.publish; 0: all" },
-	{ "incremental", "command", OPTION_TEXT, NULL, IN(incremental.command),
+	{ "incremental", "command", OPTION_TEXT, NULL, IN(incremental.command), FREE,
 	  .text = "shell command after a version was published; a failure is reported and the "
 	  "command is run again next time", .example = "systemctl reload ctr-server" },
 	{ "incremental", "command_timeout", OPTION_SECONDS, "5m",
-	  IN(incremental.command_timeout), RANGE(0.001, 1e6),
+	  IN(incremental.command_timeout), FREE, RANGE(0.001, 1e6),
 	  .text = "incremental.command is ended, with all it started, after so long" },
-	{ "incremental", "metrics", OPTION_PATH, NULL, IN(incremental.metrics),
+	{ "incremental", "metrics", OPTION_PATH, NULL, IN(incremental.metrics), FREE,
 	  .text = "file of figures for the textfile collector of Prometheus",
 	  .example = "/var/lib/node_exporter/ctr.prom" },
-	{ "incremental", "lock_warn", OPTION_SECONDS, "3h", IN(incremental.lock_warn),
+	{ "incremental", "lock_warn", OPTION_SECONDS, "3h", IN(incremental.lock_warn), FREE,
 	  RANGE(0, 1e8),
 	  .text = "with --cron, a lock that another run holds is no news until it has held it "
 	  "for so long" },
 
-	{ "runs", "db", OPTION_PATH, NULL, IN(runs.db),
+	{ "runs", "db", OPTION_PATH, NULL, IN(runs.db), FREE,
 	  .text = "run database; by default runs.db beside the model directory",
 	  .example = "runs.db" },
-	{ "runs", "tensorboard", OPTION_PATH, NULL, IN(runs.tensorboard),
+	{ "runs", "tensorboard", OPTION_PATH, NULL, IN(runs.tensorboard), FREE,
 	  .text = "directory where each run writes its curves for TensorBoard",
 	  .example = "curves" },
 	{ .section = NULL },

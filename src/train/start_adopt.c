@@ -57,8 +57,8 @@ adopt_field(struct spec *spec, const struct field_settings *to, const struct fie
 	return RS_OK;
 }
 
-static const struct field_settings *
-find_field(const struct settings *s, const char *name)
+const struct field_settings *
+start_find_field(const struct settings *s, const char *name)
 {
 	for (size_t f = 0; f < s->n_fields; f++)
 		if (strcmp(s->field[f].name, name) == 0)
@@ -85,12 +85,12 @@ adopt_fields(struct spec *spec, const struct settings *saved, const struct train
 {
 	for (size_t f = 0; f < spec_settings(spec)->n_fields; f++) {
 		const struct field_settings *const to = &spec_settings(spec)->field[f];
-		const struct field_settings *const from = find_field(saved, to->name);
+		const struct field_settings *const from = start_find_field(saved, to->name);
 
 		RS_TRY(from == NULL ? take_new_field(to, train) : adopt_field(spec, to, from));
 	}
 	for (size_t f = 0; f < saved->n_fields; f++)
-		if (find_field(spec_settings(spec), saved->field[f].name) == NULL)
+		if (start_find_field(spec_settings(spec), saved->field[f].name) == NULL)
 			log_warn("field '%s' is not in the spec: what was learned of it stays in "
 				"the versions", saved->field[f].name);
 	return RS_OK;
@@ -202,6 +202,8 @@ start_adopt(struct spec *spec, const struct train_options *train, uint64_t versi
 	enum rs_status status = adopt_fields(spec, spec_settings(saved), train);
 	if (status == RS_OK)
 		status = check_schemas(spec_settings(saved), spec_settings(spec), train);
+	if (status == RS_OK && train->resume)
+		status = start_tell_changed(spec_settings(saved), spec_settings(spec));
 	spec_free(saved);
 	return status;
 }

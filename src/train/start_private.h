@@ -18,4 +18,10 @@ enum rs_status start_live(struct spec **spec, const struct train_options *option
 enum rs_status start_adopt(struct spec *spec, const struct train_options *train,
 	uint64_t version);
 
+/* NULL: there is none of that name. */
+const struct field_settings *start_find_field(const struct settings *s, const char *name);
+/* Of a run that is resumed: a warning for each key that is not what it was and that is not
+ * free to be another (struct option_row). */
+enum rs_status start_tell_changed(const struct settings *saved, const struct settings *now);
+
 #endif
