@@ -184,6 +184,23 @@ log_warn(const char *format, ...)
 }
 
 void
+log_passed(const struct rs_failure *why, const char *format, ...)
+{
+	char text[LINE_MAX_BYTES];
+	va_list arguments;
+	int n = why == NULL ? 0 : snprintf(text, sizeof(text), "%s%s%s; ", why->where,
+		why->where[0] != '\0' ? ": " : "", why->text);
+
+	n = n < 0 ? 0 : n < (int)sizeof(text) ? n : (int)sizeof(text) - 1;
+	va_start(arguments, format);
+	vsnprintf(text + n, sizeof(text) - (size_t)n, format, arguments);
+	va_end(arguments);
+	if (sink_now.warning != NULL)
+		sink_now.warning(sink_now.context, text);
+	write_message(LOG_WARN, "warning: ", text, why);
+}
+
+void
 log_info(const char *format, ...)
 {
 	va_list arguments;

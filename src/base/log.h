@@ -9,6 +9,8 @@
 
 #include <stddef.h>
 
+#include "base/status.h"
+
 enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 
 struct log_sink {
@@ -28,6 +30,11 @@ void log_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Damage that does not end the run, with what is done instead, as a warning that -q does not
+ * hide.  why: the failure that is passed over, told first, "WHERE: TEXT; ...", or NULL. */
+void log_passed(const struct rs_failure *why, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 
 /* For who looks later: to the log file and the system log, whatever the level, and not to
  * stderr. */

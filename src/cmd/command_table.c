@@ -19,7 +19,8 @@ const struct command_option command_global[] = {
 	  .text = "act as if started in DIR" },
 	{ .name = "--db", .argument = "FILE",
 	  .text = "run database; by default runs.db beside the model directory" },
-	{ .name = "--quiet", .letter = 'q', .text = "print errors only" },
+	{ .name = "--quiet", .letter = 'q',
+	  .text = "print only errors, and damage that is passed over" },
 	{ .name = "--verbose", .letter = 'v', .repeats = 1, .text = "print more; twice: for "
 	  "debugging" },
 	{ .name = "--log-file", .argument = "FILE", .text = "append every message to FILE as "

@@ -88,8 +88,8 @@ go_back(const char *directory, const struct incremental_settings *s,
 			why->where[0] != '\0' ? ": " : "", why->text);
 		return rs_hint("restore it from a copy, or train into another directory");
 	}
-	log_warn("%s%s%s; going back to v%06" PRIu64 ", what was trained since is trained again",
-		why->where, why->where[0] != '\0' ? ": " : "", why->text, target);
+	log_passed(why, "going back to v%06" PRIu64 ", what was trained since is trained again",
+		target);
 	return publish_rollback(directory, target, s, incomplete);
 }
 

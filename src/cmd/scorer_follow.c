@@ -96,10 +96,7 @@ scorer_follow_look(struct scorer *s)
 	const uint64_t version = checkpoint_current(s->directory);
 	if (version == 0 || version == s->version)
 		return;
-	if (take_up(s, version) != RS_OK) {
-		const struct rs_failure *const why = rs_failure();
-
-		log_warn("%s%s%s; v%06ju stays until CURRENT changes", why->where,
-			why->where[0] != '\0' ? ": " : "", why->text, (uintmax_t)s->version);
-	}
+	if (take_up(s, version) != RS_OK)
+		log_passed(rs_failure(), "v%06ju stays until CURRENT changes",
+			(uintmax_t)s->version);
 }

@@ -169,15 +169,6 @@ fill_model(struct model *m, const struct checkpoint_chain *chain, unsigned how)
 	return status;
 }
 
-static void
-warn_fallback(uint64_t version)
-{
-	const struct rs_failure *const f = rs_failure();
-
-	log_warn("%s%s%s; falling back to the former version v%06" PRIu64,
-		f->where, f->where[0] ? ": " : "", f->text, version);
-}
-
 /* The sound version nearest below `version`, with a warning for each that is not. */
 static enum rs_status
 open_former(const char *directory, const uint64_t *list, size_t n, struct checkpoint_chain *out)
@@ -189,7 +180,8 @@ open_former(const char *directory, const uint64_t *list, size_t n, struct checkp
 		if (status == RS_OK)
 			return RS_OK;
 		if (n > 1)
-			warn_fallback(list[n - 2]);
+			log_passed(rs_failure(), "falling back to the former version v%06" PRIu64,
+				list[n - 2]);
 		n--;
 	}
 	return status;
@@ -211,8 +203,8 @@ open_newest(const char *directory, struct checkpoint_chain *out)
 	while (current != 0 && upto > 0 && list[upto - 1] > current)
 		upto--;
 	if (current != 0 && (upto == 0 || list[upto - 1] != current))
-		log_warn("'%s/CURRENT' names v%06" PRIu64 ", which is not there", directory,
-			current);
+		log_passed(NULL, "'%s/CURRENT' names v%06" PRIu64 ", which is not there",
+			directory, current);
 	const enum rs_status status = open_former(directory, list, upto > 0 ? upto : n, out);
 	free(list);
 	return status;

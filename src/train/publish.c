@@ -361,7 +361,7 @@ former_version(const char *directory, uint64_t current, uint64_t *target)
 		if (check_target(directory, list[i]) == RS_OK)
 			*target = list[i];
 		else
-			log_warn("not v%06" PRIu64 ": %s", list[i], rs_failure()->text);
+			log_passed(NULL, "not v%06" PRIu64 ": %s", list[i], rs_failure()->text);
 	}
 	free(list);
 	return *target != 0 ? RS_OK : rs_fail(RS_ENOINPUT,

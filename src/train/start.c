@@ -138,8 +138,7 @@ find_unfinished(const char *directory, struct start *out, uint64_t *version)
 	RS_TRY(checkpoint_list(directory, &list, &n));
 	for (size_t i = n; *version == 0 && i-- > 0; ) {
 		if (checkpoint_peek(directory, list[i], &out->progress, NULL) != RS_OK) {
-			log_warn("%s%s%s; looking at the former version", rs_failure()->where,
-				rs_failure()->where[0] ? ": " : "", rs_failure()->text);
+			log_passed(rs_failure(), "looking at the former version");
 			continue;
 		}
 		*version = list[i];

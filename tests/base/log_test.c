@@ -73,6 +73,21 @@ verbosity_and_quiet_are_levels(void **state)
 }
 
 static void
+what_is_passed_over_is_told_even_when_quiet(void **state)
+{
+	struct capture c;
+
+	(void)rs_fail_at(RS_EDATA, "m/v2/dense.bin", 0, 0, "damaged");
+	capture_begin(&c, *state);
+	log_set_level(LOG_ERROR);
+	log_passed(rs_failure(), "falling back to v%d", 1);
+	capture_end(&c);
+	assert_string_equal(c.text,
+		"recsys-train: warning: m/v2/dense.bin: damaged; falling back to v1\n");
+	free(c.text);
+}
+
+static void
 failure_is_printed_with_place_and_hint(void **state)
 {
 	struct rs_failure none;
@@ -267,6 +282,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		IN_DIRECTORY(warnings_are_printed_and_info_is_not),
 		IN_DIRECTORY(verbosity_and_quiet_are_levels),
+		IN_DIRECTORY(what_is_passed_over_is_told_even_when_quiet),
 		IN_DIRECTORY(failure_is_printed_with_place_and_hint),
 		IN_DIRECTORY(a_message_is_one_line_whatever_it_says),
 		IN_DIRECTORY(sink_sees_warnings_even_when_quiet),

@@ -28,7 +28,7 @@ for file in good/v000002/*; do
 		gone) rm "m/v000002/$name" ;;
 		esac
 		# MANIFEST gone: the version was never complete, CURRENT names nothing.
-		expect 0 "$T" eval m train.tsv
+		expect 0 "$T" eval m train.tsv -q
 		says "v000002"
 		[ "$damage:$name" = gone:MANIFEST ] || says "$name"
 		rm -rf m/v000001
