@@ -240,15 +240,18 @@ remove_item(const struct call *c, const struct gc_item *item, int *changed)
 	return RS_OK;
 }
 
-/* Copies for serving follow from CURRENT. */
+/* What was put aside first: it may be a delta of a version that goes.  Copies for serving
+ * follow from CURRENT. */
 static enum rs_status
 remove_all(const struct call *c)
 {
 	int changed = 0, incomplete = 0;
 
-	for (size_t i = 0; i < c->g.n; i++)
-		if (c->g.item[i].fate != GC_KEEP)
-			RS_TRY(remove_item(c, &c->g.item[i], &changed));
+	for (int others = 0; others < 2; others++)
+		for (size_t i = 0; i < c->g.n; i++)
+			if (c->g.item[i].fate != GC_KEEP
+			    && (c->g.item[i].kind != GC_REJECTED) == others)
+				RS_TRY(remove_item(c, &c->g.item[i], &changed));
 	if (changed)
 		RS_TRY(publish_repair(c->g.directory, c->g.settings, &incomplete));
 	return incomplete ? rs_fail(RS_EIO, "the version is not published") : RS_OK;

@@ -30,7 +30,8 @@ struct gc_item {
 	int      bound;            /* stays whatever the rules are                    */
 	char    *path, *name;      /* name: as it is shown                            */
 	uint64_t version;          /* of versions and rejected ones                   */
-	uint64_t parent;           /* what it is a delta of; 0: it is whole           */
+	uint64_t parent;           /* what it is a delta of; 0: it is whole or no more than
+	                            * a ledger                                         */
 	int64_t  time;             /* seconds since 1970                              */
 	uint64_t bytes;
 	char     why[160];         /* "current, hourly"                               */
@@ -61,7 +62,7 @@ enum rs_status gc_ask_runs(struct gc *g, const char *database, const char *const
 	size_t n_tags);
 
 struct gc_rules { int64_t last, hourly, daily, weekly; };      /* -1: not given       */
-/* What the versions that stay are deltas of stays as well. */
+/* What the versions that stay, whole ones put aside too, are deltas of stays as well. */
 void gc_keep_parents(struct gc *g);
 /* The newest version of each of the newest so many hours, days, weeks, in UTC. */
 void gc_keep(struct gc *g, const struct gc_rules *rules);

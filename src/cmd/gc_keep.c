@@ -67,41 +67,58 @@ gc_keep(struct gc *g, const struct gc_rules *rules)
 	keep_spans(g, rules->weekly, "weekly", WEEK, MONDAY);
 }
 
+/* What an item is a delta of; that of one that was put aside may be put aside, too. */
 static struct gc_item *
-version_item(struct gc *g, uint64_t version)
+parent_of(struct gc *g, const struct gc_item *item)
 {
-	for (size_t i = 0; i < g->n; i++)
-		if (g->item[i].kind == GC_VERSION && g->item[i].version == version)
-			return &g->item[i];
-	return NULL;
+	struct gc_item *aside = NULL;
+
+	for (size_t i = 0; item->parent != 0 && i < g->n; i++) {
+		struct gc_item *const other = &g->item[i];
+
+		if (other->version != item->parent)
+			continue;
+		if (other->kind == GC_VERSION)
+			return other;
+		if (other->kind == GC_REJECTED && item->kind == GC_REJECTED)
+			aside = other;
+	}
+	return aside;
 }
 
 /* Newest first, so that a parent comes after what is made of it. */
-void
-gc_keep_parents(struct gc *g)
+static void
+keep_parents(struct gc *g, enum gc_kind kind)
 {
 	for (size_t i = 0; i < g->n; i++) {
 		const struct gc_item *const item = &g->item[i];
-		struct gc_item *const parent = item->kind == GC_VERSION && item->fate == GC_KEEP
-			&& item->parent != 0 ? version_item(g, item->parent) : NULL;
+		struct gc_item *const parent = item->kind == kind && item->fate == GC_KEEP
+			? parent_of(g, item) : NULL;
 		char why[64];
 
 		if (parent == NULL)
 			continue;
 		parent->fate = GC_KEEP;
 		parent->bound |= item->bound;
-		snprintf(why, sizeof why, "parent of v%06" PRIu64, item->version);
+		snprintf(why, sizeof why, "parent of %s", item->name);
 		gc_reason(parent, why);
 	}
 }
 
-/* Is a version that stays a delta of it? */
+/* No version is a delta of one that was put aside. */
+void
+gc_keep_parents(struct gc *g)
+{
+	keep_parents(g, GC_REJECTED);
+	keep_parents(g, GC_VERSION);
+}
+
+/* Is something that stays a delta of it? */
 static int
-is_parent(const struct gc *g, uint64_t version)
+is_parent(struct gc *g, const struct gc_item *item)
 {
 	for (size_t i = 0; i < g->n; i++)
-		if (g->item[i].kind == GC_VERSION && g->item[i].fate == GC_KEEP
-		    && g->item[i].parent == version)
+		if (g->item[i].fate == GC_KEEP && parent_of(g, &g->item[i]) == item)
 			return 1;
 	return 0;
 }
@@ -115,11 +132,11 @@ next_victim(struct gc *g)
 	for (size_t i = g->n; i-- > 0; ) {
 		struct gc_item *const item = &g->item[i];
 
-		if (item->bound || item->fate != GC_KEEP)
+		if (item->bound || item->fate != GC_KEEP || is_parent(g, item))
 			continue;
 		if (item->kind == GC_REJECTED)
 			return item;
-		if (item->kind == GC_VERSION && found == NULL && !is_parent(g, item->version))
+		if (item->kind == GC_VERSION && found == NULL)
 			found = item;
 	}
 	return found;

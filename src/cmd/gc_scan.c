@@ -105,8 +105,7 @@ scan_versions(struct gc *g, enum gc_kind kind)
 			: checkpoint_version_path(g->directory, list[i], &path);
 		if (status == RS_OK)
 			status = add_path(g, (struct gc_item){ .kind = kind, .version = list[i],
-				.parent = rejected ? 0 : checkpoint_chain_parent(g->directory,
-				list[i]) }, path);
+				.parent = checkpoint_chain_parent(path) }, path);
 	}
 	free(list);
 	return status;
@@ -192,8 +191,8 @@ find_current(struct gc *g)
 
 	RS_TRY(checkpoint_peek(g->directory, 0, NULL, &g->current));
 	if (named != 0 && g->current != named)
-		log_warn("v%06" PRIu64 ", which is current, is damaged or not there: v%06" PRIu64
-			" stays in its place", named, g->current);
+		log_passed(NULL, "v%06" PRIu64 ", which is current, is damaged or not there: v%06"
+			PRIu64 " stays in its place", named, g->current);
 	return RS_OK;
 }
 

@@ -41,7 +41,7 @@ add_link(struct checkpoint_chain *c, struct checkpoint_link **out)
 	return RS_OK;
 }
 
-/* Of the version that link i of the chain, youngest first, is a delta of. */
+/* Of a version that a delta was made of; that of one put aside may be put aside, too. */
 static enum rs_status
 parent_path(const char *directory, int is_here, uint64_t parent, char **out)
 {
@@ -50,7 +50,11 @@ parent_path(const char *directory, int is_here, uint64_t parent, char **out)
 	if (!is_here)
 		return checkpoint_version_path(directory, parent, out);
 	RS_TRY(file_join(directory, "..", &above));
-	const enum rs_status status = checkpoint_version_path(above, parent, out);
+	enum rs_status status = checkpoint_version_path(above, parent, out);
+	if (status == RS_OK && access(*out, F_OK) != 0) {
+		free(*out);
+		status = checkpoint_rejected_path(above, parent, out);
+	}
 	free(above);
 	return status;
 }
@@ -295,29 +299,62 @@ checkpoint_chain_load_table(const struct checkpoint_chain *c, struct model *m, s
 /* --- what must stay -------------------------------------------------------------- */
 
 uint64_t
-checkpoint_chain_parent(const char *directory, uint64_t version)
+checkpoint_chain_parent(const char *path)
 {
 	struct manifest m;
 	uint64_t parent = 0;
-	char *path;
 
-	if (checkpoint_version_path(directory, version, &path) != RS_OK)
-		return 0;
 	if (manifest_read(&m, path) == RS_OK) {
 		parent = m.kind == MANIFEST_DELTA ? m.parent : 0;
 		manifest_free(&m);
 	}
-	free(path);
 	return parent;
 }
 
-void
+struct keeping { const char *directory; const uint64_t *list; size_t n; unsigned char *keep; };
+
+/* Marks what the version at the path, which it takes, is a delta of. */
+static void
+keep_parent(const struct keeping *k, char *path)
+{
+	const uint64_t parent = checkpoint_chain_parent(path);
+
+	for (size_t i = 0; parent != 0 && i < k->n; i++)
+		k->keep[i] |= k->list[i] == parent;
+	free(path);
+}
+
+static enum rs_status
+keep_of_rejected(const struct keeping *k)
+{
+	uint64_t *list;
+	size_t n;
+	enum rs_status status = checkpoint_rejected(k->directory, &list, &n);
+
+	for (size_t i = 0; status == RS_OK && i < n; i++) {
+		char *path;
+
+		status = checkpoint_rejected_path(k->directory, list[i], &path);
+		if (status == RS_OK)
+			keep_parent(k, path);
+	}
+	free(list);
+	return status;
+}
+
+enum rs_status
 checkpoint_chain_keep(const char *directory, const uint64_t *list, size_t n, unsigned char *keep)
 {
-	for (size_t i = n; i-- > 0; ) {
-		const uint64_t parent = keep[i] ? checkpoint_chain_parent(directory, list[i]) : 0;
+	const struct keeping k = { directory, list, n, keep };
 
-		for (size_t j = 0; parent != 0 && j < i; j++)
-			keep[j] |= list[j] == parent;
+	RS_TRY(keep_of_rejected(&k));
+	for (size_t i = n; i-- > 0; ) {
+		char *path;
+
+		if (!keep[i])
+			continue;
+		RS_TRY(checkpoint_version_path(directory, list[i], &path));
+		keep_parent(&k, path);
 	}
+	return RS_OK;
 }

@@ -76,10 +76,14 @@ checkpoint_compact(const char *directory, uint64_t version, int *changed)
 	struct checkpoint_chain chain;
 	struct compacting c = { .chain = &chain };
 	enum rs_status status = RS_OK;
+	char *path;
 
 	if (changed != NULL)
 		*changed = 0;
-	if (checkpoint_chain_parent(directory, version) == 0)
+	RS_TRY(checkpoint_version_path(directory, version, &path));
+	const int is_whole = checkpoint_chain_parent(path) == 0;
+	free(path);
+	if (is_whole)
 		return RS_OK;
 	RS_TRY(checkpoint_chain_open(directory, version, &chain));
 	if (changed != NULL)

@@ -261,8 +261,9 @@ checkpoint_prune(const char *directory, size_t keep, const uint64_t *also, size_
 		for (size_t i = 0; i < n; i++)
 			stays[i] = i >= n - keep || list[i] == current
 				|| is_listed(list[i], also, n_also);
-		checkpoint_chain_keep(directory, list, n, stays);
-		status = remove_others(directory, list, n, stays);
+		status = checkpoint_chain_keep(directory, list, n, stays);
+		if (status == RS_OK)
+			status = remove_others(directory, list, n, stays);
 	}
 	free(stays);
 	free(list);
