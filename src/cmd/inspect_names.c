@@ -14,6 +14,7 @@
 #include "cmd/model_data.h"
 #include "cmd/scorer.h"
 #include "data/feature.h"
+#include "data/loader.h"
 
 #define TEXT_MAX ((size_t)1 << 36)
 
@@ -159,6 +160,10 @@ read_data(struct names *q, const struct arguments *a, const struct text_list *fi
 		if (status == RS_OK)
 			status = add_rows(q, s, &rows);
 	} while (status == RS_OK && rows.batch->B > 0);
+	const struct parser_tally *const tally = scorer_tally(s);
+	if (status == RS_OK && tally->read == tally->skipped)
+		status = loader_no_rows(scorer_files(s)->item[0], scorer_files(s)->n,
+			tally->skipped > 0);
 	scorer_close(s);
 	return status;
 }

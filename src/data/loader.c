@@ -307,11 +307,17 @@ loader_prepare(struct loader *l)
 		l->view[i] = l->input[i].file;
 	if (l->index.rows == 0 && l->options.purpose != PARSE_PREDICT &&
 	    !l->options.may_be_empty)
-		return rs_fail(RS_EDATA, "no rows in '%s'%s", l->input[0].file.path,
-			l->n_inputs > 1 ? " and the other files" : "");
+		return loader_no_rows(l->input[0].file.path, l->n_inputs, 0);
 	if (l->index.n == 0)
 		l->indexed = 0;
 	return RS_OK;
+}
+
+enum rs_status
+loader_no_rows(const char *first, size_t n_files, int has_bad)
+{
+	return rs_fail(RS_EDATA, "no rows%s in '%s'%s", has_bad ? " but bad ones" : "", first,
+		n_files > 1 ? " and the other files" : "");
 }
 
 enum rs_status

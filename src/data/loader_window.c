@@ -292,9 +292,7 @@ window_end_epoch(struct loader *l, struct loader_window *w)
 		return output_publish_batch(l, w, 1);
 	/* a resumed epoch may have had its rows before */
 	if (l->epoch_rows == 0 && l->options.purpose != PARSE_PREDICT)
-		return rs_fail(RS_EDATA, "no rows%s in '%s'%s",
-			l->epoch_skipped > 0 ? " but bad ones" : "", l->input[0].file.path,
-			l->n_inputs > 1 ? " and the other files" : "");
+		return loader_no_rows(l->input[0].file.path, l->n_inputs, l->epoch_skipped > 0);
 	return RS_OK;
 }
 

@@ -70,6 +70,11 @@ prints "user   names known: $known of $occupied trained buckets"
 rm a.tsv
 expect 66 "$T" inspect m --names
 says 'name data behind MODEL'
+printf 'label\tuser\titem\tx\n' >header.tsv
+for what in --names --collisions; do
+	expect 65 "$T" inspect m $what header.tsv
+	says "no rows in 'header.tsv'"
+done
 printf '0\tnobody\ti1\t0\n' >other.tsv
 expect 0 "$T" inspect m --names other.tsv --field user --json
 prints "\"trained\":$occupied,\"known\":"
