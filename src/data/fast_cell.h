@@ -9,42 +9,55 @@
 
 #include "data/feature.h"
 
-/* n digits, 1 to 8, with 8 bytes readable; the value, or -1 if they are not all
- * digits.  Digits are moved to the high bytes so that zeros lead, then pairs, fours
- * and eights are joined by multiplications: no branch depends on n. */
-static inline int64_t
-fast_cell_digits(const char *text, size_t n)
+/* Fingerprint64 of the eight bytes that id_load64() read. */
+static inline uint64_t
+fast_cell_hash8(uint64_t word)
 {
-	uint64_t v = (id_load64(text) - 0x3030303030303030u) << (64 - 8 * n);
+	const uint64_t m = ID_K2 + 2 * 8, a = word + ID_K2;
 
-	if (((v + 0x7676767676767676u) | v) & 0x8080808080808080u)
-		return -1;
+	return id_hash16(id_rotate(word, 37) * m + a, (id_rotate(a, 25) + word) * m, m);
+}
+
+/* The number of the first n <= 8 digits of eight bytes, or -1 if they are not all digits.
+ * Digits are moved to the high bytes so that zeros lead, then pairs, fours and eights are
+ * joined by multiplications: no branch depends on n. */
+static inline int64_t
+fast_cell_digits8(uint64_t word, uint64_t n)
+{
+	const uint64_t half = 32 - 4 * n;      /* a shift by 64 is undefined                 */
+	uint64_t v = (word - 0x3030303030303030u) << half << half, odd;
+
+	odd = ((v + 0x7676767676767676u) | v) & 0x8080808080808080u;
 	v = v * 10 + (v >> 8);
 	v = ((v & 0x000000ff000000ffu) * 0x000f424000000064u +
 	     ((v >> 16) & 0x000000ff000000ffu) * 0x0000271000000001u) >> 32;
-	return (int64_t)v;
+	return odd != 0 ? -1 : (int64_t)v;
 }
 
-static inline int
-fast_cell_number(
-	const struct feature *feature, struct cell cell, const char *limit, struct batch *batch)
+/* n digits, 0 to 8, with 8 bytes readable. */
+static inline int64_t
+fast_cell_digits(const char *text, size_t n)
 {
-	const size_t at = batch->B * batch->K + feature->index;
-	int64_t value;
+	return fast_cell_digits8(id_load64(text), n);
+}
 
-	if (cell.n == 0) {
-		batch->dense[at] = 0;
-		batch->missing[at] = 1;
-		return 1;
-	}
-	if (cell.n > 8 || (size_t)(limit - cell.text) < 8)
+/* For a row of the batch.  A missing number is one of no digits. */
+static inline int
+fast_cell_number(const struct feature *feature, struct cell cell, const char *limit,
+	struct batch *batch, size_t row)
+{
+	const size_t at = row * batch->K + feature->index;
+	int64_t value = 0;
+
+	if ((size_t)(limit - cell.text) >= 8 && cell.n <= 8)
+		value = fast_cell_digits(cell.text, cell.n);
+	else if (cell.n > 0)
 		return 0;
-	value = fast_cell_digits(cell.text, cell.n);
 	if (value < 0 || (feature->path == FEATURE_LOG1P_NUMBER && value >= FEATURE_LOG1P))
 		return 0;
 	batch->dense[at] = feature->path == FEATURE_LOG1P_NUMBER ? feature->log1p[value]
 	                                                         : (float)value;
-	batch->missing[at] = 0;
+	batch->missing[at] = cell.n == 0;
 	return 1;
 }
 
@@ -57,7 +70,7 @@ fast_cell(
 	if (feature->path == FEATURE_GENERAL)
 		return 0;
 	if (feature->path != FEATURE_ID)
-		return fast_cell_number(feature, cell, limit, batch);
+		return fast_cell_number(feature, cell, limit, batch, batch->B);
 	column = &batch->column[feature->index];
 	column->ids[batch->B] = cell.n > 0 ? id_bucket(cell.text, cell.n, &feature->buckets)
 	                                   : feature->buckets.d;

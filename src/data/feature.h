@@ -51,7 +51,7 @@ struct feature {
 	int    keeps_places;       /* a missing item of a list is an item (history.h) */
 };
 
-#define FEATURE_LOG1P 4096
+#define FEATURE_LOG1P 65536
 
 /* log1p is a table of FEATURE_LOG1P values that outlives the features. */
 void feature_init(

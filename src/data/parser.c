@@ -14,6 +14,8 @@
 #include "data/parser_private.h"
 #include "data/tfrecord.h"
 
+#define BLOCK_LEAST 4u             /* rows                                           */
+
 /* libffm: the fields' columns are field numbers. */
 static enum rs_status
 number_field_init(struct parser *p)
@@ -60,6 +62,8 @@ parser_prepare(struct parser *p)
 
 	p->quoted = data_is_delimited(d) && data_is_quoted(d);
 	p->sparse = data_is_sparse(d);
+	p->level = span_level_best();
+	p->words = cell_words_best();
 	p->trim = d->trim && data_is_delimited(d);
 	p->separator = data_is_delimited(d) ? data_separator(d) : '\n';
 	p->max_line = d->max_line > 0 ? (size_t)d->max_line : (size_t)16 << 20;
@@ -122,7 +126,7 @@ parser_close(struct parser *p)
 	buffer_free(&p->id_text);
 	crosses_free(&p->crosses);
 	histories_free(&p->histories);
-	free(p->index.at);
+	span_index_free(&p->index);
 	buffer_free(&p->scratch);
 	buffer_free(&p->cell);
 	free(p->id_begin);
@@ -475,13 +479,56 @@ parser_check(const struct schema *schema, const struct parser_span *span)
 		: RS_OK;
 }
 
+/* Row `number` of the index, whatever it is. */
+static enum rs_status
+row_alone(struct parser *p, const struct parser_span *span, size_t number, uint64_t line,
+	struct batch *batch, struct parser_tally *tally)
+{
+	const uint32_t *const row = p->index.row;
+	const size_t first = number == 0 ? 0 : (size_t)row[number - 1] + 1;
+	const struct place at = { .span = span, .line = line,
+		.begin = p->index.at[(ptrdiff_t)first - 1] + 1, .end = p->index.at[row[number]] };
+
+	if (!line_is_blank(p, span->text, at.begin, at.end))
+		return row_take(p, &at, first, row[number] - first + 1, batch, tally);
+	tally->blank++;
+	return RS_OK;
+}
+
+/* Blocks of rows; a row with anything particular ends its block and is done alone.  After
+ * one blocks are short for a while, so that little is done in vain. */
+static enum rs_status
+rows_parse(struct parser *p, const struct parser_span *span, struct batch *batch,
+	struct parser_tally *tally)
+{
+	const uint32_t *const at = p->index.at;
+	const int in_blocks = parser_block_fits(p, span);
+	size_t most = PARSER_BLOCK, begin = 0;
+	uint64_t line = span->line;
+
+	for (size_t r = 0, n = 0; r < p->index.n_rows; r += n) {
+		n = 0;
+		if (in_blocks)
+			RS_TRY(parser_block(p, span, r, most, batch, &n));
+		tally->read += n;
+		line += n;
+		if (n == most || r + n == p->index.n_rows) {
+			most = 2 * most < PARSER_BLOCK ? 2 * most : PARSER_BLOCK;
+			continue;
+		}
+		RS_TRY(row_alone(p, span, r + n, line, batch, tally));
+		begin = at[r + n == 0 ? -1 : (ptrdiff_t)p->index.row[r + n - 1]] + 1;
+		line += row_lines(p, span->text, begin, at[p->index.row[r + n]]);
+		most = BLOCK_LEAST;
+		n++;
+	}
+	return RS_OK;
+}
+
 enum rs_status
 parser_parse(struct parser *p, const struct parser_span *span, struct batch *batch,
 	struct parser_tally *tally)
 {
-	struct place at = { .span = span, .line = span->line };
-	size_t first = 0;
-
 	p->n_ids = 0;
 	p->id_text.n = 0;
 	p->warnings.n = 0;
@@ -490,20 +537,7 @@ parser_parse(struct parser *p, const struct parser_span *span, struct batch *bat
 	p->ids = (struct parser_ids){ span->text, p->id_begin, p->id_end, 0 };
 	if (p->examples != NULL)
 		return examples_parse(p, span, batch, tally);
-	RS_TRY(span_index_make(&p->index, span->text, span->n, p->quoted, p->separator));
-	while (first < p->index.n) {
-		size_t last = first;
-
-		while (p->index.at[last] < span->n && span->text[p->index.at[last]] != '\n')
-			last++;
-		at.end = p->index.at[last];
-		if (line_is_blank(p, span->text, at.begin, at.end))
-			tally->blank++;
-		else
-			RS_TRY(row_take(p, &at, first, last - first + 1, batch, tally));
-		at.line += row_lines(p, span->text, at.begin, at.end);
-		at.begin = at.end + 1;
-		first = last + 1;
-	}
-	return RS_OK;
+	RS_TRY(span_index_make(&p->index, p->level, span->text, span->n, p->quoted,
+		p->separator));
+	return rows_parse(p, span, batch, tally);
 }

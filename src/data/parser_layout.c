@@ -74,7 +74,7 @@ first_row_read(struct first_row *r, const char *text, size_t n, const struct dat
 	char *to;
 
 	r->bytes = text_row_end(text, n, quoted, separator);
-	status = span_index_make(&index, text, r->bytes, quoted, separator);
+	status = span_index_make(&index, span_level_best(), text, r->bytes, quoted, separator);
 	if (status == RS_OK)
 		status = memory_alloc(index.n + 1, sizeof *r->cell, &r->cell);
 	if (status == RS_OK)
@@ -90,7 +90,7 @@ first_row_read(struct first_row *r, const char *text, size_t n, const struct dat
 		r->cell[r->n++] = cell_copy(cell, quoted, &to);
 		begin = index.at[i] + 1;
 	}
-	free(index.at);
+	span_index_free(&index);
 	return status;
 }
 

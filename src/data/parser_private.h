@@ -6,6 +6,7 @@
 #define DATA_PARSER_PRIVATE_H
 
 #include "base/memory.h"
+#include "data/cell_words.h"
 #include "data/cross.h"
 #include "data/feature.h"
 #include "data/history.h"
@@ -34,11 +35,25 @@ struct parser_layout {
 	int    skips_bom;
 };
 
-/* Ends of cells of a span: every separator and row end, ascending, then n. */
+/* Ends of cells of a span: every separator and row end, ascending, then n.  at[-1] + 1
+ * is 0, as the place behind an end is where the next cell begins. */
 struct span_index {
-	uint32_t *at;
+	uint32_t *at;              /* [n]                                            */
 	size_t    n, capacity;
+	uint32_t *row;             /* [n_rows] which of at are ends of rows          */
+	size_t    n_rows, row_capacity;
+	int       quotes;          /* some cells are in quotes                       */
 };
+
+/* How a span without quotes is indexed; best first, the last by bytes. */
+struct span_level {
+	const char *name;
+	int (*has)(void);
+	enum rs_status (*index)(
+		struct span_index *index, const char *text, size_t n, char separator);
+};
+extern const struct span_level span_levels[];      /* name NULL: the end           */
+const struct span_level *span_level_best(void);
 
 struct parser {
 	const struct schema *schema;
@@ -56,6 +71,8 @@ struct parser {
 	float  *log1p;             /* [FEATURE_LOG1P]                                */
 	struct label_rule label;
 	float  no_label;           /* label of a row that has none                   */
+	const struct span_level *level;
+	const struct cell_words *words;
 	struct span_index index;
 	struct buffer scratch, cell;   /* normalised ids; unquoted cells             */
 	size_t *id_begin, *id_end; /* [n_ids] of the rows of the last parse          */
@@ -114,8 +131,9 @@ uint64_t text_count_rows(
 /* Offset behind the last complete row, 0 if there is none. */
 size_t text_last_row_end(const char *text, size_t n, int quoted, char separator);
 /* Separators and row ends outside quotes into the index. */
-enum rs_status span_index_make(
-	struct span_index *index, const char *text, size_t n, int quoted, char separator);
+enum rs_status span_index_make(struct span_index *index, const struct span_level *level,
+	const char *text, size_t n, int quoted, char separator);
+void span_index_free(struct span_index *index);
 
 /* The columns of the spec: of the label, weight, ..., then of the fields; "" when
  * it is not given or not read for the purpose. */
@@ -159,6 +177,14 @@ int lists_is_blank(const struct parser *p, const char *text, size_t begin, size_
 enum rs_status lists_line(struct parser *p, const struct place *at, struct batch *batch,
 	struct parser_tally *tally);
 uint64_t lists_count(const struct data_settings *data, const char *text, size_t n);
+
+/* Rows without anything particular, column by column (parser_block.c): appends up to
+ * `most`, at most PARSER_BLOCK, from number `first` of the index, *n of them; the row behind
+ * these goes the long way.  Only where parser_block_fits(), of a span with its index. */
+#define PARSER_BLOCK 64u           /* their text and ids stay in the first cache     */
+int parser_block_fits(const struct parser *p, const struct parser_span *span);
+enum rs_status parser_block(struct parser *p, const struct parser_span *span, size_t first,
+	size_t most, struct batch *batch, size_t *n);
 
 /* One row: [begin, end) is text without its line end. */
 enum rs_status delimited_row(struct parser *p, const struct parser_layout *layout, const char *text,

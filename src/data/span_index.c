@@ -1,15 +1,21 @@
 /*
- * Where cells and rows end.  Without quotes 64 bytes are compared at once; with
- * quotes (RFC 4180: a quote opens only at the start of a cell) byte by byte.
+ * Where cells and rows end.  Without quotes 64 bytes are compared at once, by the widest
+ * code that the processor has; with quotes (RFC 4180: a quote opens only at the start of a
+ * cell) byte by byte.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
+#include "config.h"
+#ifdef HAVE_X86_LEVELS
+#include <immintrin.h>
 #endif
 
 #include "data/parser_private.h"
+
+#define BLOCK    64u               /* bytes compared at once                         */
+#define AT_ONCE  8u                /* ends written without looking how many there are */
+#define SENTINEL 1u                /* at[-1] + 1 is the first byte                   */
 
 struct quote_scan {
 	int inside, cell_start;
@@ -87,21 +93,52 @@ text_last_row_end(const char *text, size_t n, int quoted, char separator)
 }
 
 static enum rs_status
-span_index_room(struct span_index *index, size_t n)
+grow(uint32_t **array, size_t *capacity, size_t n, size_t before)
 {
-	size_t capacity = index->capacity > 0 ? index->capacity : 4096;
+	size_t more = *capacity > 0 ? *capacity : 4096;
 	uint32_t *larger;
 
-	if (n <= index->capacity)
+	if (n <= *capacity)
 		return RS_OK;
-	while (capacity < n)
-		capacity *= 2;
-	RS_TRY(memory_alloc(capacity, sizeof *larger, &larger));
-	if (index->n > 0)
-		memcpy(larger, index->at, index->n * sizeof *larger);
-	free(index->at);
-	index->at = larger;
-	index->capacity = capacity;
+	while (more < n)
+		more *= 2;
+	larger = realloc(*array == NULL ? NULL : *array - before,
+		(more + before) * sizeof *larger);
+	if (larger == NULL)
+		return rs_fail(RS_ERESOURCE, "out of memory for an index of %zu cells", more);
+	*array = larger + before;
+	*capacity = more;
+	return RS_OK;
+}
+
+/* Room for n more ends of cells and as many of rows. */
+static inline enum rs_status
+index_room(struct span_index *index, size_t n)
+{
+	if (index->n + n > index->capacity) {
+		RS_TRY(grow(&index->at, &index->capacity, index->n + n, SENTINEL));
+		index->at[-1] = UINT32_MAX;
+	}
+	return index->n_rows + n > index->row_capacity ?
+		grow(&index->row, &index->row_capacity, index->n_rows + n, 0) : RS_OK;
+}
+
+void
+span_index_free(struct span_index *index)
+{
+	if (index->at != NULL)
+		free(index->at - SENTINEL);
+	free(index->row);
+	*index = (struct span_index){ .at = NULL };
+}
+
+static enum rs_status
+index_end(struct span_index *index, size_t at, int of_row)
+{
+	RS_TRY(index_room(index, 1));
+	if (of_row)
+		index->row[index->n_rows++] = (uint32_t)index->n;
+	index->at[index->n++] = (uint32_t)at;
 	return RS_OK;
 }
 
@@ -112,10 +149,8 @@ index_quoted(struct span_index *index, const char *text, size_t n, char separato
 
 	for (size_t i = 0; i < n; i++)
 		if (quote_scan_step(&scan, text[i], separator) &&
-			(text[i] == separator || text[i] == '\n')) {
-			RS_TRY(span_index_room(index, index->n + 1));
-			index->at[index->n++] = (uint32_t)i;
-		}
+			(text[i] == separator || text[i] == '\n'))
+			RS_TRY(index_end(index, i, text[i] == '\n'));
 	return RS_OK;
 }
 
@@ -123,68 +158,120 @@ static enum rs_status
 index_bytes(struct span_index *index, const char *text, size_t begin, size_t n, char separator)
 {
 	for (size_t i = begin; i < n; i++)
-		if (text[i] == separator || text[i] == '\n') {
-			RS_TRY(span_index_room(index, index->n + 1));
-			index->at[index->n++] = (uint32_t)i;
-		}
+		if (text[i] == separator || text[i] == '\n')
+			RS_TRY(index_end(index, i, text[i] == '\n'));
 	return RS_OK;
 }
 
-#ifdef __SSE2__
-static inline uint64_t
-mask64(const char *text, __m128i separator, __m128i newline)
-{
-	uint64_t mask = 0;
-
-	for (int i = 0; i < 4; i++) {
-		const __m128i x = _mm_loadu_si128((const __m128i *)(text + 16 * i));
-		const __m128i hit = _mm_or_si128(
-			_mm_cmpeq_epi8(x, separator), _mm_cmpeq_epi8(x, newline));
-
-		mask |= (uint64_t)(unsigned)_mm_movemask_epi8(hit) << 16 * i;
-	}
-	return mask;
-}
-
-static enum rs_status
-index_plain(struct span_index *index, const char *text, size_t n, char separator)
-{
-	const __m128i s = _mm_set1_epi8(separator), newline = _mm_set1_epi8('\n');
-	size_t i = 0;
-
-	for (; i + 64 <= n; i += 64) {
-		uint64_t mask = mask64(text + i, s, newline);
-		uint32_t *at;
-
-		RS_TRY(span_index_room(index, index->n + 64));
-		at = index->at + index->n;
-		for (; mask != 0; mask &= mask - 1)
-			*at++ = (uint32_t)i + (uint32_t)__builtin_ctzll(mask);
-		index->n = (size_t)(at - index->at);
-	}
-	return index_bytes(index, text, i, n, separator);
-}
-#else
 static enum rs_status
 index_plain(struct span_index *index, const char *text, size_t n, char separator)
 {
 	return index_bytes(index, text, 0, n, separator);
 }
+
+#ifdef HAVE_X86_LEVELS
+/* Of 64 bytes: bit i is byte i. */
+struct block_masks {
+	uint64_t ends, newlines;
+};
+
+/* Their ends into the index, which has room for 64 + 8 more.  at: of the first byte. */
+static inline void
+index_block(struct span_index *index, size_t at, struct block_masks mask)
+{
+	uint32_t *to = index->at + index->n;
+	uint64_t left = mask.ends;
+
+	for (; mask.newlines != 0; mask.newlines &= mask.newlines - 1) {
+		const uint64_t before = mask.ends & ((mask.newlines & -mask.newlines) - 1);
+
+		index->row[index->n_rows++] = (uint32_t)(index->n +
+			(size_t)__builtin_popcountll(before));
+	}
+	index->n += (size_t)__builtin_popcountll(left);
+	do
+		for (unsigned k = 0; k < AT_ONCE; k++) {
+			*to++ = (uint32_t)at + (uint32_t)__builtin_ctzll(left | (uint64_t)1 << 63);
+			left &= left - 1;
+		}
+	while (left != 0);
+}
+
+#define AVX2 __attribute__((target("avx2,bmi,bmi2,popcnt")))
+
+AVX2 static inline struct block_masks
+masks_avx2(const char *text, __m256i separator, __m256i newline)
+{
+	const __m256i low = _mm256_loadu_si256((const __m256i *)text);
+	const __m256i high = _mm256_loadu_si256((const __m256i *)(text + 32));
+	const __m256i low_end = _mm256_cmpeq_epi8(low, newline);
+	const __m256i high_end = _mm256_cmpeq_epi8(high, newline);
+	const uint64_t rows = (uint32_t)_mm256_movemask_epi8(low_end) |
+		(uint64_t)(uint32_t)_mm256_movemask_epi8(high_end) << 32;
+	const uint64_t cells =
+		(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(low, separator)) |
+		(uint64_t)(uint32_t)_mm256_movemask_epi8(_mm256_cmpeq_epi8(high, separator)) << 32;
+
+	return (struct block_masks){ rows | cells, rows };
+}
+
+AVX2 static enum rs_status
+index_avx2(struct span_index *index, const char *text, size_t n, char separator)
+{
+	const __m256i s = _mm256_set1_epi8(separator), newline = _mm256_set1_epi8('\n');
+	size_t i = 0;
+
+	for (; i + BLOCK <= n; i += BLOCK) {
+		RS_TRY(index_room(index, BLOCK + AT_ONCE));
+		index_block(index, i, masks_avx2(text + i, s, newline));
+	}
+	return index_bytes(index, text, i, n, separator);
+}
+
+static int
+has_avx2(void)
+{
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+		__builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt");
+}
 #endif
 
-enum rs_status
-span_index_make(struct span_index *index, const char *text, size_t n, int quoted, char separator)
+static int
+has_baseline(void)
 {
-	index->n = 0;
+	return 1;
+}
+
+const struct span_level span_levels[] = {
+#ifdef HAVE_X86_LEVELS
+	{ "avx2", has_avx2, index_avx2 },
+#endif
+	{ "baseline", has_baseline, index_plain },
+	{ NULL, NULL, NULL },
+};
+
+const struct span_level *
+span_level_best(void)
+{
+	const struct span_level *level = span_levels;
+
+	while (!level->has())
+		level++;
+	return level;
+}
+
+enum rs_status
+span_index_make(struct span_index *index, const struct span_level *level, const char *text,
+	size_t n, int quoted, char separator)
+{
+	index->n = index->n_rows = 0;
 	if (n > UINT32_MAX)
 		return rs_fail(RS_EDATA, "a span of %zu bytes is longer than 4 GiB", n);
-	if (quoted && memchr(text, '"', n) != NULL)
+	index->quotes = quoted && memchr(text, '"', n) != NULL;
+	if (index->quotes)
 		RS_TRY(index_quoted(index, text, n, separator));
 	else
-		RS_TRY(index_plain(index, text, n, separator));
-	if (n > 0 && (index->n == 0 || index->at[index->n - 1] != n - 1 || text[n - 1] != '\n')) {
-		RS_TRY(span_index_room(index, index->n + 1));
-		index->at[index->n++] = (uint32_t)n;
-	}
-	return RS_OK;
+		RS_TRY(level->index(index, text, n, separator));
+	return n > 0 && (index->n == 0 || index->at[index->n - 1] != n - 1 || text[n - 1] != '\n')
+		? index_end(index, n, 1) : RS_OK;
 }
