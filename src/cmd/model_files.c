@@ -48,25 +48,20 @@ model_files_resolve(const char *model, char **directory, uint64_t *version)
 	return status;
 }
 
-static int
-is_rows_file(const struct file_map *m)
-{
-	return m->size >= sizeof ROWS_FILE_MAGIC
-		&& memcmp(m->data, ROWS_FILE_MAGIC, sizeof ROWS_FILE_MAGIC) == 0;
-}
-
 static enum rs_status
-open_exact(struct model_table *t, const char *path)
+open_by_id(struct model_table *t, const char *path)
 {
 	const struct rows_file_header *h;
 
 	RS_TRY(rows_file_check(&t->map, path, &h));
 	if (h->kind != ROWS_FILE_FULL)
 		return rs_fail(RS_EDATA, "'%s' has not all rows, which is needed here", path);
-	t->exact = (struct rows_file_piece){ .header = h,
+	const int is_exact = h->table_kind == TABLE_EXACT;
+	*(is_exact ? &t->exact : &t->sparse) = (struct rows_file_piece){ .header = h,
 		.entry = (const char *)t->map.data + h->entries };
-	t->own = (struct table_file_header){ .rows = h->n, .begin = h->begin, .end = h->end,
-		.dim = h->dim, .n_slot = h->n_slot, .storage = h->storage };
+	t->own = (struct table_file_header){ .rows = is_exact ? h->n : h->rows,
+		.begin = h->begin, .end = h->end, .dim = h->dim, .n_slot = h->n_slot,
+		.storage = h->storage };
 	memcpy(t->own.optimizer, h->optimizer, sizeof t->own.optimizer);
 	memcpy(t->own.name, h->name, sizeof t->own.name);
 	t->header = &t->own;
@@ -96,10 +91,14 @@ open_table(struct model_files *f, const struct whole *w, const char *name)
 	enum rs_status status = map_table(w, path, name, &t->map);
 	if (status == RS_OK) {
 		f->n_tables++;
-		status = is_rows_file(&t->map) ? open_exact(t, path)
+		status = rows_file_is(&t->map) ? open_by_id(t, path)
 			: table_file_check(&t->map, path, &t->header);
 		if (status == RS_OK)
 			status = memory_alloc(t->header->dim + 1, sizeof *t->row, &t->row);
+		if (status == RS_OK)
+			status = memory_alloc(t->header->n_slot + 1, sizeof *t->slots, &t->slots);
+		if (status == RS_OK)
+			status = memory_alloc(1, sizeof *t->near, &t->near);
 	}
 	free(path);
 	return status;
@@ -181,6 +180,8 @@ model_files_close(struct model_files *f)
 	for (size_t i = 0; i < f->n_tables; i++) {
 		file_map_close(&f->table[i].map);
 		free(f->table[i].row);
+		free(f->table[i].slots);
+		free(f->table[i].near);
 	}
 	free(f->table);
 	if (f->dense_map.data != NULL)
@@ -214,30 +215,82 @@ model_table_id(const struct model_table *t, uint64_t i)
 	return t->exact.header != NULL ? rows_file_entry(&t->exact, i)->id : t->header->begin + i;
 }
 
-const struct exact_entry *
-model_table_entry(const struct model_table *t, uint64_t id)
+/* The first entry in [low,high) whose id is not less. */
+static uint64_t
+search(const struct rows_file_piece *p, uint64_t id, uint64_t low, uint64_t high)
 {
-	uint64_t low = 0, high = t->exact.header != NULL ? t->exact.header->n : 0;
-	const uint64_t n = high;
-
 	while (low < high) {
 		const uint64_t middle = low + (high - low) / 2;
 
-		if (rows_file_entry(&t->exact, middle)->id < id)
+		if (rows_file_entry(p, middle)->id < id)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < n && rows_file_entry(&t->exact, low)->id == id
-		? rows_file_entry(&t->exact, low) : NULL;
+	return low;
+}
+
+/* Ids come in order most often: the entry is the one found last, or the next. */
+static const struct exact_entry *
+find_entry(const struct model_table *t, const struct rows_file_piece *p, uint64_t id)
+{
+	const uint64_t n = p->header->n;
+	uint64_t low = *t->near, high = low + 2 < n ? low + 2 : n;
+
+	if (low >= n || rows_file_entry(p, low)->id > id)
+		low = 0;
+	if (high == 0 || rows_file_entry(p, high - 1)->id < id)
+		high = n;
+	low = search(p, id, low, high);
+	*t->near = low > 0 && (low == n || rows_file_entry(p, low)->id > id) ? low - 1 : low;
+	return low < n && rows_file_entry(p, low)->id == id ? rows_file_entry(p, low) : NULL;
+}
+
+const struct exact_entry *
+model_table_entry(const struct model_table *t, uint64_t id)
+{
+	return t->exact.header != NULL ? find_entry(t, &t->exact, id) : NULL;
+}
+
+/* The entry of a table of rows by id, of either kind. */
+static const struct exact_entry *
+entry_of(const struct model_table *t, uint64_t id)
+{
+	return find_entry(t, t->exact.header != NULL ? &t->exact : &t->sparse, id);
+}
+
+static int
+is_by_id(const struct model_table *t)
+{
+	return t->exact.header != NULL || t->sparse.header != NULL;
+}
+
+int
+model_table_is_absent(const struct model_table *t, uint64_t id)
+{
+	return t->sparse.header != NULL && entry_of(t, id) == NULL;
 }
 
 static const float *
-entry_values(const struct model_table *t, uint64_t id, size_t skip)
+start_weights(const struct model_table *t, uint64_t id)
 {
-	const struct exact_entry *const e = model_table_entry(t, id);
+	const struct row_start start = rows_file_start(t->sparse.header);
 
-	return e != NULL ? exact_row(e) + skip : NULL;
+	row_start_weights(&start, ROW_FP32, id, t->header->dim, t->row);
+	row_round(t->header->storage, t->row, t->header->dim);
+	return t->row;
+}
+
+static const float *
+start_slots(const struct model_table *t)
+{
+	const struct row_optimizer *const o = row_optimizer_find(t->header->optimizer);
+	const struct row_optimizer_settings settings = {
+		.initial_accumulator = rows_file_start(t->sparse.header).accumulator };
+
+	if (o != NULL && row_optimizer_slots(o, t->header->dim) == t->header->n_slot)
+		row_optimizer_init(o, &settings, t->header->dim, t->slots);
+	return t->slots;
 }
 
 const float *
@@ -245,11 +298,12 @@ model_table_weights(const struct model_table *t, uint64_t id)
 {
 	const struct table_file_header *h = t->header;
 	const size_t row_bytes = h->dim * row_weight_bytes(h->storage);
-	const void *const from = t->exact.header != NULL ? (const void *)entry_values(t, id, 0)
+	const struct exact_entry *const e = is_by_id(t) ? entry_of(t, id) : NULL;
+	const void *const from = e != NULL ? (const void *)exact_row(e)
 		: t->map.data + h->weights + (id - h->begin) * row_bytes;
 
-	if (from == NULL)
-		return NULL;
+	if (e == NULL && is_by_id(t))
+		return t->exact.header != NULL ? NULL : start_weights(t, id);
 	row_convert(h->storage, from, ROW_FP32, t->row, h->dim);
 	return t->row;
 }
@@ -257,8 +311,12 @@ model_table_weights(const struct model_table *t, uint64_t id)
 const float *
 model_table_slots(const struct model_table *t, uint64_t id)
 {
-	if (t->exact.header != NULL)
-		return entry_values(t, id, row_slot_at(t->header->storage, t->header->dim));
+	const struct exact_entry *const e = is_by_id(t) ? entry_of(t, id) : NULL;
+
+	if (e != NULL)
+		return exact_row(e) + row_slot_at(t->header->storage, t->header->dim);
+	if (is_by_id(t))
+		return t->exact.header != NULL ? NULL : start_slots(t);
 	return (const float *)(const void *)(t->map.data + t->header->slots)
 		+ (size_t)(id - t->header->begin) * t->header->n_slot;
 }
@@ -268,7 +326,9 @@ model_table_touched(const struct model_table *t, uint64_t id)
 {
 	const uint64_t i = id - t->header->begin;
 
-	if (t->exact.header != NULL)
-		return model_table_entry(t, id) != NULL;
+	const struct exact_entry *const e = is_by_id(t) ? entry_of(t, id) : NULL;
+
+	if (is_by_id(t))
+		return e != NULL && (t->exact.header != NULL || e->count > 0);
 	return t->map.data[t->header->touched + i / 8] >> (i % 8) & 1;
 }

@@ -22,7 +22,10 @@ struct model_table {
 	const struct table_file_header *header;   /* exact: own, rows are those there are */
 	struct table_file_header own;
 	struct rows_file_piece exact;  /* header NULL: a hashed table                 */
-	float *row;                    /* [dim]                                       */
+	struct rows_file_piece sparse; /* hashed, the others are as rows begin; header NULL: all
+	                                * rows are there                              */
+	uint64_t *near;                /* entry that was last found                   */
+	float *row, *slots;            /* [dim], [n_slot]                             */
 };
 
 struct model_files {
@@ -53,9 +56,11 @@ uint64_t model_table_id(const struct model_table *t, uint64_t i);
 /* Of an exact table, the row of an id; NULL: it has none, or the table is hashed. */
 const struct exact_entry *model_table_entry(const struct model_table *t, uint64_t id);
 /* Row id of a table, id in [begin,end): D weights, until the next call of the table; n_slot
- * optimizer values; NULL: an exact table has no such row. */
+ * optimizer values, likewise; NULL: an exact table has no such row. */
 const float *model_table_weights(const struct model_table *t, uint64_t id);
 const float *model_table_slots(const struct model_table *t, uint64_t id);
 int model_table_touched(const struct model_table *t, uint64_t id);
+/* Row id of a hashed table is in no file, but as rows begin. */
+int model_table_is_absent(const struct model_table *t, uint64_t id);
 
 #endif

@@ -46,6 +46,7 @@ struct local {
 	_Alignas(LINE) atomic_size_t n_left;   /* threads that are done with the commit */
 	int for_training;
 	int warned;                        /* of state that a saved model lacks, once  */
+	struct rs_failure late;            /* of reset_state, which cannot tell        */
 };
 
 static struct local *
@@ -110,20 +111,23 @@ commit_part(struct committer *c, const struct merge_job *job, struct table *t,
 }
 
 /* What one thread does when all have committed. */
-static void
+static enum rs_status
 commit_end(struct local *l, const struct lookup_commit *commit)
 {
+	enum rs_status status = RS_OK;
+
 	for (size_t i = 0; commit->finite && i < l->n_tables; i++) {
 		struct table *t = &l->table[i];
 
-		if (commit->decay > 0)
-			table_decay(t, commit->decay);
+		if (commit->decay > 0 && status == RS_OK)
+			status = table_decay(t, commit->decay);
 		if (table_is_exact(t))
 			tenancy_commit(&t->tenancy, commit);
 	}
 	atomic_store_explicit(&l->next_item, 0, memory_order_relaxed);
 	atomic_store_explicit(&l->n_left, 0, memory_order_relaxed);
 	pushes_clear(&l->pushes);
+	return status;
 }
 
 static enum rs_status
@@ -158,15 +162,24 @@ static enum rs_status
 local_commit(struct lookup *base, const struct lookup_commit *commit)
 {
 	struct local *l = local_of(base);
-	enum rs_status status = RS_OK;
+	enum rs_status status = RS_OK, last = RS_OK;
 
 	assert(l->for_training && commit->worker < l->n_threads);
 	if (commit->finite)
 		status = commit_items(l, commit);
 	if (atomic_fetch_add_explicit(&l->n_left, 1, memory_order_acq_rel) + 1 ==
 		commit->n_workers)
-		commit_end(l, commit);
-	return status;
+		last = commit_end(l, commit);
+	return status != RS_OK ? status : last;
+}
+
+/* What failed unnoticed: of reset_state, and of writing a spilled table's file. */
+static enum rs_status
+check_late(const struct local *l, const struct table *t)
+{
+	if (l->late.status != RS_OK)
+		return rs_failure_put(&l->late);
+	return table_is_spilled(t) ? spill_check(t->spill) : RS_OK;
 }
 
 static enum rs_status
@@ -174,6 +187,9 @@ local_save(struct lookup *base, size_t table, struct file_writer *w)
 {
 	struct table *t = &local_of(base)->table[table];
 
+	RS_TRY(check_late(local_of(base), t));
+	if (table_is_spilled(t))
+		return rows_file_write(t, w);
 	if (!table_is_exact(t))
 		return table_file_write(t, w);
 	tenancy_sweep(&t->tenancy);
@@ -219,11 +235,13 @@ local_load(struct lookup *base, size_t table, const char *const *path, size_t n_
 {
 	struct local *l = local_of(base);
 	struct table *t = &l->table[table];
+	int by_id = table_is_exact(t);
 
 	t->state_anew = 0;
 	t->changed_all = 1;
-	RS_TRY(table_is_exact(t) ? rows_file_read(t, path, n_paths)
-				 : table_file_read(t, path, n_paths));
+	if (!by_id && n_paths > 0)
+		RS_TRY(rows_file_is_at(path[0], &by_id));
+	RS_TRY(by_id ? rows_file_read(t, path, n_paths) : table_file_read(t, path, n_paths));
 	end_load(l, t);
 	return RS_OK;
 }
@@ -242,7 +260,10 @@ static enum rs_status
 local_save_delta(struct lookup *base, size_t table, const struct lookup_step *step,
 	struct file_writer *w)
 {
-	return rows_delta_write(&local_of(base)->table[table], step, w);
+	const struct table *t = &local_of(base)->table[table];
+
+	RS_TRY(check_late(local_of(base), t));
+	return rows_delta_write(t, step, w);
 }
 
 static enum rs_status
@@ -268,7 +289,10 @@ local_forget_changes(struct lookup *base)
 static void
 local_reset_state(struct lookup *base, size_t table)
 {
-	table_reset_state(&local_of(base)->table[table]);
+	struct local *l = local_of(base);
+
+	if (table_reset_state(&l->table[table]) != RS_OK && l->late.status == RS_OK)
+		rs_failure_take(&l->late);
 }
 
 static int
@@ -334,7 +358,8 @@ init_run(void *argument)
 	uint64_t piece = atomic_fetch_add(&l->next_item, 1), first = 0;
 
 	for (size_t i = 0; i < l->n_tables; i++) {
-		const uint64_t rows = table_is_exact(&l->table[i]) ? 0 : l->table[i].n_rows;
+		const struct table *const t = &l->table[i];
+		const uint64_t rows = table_is_exact(t) || table_is_spilled(t) ? 0 : t->n_rows;
 		const uint64_t pieces = (rows + INIT_ROWS - 1) / INIT_ROWS;
 
 		for (; piece < first + pieces; piece = atomic_fetch_add(&l->next_item, 1)) {
@@ -442,8 +467,8 @@ check_rows(const struct local *l, const struct lookup_rows *r)
 	const struct table *t = &l->table[r->table];
 	const uint64_t first = r->begin - t->begin;
 
-	if (table_is_exact(t))
-		return rs_fail(RS_EBUG, "rows of exact table '%s' are no range", t->settings.name);
+	if (table_is_exact(t) || table_is_spilled(t))
+		return rs_fail(RS_EBUG, "rows of table '%s' are no range", t->settings.name);
 	if (first > t->n_rows || r->n > t->n_rows - first)
 		return pull_unknown_id(t, first > t->n_rows ? r->begin : t->begin + t->n_rows);
 	return RS_OK;

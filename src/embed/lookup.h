@@ -62,6 +62,9 @@ struct lookup_table {
 	uint64_t seed;              /* row init is a pure function of (seed, name, key, column) */
 	struct lookup_tenancy tenancy;
 	size_t   twins;             /* tables of the same number have the same rows and ids */
+	uint64_t resident;          /* hashed: bytes that rows take in memory, the others are in a
+	                             * file (embed/spill.h); 0, or room for all: none is */
+	const char *spill;          /* the directory of the file; NULL: SPILL_DEFAULT; borrowed */
 	uint64_t begin, end;        /* rows that are here; end 0: all.  Ids stay those of the
 	                             * whole table everywhere */
 };

@@ -255,8 +255,10 @@ merge_apply(struct merge_scratch *s, const struct merge_job *job, struct table *
 		float *row;
 
 		RS_TRY(table_reach(t, step, id, s->run, &row));
-		if (row != NULL)
-			table_update(t, id, row, sum, &args, s->row);
+		if (row == NULL)
+			continue;
+		table_update(t, id, row, sum, &args, s->row);
+		table_leave(t, id);
 	}
 	return RS_OK;
 }

@@ -72,6 +72,54 @@ pull_narrow(struct stage *own, const struct table *t, const struct lookup_pull *
 	return RS_OK;
 }
 
+/* A row of a spilled table.  One that was never trained is computed, and stays in memory when
+ * this step is going to train it. */
+static enum rs_status
+copy_spilled(const struct table *t, uint64_t i, unsigned how, float *copy, int *is_late)
+{
+	struct spill_row got;
+
+	RS_TRY(spill_take(t->spill, i, how, &got));
+	*is_late = got.is_late;
+	if (got.row != NULL) {
+		table_get_weights(t, got.row, copy);
+		spill_give(t->spill, i, 0);
+	} else if (!got.is_late) {
+		table_init_weights(t, t->begin + i, copy);
+	}
+	return RS_OK;
+}
+
+/* Rows that the disk has to be waited for are asked for first, so that it has many at once. */
+static enum rs_status
+pull_spilled(struct stage *own, const struct table *t, const struct lookup_pull *p)
+{
+	const unsigned how = p->training ? 0 : SPILL_KNOWN;
+	size_t n_late = 0;
+	float *copy;
+	int is_late;
+
+	RS_TRY(room_for(own, p, t->D, &copy));
+	for (size_t j = 0; j < p->n; j++) {
+		if (p->ids[j] - t->begin >= t->n_rows)
+			return pull_unknown_id(t, p->ids[j]);
+		if (j + AHEAD_PULL < p->n && p->ids[j + AHEAD_PULL] - t->begin < t->n_rows)
+			spill_prefetch(t->spill, p->ids[j + AHEAD_PULL] - t->begin);
+		RS_TRY(copy_spilled(t, p->ids[j] - t->begin, how | SPILL_SOON, copy + j * t->D,
+			&is_late));
+		p->row[j] = is_late ? NULL : copy + j * t->D;
+		n_late += (size_t)is_late;
+	}
+	for (size_t j = 0; n_late > 0; j++) {
+		if (p->row[j] != NULL)
+			continue;
+		RS_TRY(copy_spilled(t, p->ids[j] - t->begin, how, copy + j * t->D, &is_late));
+		p->row[j] = copy + j * t->D;
+		n_late--;
+	}
+	return RS_OK;
+}
+
 enum rs_status
 pull_rows(const struct table *t, const struct lookup_pull *p, struct stage *own)
 {
@@ -79,6 +127,8 @@ pull_rows(const struct table *t, const struct lookup_pull *p, struct stage *own)
 
 	if (table_is_exact(t))
 		return pull_exact(own, t, p);
+	if (table_is_spilled(t))
+		return pull_spilled(own, t, p);
 	if (table_is_narrow(t))
 		return pull_narrow(own, t, p);
 	for (size_t j = 0; j < p->n; j++) {

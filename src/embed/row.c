@@ -162,3 +162,25 @@ row_put(enum row_storage storage, const float *w, size_t n, uint64_t key, void *
 		(storage == ROW_BF16 ? put_bf16 : put_fp16)(w + i, random, (uint16_t *)to + i, m);
 	}
 }
+
+/* Of two bytes: piece by piece. */
+void
+row_start_weights(const struct row_start *s, enum row_storage storage, uint64_t id, size_t D,
+	void *row)
+{
+	const size_t bytes = row_weight_bytes(storage);
+	const uint64_t key = rng_key(s->key, id);
+	float piece[CHUNK] = { 0 };
+
+	if (storage == ROW_FP32 && s->stddev > 0) {
+		rng_normal_fill(row, D, key, 0, (float)s->stddev);
+		return;
+	}
+	for (size_t k = 0; k < D; k += CHUNK) {
+		const size_t n = D - k < CHUNK ? D - k : CHUNK;
+
+		if (s->stddev > 0)
+			rng_normal_fill(piece, n, key, k, (float)s->stddev);
+		row_convert(ROW_FP32, piece, storage, (char *)row + k * bytes, n);
+	}
+}

@@ -32,6 +32,16 @@ row_slot_at(enum row_storage storage, size_t D)
 	return storage == ROW_FP32 ? D : (D + 1) / 2;
 }
 
+/* What rows start as. */
+struct row_start {
+	uint64_t key;               /* of the weights                                 */
+	double   stddev;            /* of the weights; 0: they are zeros              */
+	double   accumulator;       /* sums of squares of the optimizer               */
+};
+/* D weights as they are stored: normal numbers, a pure function of (key, id, column). */
+void row_start_weights(const struct row_start *s, enum row_storage storage, uint64_t id, size_t D,
+	void *row);
+
 /* n weights of one storage as those of another, to the nearest; they do not overlap. */
 void row_convert(enum row_storage from_storage, const void *from, enum row_storage to_storage,
 	void *to, size_t n);

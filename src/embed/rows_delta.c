@@ -7,6 +7,7 @@
 
 #include "base/memory.h"
 #include "embed/rows_file.h"
+#include "embed/table_walk.h"
 
 /* --- what is in a delta ---------------------------------------------------------------- */
 
@@ -59,57 +60,71 @@ header_of(const struct table *t, const struct lookup_step *step, size_t n_slot,
 	return h;
 }
 
-/* The next changed row from *at on, NULL: no more. */
-static const float *
-next_changed(const struct table *t, uint64_t *at, struct exact_entry *head)
+/* The next entry of an exact table that changed, from *at on; NULL: no more. */
+static const struct exact_entry *
+next_changed(const struct table *t, uint64_t *at)
 {
 	const struct exact_entry *entry;
 
-	if (table_is_exact(t)) {
-		while ((entry = exact_next(&t->exact, at)) != NULL && !entry->changed)
-			;
-		if (entry == NULL)
-			return NULL;
-		*head = *entry;
-		return exact_row(entry);
-	}
-	for (uint64_t i = *at - t->begin; i < t->n_rows; i++) {
-		const uint64_t word = t->changed[i / TABLE_TOUCHED_BITS];
+	while ((entry = exact_next(&t->exact, at)) != NULL && !entry->changed)
+		;
+	return entry;
+}
 
-		if (word == 0) {
-			i |= TABLE_TOUCHED_BITS - 1;
-		} else if (word >> (i % TABLE_TOUCHED_BITS) & 1) {
-			*head = (struct exact_entry){ .id = t->begin + i };
-			*at = t->begin + i + 1;
-			return table_row(t, i);
-		}
+static uint64_t
+count_changed(const struct table *t)
+{
+	uint64_t n = 0;
+
+	if (!table_is_exact(t))
+		return table_walk_count(t, t->changed, NULL);
+	for (uint64_t at = t->begin; next_changed(t, &at) != NULL; )
+		n++;
+	return n;
+}
+
+static enum rs_status
+write_walk(struct table_walk *walk, const struct rows_file_header *h, struct file_writer *w)
+{
+	const float *row;
+	uint64_t i;
+
+	for (;;) {
+		RS_TRY(table_walk_next(walk, &i, &row));
+		if (row == NULL)
+			return RS_OK;
+		RS_TRY(rows_file_put(h, &(struct exact_entry){ .id = walk->t->begin + i }, row,
+			w));
 	}
-	return NULL;
 }
 
 static enum rs_status
 write_changed(const struct table *t, const struct rows_file_header *h, struct file_writer *w)
 {
-	struct exact_entry head;
-	const float *row;
+	const struct exact_entry *entry;
+	struct table_walk walk;
 
-	for (uint64_t at = t->begin; (row = next_changed(t, &at, &head)) != NULL; )
-		RS_TRY(rows_file_put(h, &head, row, w));
-	return RS_OK;
+	if (table_is_exact(t)) {
+		for (uint64_t at = t->begin; (entry = next_changed(t, &at)) != NULL; )
+			RS_TRY(rows_file_put(h, entry, exact_row(entry), w));
+		return RS_OK;
+	}
+	RS_TRY(table_walk_init(&walk, t, t->changed, NULL));
+	const enum rs_status status = write_walk(&walk, h, w);
+	table_walk_free(&walk);
+	return status;
 }
 
 enum rs_status
 rows_delta_write(const struct table *t, const struct lookup_step *step, struct file_writer *w)
 {
 	struct rows_file_header h;
-	struct exact_entry head;
 	struct ids gone = { NULL, 0 };
 	uint64_t n[2] = { 0, 0 };
 
 	if (table_is_exact(t))
 		RS_TRY(list_gone(t, &gone));
-	for (uint64_t at = t->begin; next_changed(t, &at, &head) != NULL; )
-		n[0]++;
+	n[0] = count_changed(t);
 	n[1] = gone.n;
 	h = header_of(t, step, t->n_slot, n);
 	enum rs_status status = file_writer_write(w, &h, sizeof(h));
@@ -183,8 +198,8 @@ reach(struct table *t, const struct exact_entry *from, float **row)
 	int is_new;
 
 	if (!table_is_exact(t)) {
+		RS_TRY(table_take(t, from->id - t->begin, row));
 		table_set_touched(t, from->id - t->begin, 1);
-		*row = table_row(t, from->id - t->begin);
 		return RS_OK;
 	}
 	RS_TRY(exact_insert(&t->exact, from->id, &entry, &is_new));
@@ -212,6 +227,7 @@ apply(void *context, const struct rows_file_piece *p)
 			continue;
 		RS_TRY(reach(t, from, &row));
 		rows_file_take(p, from, t, row);
+		table_leave(t, from->id);
 	}
 	t->state_anew |= !p->has_state && t->n_slot > 0;
 	return RS_OK;
@@ -230,39 +246,75 @@ rows_delta_read(struct table *t, const struct lookup_step *step, const char *pat
 /* --- between two tables ------------------------------------------------------------------ */
 
 /* Rows that `to` has and `from` has not so, or those of `from` that it has no more. */
-struct between { const struct table *from, *to; };
+struct between {
+	const struct table *from, *to;
+	float *scratch[2];             /* [stride] of each                            */
+};
 
 static int
-differs(const struct between *b, uint64_t id, const float *row)
+differs(const struct between *b, const float *former, const float *row)
 {
 	const enum row_storage storage = b->to->settings.storage;
-	const float *former = table_find(b->from, id);
 
 	return former == NULL || b->from->settings.storage != storage
 	    || memcmp(former, row, b->to->D * row_weight_bytes(storage)) != 0;
 }
 
-static const float *
-next_different(const struct between *b, uint64_t *at, struct exact_entry *head)
+/* Row i of both is as it began. */
+static int
+both_untouched(const struct between *b, uint64_t i)
+{
+	const struct table *t[2] = { b->from, b->to };
+	const uint64_t word = i / TABLE_TOUCHED_BITS;
+
+	for (int k = 0; k < 2; k++)
+		if (!table_is_spilled(t[k]) || t[k]->touched[word] != 0
+		    || (t[k]->kept != NULL && t[k]->kept[word] != 0))
+			return 0;
+	return t[0]->start.key == t[1]->start.key && t[0]->start.stddev == t[1]->start.stddev
+	    && t[0]->settings.storage == t[1]->settings.storage;
+}
+
+static enum rs_status
+next_of_hashed(const struct between *b, uint64_t *at, struct exact_entry *head, const float **out)
+{
+	const struct table *t = b->to;
+	const float *former, *row;
+
+	*out = NULL;
+	for (uint64_t i = *at - t->begin; i < t->n_rows; i++) {
+		if (both_untouched(b, i)) {
+			i |= TABLE_TOUCHED_BITS - 1;
+			continue;
+		}
+		RS_TRY(table_read(b->from, i, b->scratch[0], &former));
+		RS_TRY(table_read(t, i, b->scratch[1], &row));
+		if (differs(b, former, row)) {
+			*head = (struct exact_entry){ .id = t->begin + i };
+			*at = t->begin + i + 1;
+			*out = row;
+			return RS_OK;
+		}
+	}
+	return RS_OK;
+}
+
+/* *out NULL: there is no other. */
+static enum rs_status
+next_different(const struct between *b, uint64_t *at, struct exact_entry *head, const float **out)
 {
 	const struct table *t = b->to;
 	const struct exact_entry *entry;
 
-	if (table_is_exact(t)) {
-		while ((entry = exact_next(&t->exact, at)) != NULL
-		    && !differs(b, entry->id, exact_row(entry)))
-			;
-		if (entry != NULL)
-			*head = *entry;
-		return entry != NULL ? exact_row(entry) : NULL;
-	}
-	for (uint64_t id = *at; id < t->begin + t->n_rows; id++)
-		if (differs(b, id, table_row(t, id - t->begin))) {
-			*head = (struct exact_entry){ .id = id };
-			*at = id + 1;
-			return table_row(t, id - t->begin);
-		}
-	return NULL;
+	if (!table_is_exact(t))
+		return next_of_hashed(b, at, head, out);
+	while ((entry = exact_next(&t->exact, at)) != NULL
+	    && !differs(b, table_find(b->from, entry->id), exact_row(entry)))
+		;
+	if (entry != NULL)
+		*head = *entry;
+	*out = entry != NULL ? exact_row(entry) : NULL;
+	return RS_OK;
 }
 
 /* The next id of `from` that `to` has not. */
@@ -280,25 +332,53 @@ next_gone(const struct between *b, uint64_t *at, uint64_t *id)
 	return entry != NULL;
 }
 
+/* How many rows differ, or, w not NULL, those. */
+static enum rs_status
+visit_different(const struct between *b, const struct rows_file_header *h, struct file_writer *w,
+	uint64_t *n)
+{
+	uint64_t at = b->to->begin;
+	struct exact_entry head;
+	const float *row;
+
+	for (*n = 0;; ++*n) {
+		RS_TRY(next_different(b, &at, &head, &row));
+		if (row == NULL)
+			return RS_OK;
+		if (w != NULL)
+			RS_TRY(rows_file_put(h, &head, row, w));
+	}
+}
+
+static enum rs_status
+write_between(const struct between *b, const struct lookup_step *step, struct file_writer *w)
+{
+	struct rows_file_header h;
+	uint64_t n[2] = { 0, 0 }, id;
+
+	RS_TRY(visit_different(b, NULL, NULL, &n[0]));
+	for (uint64_t at = b->to->begin; next_gone(b, &at, &id); )
+		n[1]++;
+	h = header_of(b->to, step, 0, n);
+	RS_TRY(file_writer_write(w, &h, sizeof(h)));
+	RS_TRY(visit_different(b, &h, w, &n[0]));
+	for (uint64_t at = b->to->begin; next_gone(b, &at, &id); )
+		RS_TRY(file_writer_write(w, &id, sizeof(id)));
+	return RS_OK;
+}
+
 enum rs_status
 rows_delta_between(const struct table *from, const struct table *to,
 	const struct lookup_step *step, struct file_writer *w)
 {
-	const struct between b = { from, to };
-	struct rows_file_header h;
-	struct exact_entry head;
-	uint64_t n[2] = { 0, 0 }, id;
-	const float *row;
+	struct between b = { .from = from, .to = to };
+	enum rs_status status = memory_alloc(from->stride, sizeof(float), &b.scratch[0]);
 
-	for (uint64_t at = to->begin; next_different(&b, &at, &head) != NULL; )
-		n[0]++;
-	for (uint64_t at = to->begin; next_gone(&b, &at, &id); )
-		n[1]++;
-	h = header_of(to, step, 0, n);
-	RS_TRY(file_writer_write(w, &h, sizeof(h)));
-	for (uint64_t at = to->begin; (row = next_different(&b, &at, &head)) != NULL; )
-		RS_TRY(rows_file_put(&h, &head, row, w));
-	for (uint64_t at = to->begin; next_gone(&b, &at, &id); )
-		RS_TRY(file_writer_write(w, &id, sizeof(id)));
-	return RS_OK;
+	if (status == RS_OK)
+		status = memory_alloc(to->stride, sizeof(float), &b.scratch[1]);
+	if (status == RS_OK)
+		status = write_between(&b, step, w);
+	free(b.scratch[0]);
+	free(b.scratch[1]);
+	return status;
 }

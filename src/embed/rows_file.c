@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "embed/table_walk.h"
 
 #define ALIGN     8u
 #define WIDTH_MAX ((uint32_t)1 << 24)
@@ -53,7 +54,32 @@ rows_file_header_make(const struct rows_file_shape *s, uint64_t begin, uint64_t 
 	return h;
 }
 
+struct row_start
+rows_file_start(const struct rows_file_header *h)
+{
+	return (struct row_start){ .key = h->start_key, .stddev = h->start_stddev,
+		.accumulator = h->start_accumulator };
+}
+
 /* --- reading --------------------------------------------------------------------------- */
+
+int
+rows_file_is(const struct file_map *m)
+{
+	return m->size >= sizeof(ROWS_FILE_MAGIC)
+	    && memcmp(m->data, ROWS_FILE_MAGIC, sizeof(ROWS_FILE_MAGIC)) == 0;
+}
+
+enum rs_status
+rows_file_is_at(const char *path, int *out)
+{
+	struct file_map m;
+
+	RS_TRY(file_map_open(&m, path));
+	*out = rows_file_is(&m);
+	file_map_close(&m);
+	return RS_OK;
+}
 
 static int
 header_is_sound(const struct rows_file_header *h, size_t size)
@@ -207,7 +233,7 @@ rows_file_visit(const struct rows_file_shape *shape, const char *const *path, si
 	return status;
 }
 
-/* --- an exact table ---------------------------------------------------------------------- */
+/* --- whole tables ---------------------------------------------------------------------- */
 
 enum rs_status
 rows_file_put(const struct rows_file_header *h, const struct exact_entry *head, const float *row,
@@ -223,9 +249,44 @@ rows_file_put(const struct rows_file_header *h, const struct exact_entry *head, 
 	return file_writer_write(w, zero, h->entry_bytes - sizeof(clean) - bytes);
 }
 
+static enum rs_status
+write_marked(struct table_walk *walk, const struct rows_file_header *h, struct file_writer *w)
+{
+	const float *row;
+	uint64_t i;
+
+	for (;;) {
+		RS_TRY(table_walk_next(walk, &i, &row));
+		if (row == NULL)
+			return RS_OK;
+		RS_TRY(rows_file_put(h, &(struct exact_entry){ .id = walk->t->begin + i,
+			.count = (unsigned)table_is_touched(walk->t, i) & 1 }, row, w));
+	}
+}
+
+static enum rs_status
+write_hashed(const struct table *t, struct file_writer *w)
+{
+	const struct rows_file_shape shape = rows_file_shape_of(t);
+	struct rows_file_header h = rows_file_header_make(&shape, t->begin, t->begin + t->n_rows,
+		table_walk_count(t, t->touched, t->kept), 0);
+	struct table_walk walk;
+
+	h.start_key = t->start.key;
+	h.start_stddev = t->start.stddev;
+	h.start_accumulator = t->start.accumulator;
+	RS_TRY(file_writer_write(w, &h, sizeof(h)));
+	RS_TRY(table_walk_init(&walk, t, t->touched, t->kept));
+	const enum rs_status status = write_marked(&walk, &h, w);
+	table_walk_free(&walk);
+	return status;
+}
+
 enum rs_status
 rows_file_write(const struct table *t, struct file_writer *w)
 {
+	if (!table_is_exact(t))
+		return write_hashed(t, w);
 	const struct rows_file_shape shape = rows_file_shape_of(t);
 	const struct rows_file_header h = rows_file_header_make(&shape, t->begin,
 		t->begin + t->n_rows, exact_count(&t->exact), 0);
@@ -250,6 +311,20 @@ rows_file_take(const struct rows_file_piece *p, const struct exact_entry *entry,
 }
 
 static enum rs_status
+read_hashed(struct table *t, const struct rows_file_piece *p, const struct exact_entry *from)
+{
+	const uint64_t i = from->id - t->begin;
+	float *row;
+
+	RS_TRY(table_take(t, i, &row));
+	rows_file_take(p, from, t, row);
+	table_leave(t, from->id);
+	if (from->count > 0)
+		table_set_touched(t, i, 1);
+	return from->count > 0 || !table_is_spilled(t) ? RS_OK : table_keep(t, i);
+}
+
+static enum rs_status
 read_entry(struct table *t, const struct rows_file_piece *p, uint64_t i)
 {
 	const struct exact_entry *from = rows_file_entry(p, i);
@@ -258,6 +333,8 @@ read_entry(struct table *t, const struct rows_file_piece *p, uint64_t i)
 
 	if (from->id - t->begin >= t->n_rows)
 		return RS_OK;
+	if (!table_is_exact(t))
+		return read_hashed(t, p, from);
 	RS_TRY(exact_insert(&t->exact, from->id, &to, &is_new));
 	*to = *from;
 	rows_file_take(p, from, t, exact_row(to));
@@ -280,14 +357,31 @@ struct reading {
 	int begun;
 };
 
+/* Of a hashed table, slots of another optimizer begin as this one's do. */
+static void
+restart(struct reading *r, const struct rows_file_piece *p)
+{
+	struct row_start start = rows_file_start(p->header);
+
+	if (!p->has_state)
+		start.accumulator = r->t->settings.optimizer.initial_accumulator;
+	if (!r->begun)
+		table_restart(r->t, &start);
+	r->begun = 1;
+}
+
 /* Makes room first: rows that come in order would move all the others again and again. */
 static enum rs_status
-reserve(void *context, const struct rows_file_piece *p)
+prepare(void *context, const struct rows_file_piece *p)
 {
 	struct reading *r = context;
 	struct exact *e = &r->t->exact;
 	uint64_t n[EXACT_SEGMENTS] = { 0 };
 
+	if (!table_is_exact(r->t)) {
+		restart(r, p);
+		return RS_OK;
+	}
 	if (!r->begun)
 		exact_clear(e);
 	r->begun = 1;
@@ -304,6 +398,6 @@ rows_file_read(struct table *t, const char *const *path, size_t n_paths)
 	const struct rows_file_shape shape = rows_file_shape_of(t);
 	struct reading r = { .t = t };
 
-	RS_TRY(rows_file_visit(&shape, path, n_paths, reserve, &r));
+	RS_TRY(rows_file_visit(&shape, path, n_paths, prepare, &r));
 	return rows_file_visit(&shape, path, n_paths, read_entries, t);
 }

@@ -1,5 +1,6 @@
 /*
- * The file of rows by id: an exact table, or what changed of a table.  Little-endian:
+ * The file of rows by id: an exact table, a hashed one of which most rows were never touched,
+ * or what changed of a table.  Little-endian:
  *
  *	header   320 bytes, struct rows_file_header
  *	entries  [n] of entry_bytes in the order of ids: struct exact_entry, dim weights as
@@ -8,7 +9,9 @@
  *	gone     [n_gone] ids, in order, of rows that there were and are no more
  *
  * Files of one table cover ranges of ids that together are all ids once; what is in no entry
- * of a full file has no row.  Equal tables give equal bytes.
+ * of a full file has no row; a row of a hashed table that is in none is as rows begin, which
+ * the header says (embed/row.h).  There the count of an entry is 1 when training touched it, 0
+ * when it differs though training did not, and last is 0.  Equal tables give equal bytes.
  */
 #ifndef EMBED_ROWS_FILE_H
 #define EMBED_ROWS_FILE_H
@@ -38,7 +41,9 @@ struct rows_file_header {
 	uint64_t model_version, parent;         /* delta: it makes this of that      */
 	char     optimizer[24];
 	char     name[128];
-	char     reserved[48];
+	uint64_t start_key;         /* hashed, full: struct row_start                */
+	double   start_stddev, start_accumulator;
+	char     reserved[24];
 };
 
 /* What is the same in every file of a table. */
@@ -93,7 +98,12 @@ enum rs_status rows_file_put(const struct rows_file_header *h, const struct exac
 /* A row of a table from an entry, whatever the storage and the optimizer there. */
 void rows_file_take(const struct rows_file_piece *p, const struct exact_entry *entry,
 	const struct table *t, float *row);
-/* An exact table, whole. */
+/* Whether it is such a file, by its first bytes. */
+int rows_file_is(const struct file_map *m);
+enum rs_status rows_file_is_at(const char *path, int *out);
+/* What rows of a hashed table that are in no entry begin as. */
+struct row_start rows_file_start(const struct rows_file_header *h);
+/* A table, whole: exact, or spilled. */
 enum rs_status rows_file_write(const struct table *t, struct file_writer *w);
 /* Files without slots, or of another optimizer, leave the slots at their start and set
  * state_anew.  RS_EDATA: not such files; the table is then as it was. */

@@ -15,3 +15,4 @@ librs_a_SOURCES += src/embed/rows_delta.c src/embed/rows_delta.h
 librs_a_SOURCES += src/embed/rows_file.c src/embed/rows_file.h
 librs_a_SOURCES += src/embed/entries.c src/embed/entries.h
 librs_a_SOURCES += src/embed/spill.c src/embed/spill.h
+librs_a_SOURCES += src/embed/table_walk.c src/embed/table_walk.h

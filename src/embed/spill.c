@@ -286,6 +286,9 @@ bring(struct spill *s, struct set *set, uint64_t i, unsigned how, struct spill_r
 		return RS_OK;
 	RS_TRY(free_way(s, set, &way));
 	row = row_at(s, set, way);
+	/* Rows may have bytes that no value is in: files of equal tables are equal. */
+	if (how & SPILL_OVER || place == 0)
+		memset(row, 0, s->settings.row_bytes);
 	if (how & SPILL_OVER)
 		;
 	else if (place == 0)

@@ -8,8 +8,6 @@
 #include "base/memory.h"
 #include "base/rng.h"
 
-#define PIECE 64u              /* weights at once, on the stack                  */
-
 static size_t
 bit_words(const struct table *t)
 {
@@ -25,6 +23,27 @@ open_exact(struct table *t, int for_training)
 	t->zero = zero;
 	RS_TRY(exact_open(&t->exact, t->begin, t->begin + t->n_rows, t->stride * sizeof(float)));
 	return tenancy_open(&t->tenancy, &t->settings, &t->exact, for_training);
+}
+
+static void
+start_spilled(const void *context, uint64_t i, float *row)
+{
+	const struct table *t = context;
+
+	table_start_row(t, t->begin + i, row);
+}
+
+static enum rs_status
+open_spilled(struct table *t)
+{
+	const struct spill_settings settings = {
+		.directory = t->settings.spill, .name = t->settings.name, .n_rows = t->n_rows,
+		.row_bytes = t->stride * sizeof(float), .resident_bytes = t->settings.resident,
+		.start = start_spilled, .context = t,
+	};
+
+	t->block_bytes = 0;
+	return spill_open(&settings, &t->spill);
 }
 
 enum rs_status
@@ -43,14 +62,20 @@ table_open(struct table *t, const struct lookup_table *settings, const struct ke
 	t->stride = t->slot_at + t->n_slot;
 	t->begin = settings->begin;
 	t->n_rows = (settings->end > 0 ? settings->end : settings->rows) - settings->begin;
-	t->init_key = rng_key(rng_key(settings->seed, RNG_INIT_ROW),
-	    hash_fingerprint64(settings->name, strlen(settings->name)));
+	t->start = (struct row_start){
+		.key = rng_key(rng_key(settings->seed, RNG_INIT_ROW),
+			hash_fingerprint64(settings->name, strlen(settings->name))),
+		.stddev = settings->init_stddev,
+		.accumulator = settings->optimizer.initial_accumulator,
+	};
 	t->row_key = row_table_key(settings->seed, settings->name);
 	if (table_is_exact(t))
 		return open_exact(t, for_training);
 	RS_TRY(size_mul((size_t)t->n_rows, t->stride, &floats));
 	RS_TRY(size_mul(floats, sizeof(float), &t->block_bytes));
-	return memory_alloc(bit_words(t), sizeof(*t->touched), &t->touched);
+	RS_TRY(memory_alloc(bit_words(t), sizeof(*t->touched), &t->touched));
+	return settings->resident > 0 && settings->resident < t->block_bytes ? open_spilled(t) :
+		RS_OK;
 }
 
 enum rs_status
@@ -90,6 +115,8 @@ table_close(struct table *t)
 {
 	free(t->touched);
 	free(t->changed);
+	free(t->kept);
+	spill_close(t->spill);
 	free((float *)(uintptr_t)t->zero);
 	tenancy_close(&t->tenancy);
 	exact_close(&t->exact);
@@ -99,34 +126,8 @@ table_close(struct table *t)
 void
 table_init_weights(const struct table *t, uint64_t id, float *w)
 {
-	const double stddev = t->settings.init_stddev;
-
-	if (stddev > 0)
-		rng_normal_fill(w, t->D, rng_key(t->init_key, id), 0, (float)stddev);
-	else
-		memset(w, 0, t->D * sizeof(*w));
+	row_start_weights(&t->start, ROW_FP32, id, t->D, w);
 	row_round(t->settings.storage, w, t->D);
-}
-
-/* A row of weights as they start; of two bytes, piece by piece. */
-static void
-init_weights(const struct table *t, uint64_t id, float *row)
-{
-	const size_t bytes = row_weight_bytes(t->settings.storage);
-	const double stddev = t->settings.init_stddev;
-	float piece[PIECE] = { 0 };
-
-	if (!table_is_narrow(t)) {
-		table_init_weights(t, id, row);
-		return;
-	}
-	for (size_t k = 0; k < t->D; k += PIECE) {
-		const size_t n = t->D - k < PIECE ? t->D - k : PIECE;
-
-		if (stddev > 0)
-			rng_normal_fill(piece, n, rng_key(t->init_key, id), k, (float)stddev);
-		row_convert(ROW_FP32, piece, t->settings.storage, (char *)row + k * bytes, n);
-	}
 }
 
 void
@@ -154,20 +155,83 @@ table_update(const struct table *t, uint64_t id, float *row, const float *sum,
 	row_put(t->settings.storage, scratch, t->D, row_key(t->row_key, step->number, id), row);
 }
 
-static void
-init_slots(const struct table *t, float *row)
+void
+table_start_row(const struct table *t, uint64_t id, float *row)
 {
+	const struct row_optimizer_settings o = { .initial_accumulator = t->start.accumulator };
+
+	row_start_weights(&t->start, t->settings.storage, id, t->D, row);
 	if (t->n_slot > 0)
-		row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, row + t->slot_at);
+		row_optimizer_init(t->optimizer, &o, t->D, row + t->slot_at);
 }
 
 void
 table_init_rows(struct table *t, uint64_t begin, uint64_t end)
 {
-	for (uint64_t i = begin; i < end; i++) {
-		init_weights(t, t->begin + i, table_row(t, i));
-		init_slots(t, table_row(t, i));
+	for (uint64_t i = begin; i < end; i++)
+		table_start_row(t, t->begin + i, table_row(t, i));
+}
+
+void
+table_restart(struct table *t, const struct row_start *start)
+{
+	t->start = *start;
+	memset(t->touched, 0, bit_words(t) * sizeof(*t->touched));
+	free(t->kept);
+	t->kept = NULL;
+	if (table_is_spilled(t))
+		spill_clear(t->spill);
+	else
+		table_init_rows(t, 0, t->n_rows);
+}
+
+enum rs_status
+table_take(struct table *t, uint64_t i, float **row)
+{
+	struct spill_row got;
+
+	if (!table_is_spilled(t)) {
+		*row = table_row(t, i);
+		return RS_OK;
 	}
+	RS_TRY(spill_take(t->spill, i, SPILL_OVER, &got));
+	*row = got.row;
+	return RS_OK;
+}
+
+void
+table_leave(struct table *t, uint64_t id)
+{
+	if (table_is_spilled(t))
+		spill_give(t->spill, id - t->begin, 1);
+}
+
+enum rs_status
+table_read(const struct table *t, uint64_t i, float *scratch, const float **row)
+{
+	*row = table_is_spilled(t) ? scratch : table_row(t, i);
+	return table_is_spilled(t) ? spill_copy(t->spill, i, scratch) : RS_OK;
+}
+
+enum rs_status
+table_keep(struct table *t, uint64_t i)
+{
+	if (t->kept == NULL)
+		RS_TRY(memory_alloc(bit_words(t), sizeof(*t->kept), &t->kept));
+	t->kept[i / TABLE_TOUCHED_BITS] |= (uint64_t)1 << (i % TABLE_TOUCHED_BITS);
+	return RS_OK;
+}
+
+static enum rs_status
+reach_hashed(struct table *t, uint64_t i, float **row)
+{
+	struct spill_row got = { .row = NULL };
+
+	if (table_is_spilled(t))
+		RS_TRY(spill_take(t->spill, i, 0, &got));
+	*row = table_is_spilled(t) ? got.row : table_row(t, i);
+	table_touch(t, i);
+	return RS_OK;
 }
 
 enum rs_status
@@ -175,33 +239,44 @@ table_reach(struct table *t, const struct tenancy_step *step, uint64_t id, uint3
 {
 	struct tenancy_answer answer;
 
-	if (!table_is_exact(t)) {
-		table_touch(t, id - t->begin);
-		*row = table_row(t, id - t->begin);
-		return RS_OK;
-	}
+	if (!table_is_exact(t))
+		return reach_hashed(t, id - t->begin, row);
 	*row = NULL;
 	RS_TRY(tenancy_reach(&t->tenancy, step, id, n, &answer));
 	if (answer.entry == NULL)
 		return RS_OK;
-	if (answer.is_new) {
-		init_weights(t, id, exact_row(answer.entry));
-		init_slots(t, exact_row(answer.entry));
-	}
+	if (answer.is_new)
+		table_start_row(t, id, exact_row(answer.entry));
 	if (answer.trains)
 		*row = exact_row(answer.entry);
 	return RS_OK;
 }
 
+static enum rs_status
+change_hashed(struct table *t, uint64_t i,
+	void (*change)(const struct table *t, double x, float *slot), double x)
+{
+	struct spill_row got;
+
+	if (!table_is_spilled(t)) {
+		change(t, x, table_row(t, i) + t->slot_at);
+		return RS_OK;
+	}
+	RS_TRY(spill_take(t->spill, i, 0, &got));
+	change(t, x, got.row + t->slot_at);
+	spill_give(t->spill, i, 1);
+	return RS_OK;
+}
+
 /* Every row that training has touched: change() gets its slots. */
-static void
+static enum rs_status
 change_slots(struct table *t, void (*change)(const struct table *t, double x, float *slot),
 	double x)
 {
 	struct exact_entry *entry;
 
 	if (t->n_slot == 0)
-		return;
+		return RS_OK;
 	t->changed_all = 1;
 	if (table_is_exact(t))
 		for (uint64_t id = t->begin; (entry = exact_next(&t->exact, &id)) != NULL; )
@@ -211,7 +286,8 @@ change_slots(struct table *t, void (*change)(const struct table *t, double x, fl
 			if (t->touched[i / TABLE_TOUCHED_BITS] == 0)
 				i |= TABLE_TOUCHED_BITS - 1;
 			else if (table_is_touched(t, i))
-				change(t, x, table_row(t, i) + t->slot_at);
+				RS_TRY(change_hashed(t, i, change, x));
+	return RS_OK;
 }
 
 static void
@@ -220,11 +296,10 @@ decay_slots(const struct table *t, double decay, float *slot)
 	row_optimizer_decay(t->optimizer, &t->settings.optimizer, t->D, decay, slot);
 }
 
-void
+enum rs_status
 table_decay(struct table *t, double decay)
 {
-	if (t->optimizer->decays)
-		change_slots(t, decay_slots, decay);
+	return t->optimizer->decays ? change_slots(t, decay_slots, decay) : RS_OK;
 }
 
 static void
@@ -234,10 +309,10 @@ reset_slots(const struct table *t, double unused, float *slot)
 	row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, slot);
 }
 
-void
+enum rs_status
 table_reset_state(struct table *t)
 {
-	change_slots(t, reset_slots, 0);
+	return change_slots(t, reset_slots, 0);
 }
 
 uint64_t
@@ -245,5 +320,6 @@ table_bytes(const struct table *t)
 {
 	if (table_is_exact(t))
 		return exact_bytes(&t->exact) + tenancy_bytes(&t->tenancy);
-	return t->block_bytes + (t->changed != NULL ? 2 : 1) * bit_words(t) * sizeof(*t->touched);
+	return t->block_bytes + (t->spill != NULL ? spill_bytes(t->spill) : 0)
+	    + ((t->changed != NULL) + (t->kept != NULL) + 1u) * bit_words(t) * sizeof(*t->touched);
 }

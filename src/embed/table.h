@@ -6,7 +6,8 @@
  * cache lines only.  Initial rows are a pure function of (seed, table name, id, column).
  *
  * Hashed: row i of those here is block + i * stride, and one bit a row says whether training
- * ever updated it.  Exact: rows are in `exact`, where they come when they are first trained.
+ * ever updated it.  Hashed and spilled: rows are in `spill`, which is a part of them in memory.
+ * Exact: rows are in `exact`, where they come when they are first trained.
  * Any number of threads read; writers own disjoint rows, of an exact table whole segments.
  */
 #ifndef EMBED_TABLE_H
@@ -20,6 +21,7 @@
 #include "embed/lookup.h"
 #include "embed/row.h"
 #include "embed/row_optimizer.h"
+#include "embed/spill.h"
 #include "embed/tenancy.h"
 
 #define TABLE_TOUCHED_BITS 64
@@ -33,13 +35,16 @@ struct table {
 	size_t    slot_at;         /* where slots begin: D, or the floats of room of the weights */
 	size_t    stride;          /* slot_at + n_slot                               */
 	uint64_t  begin, n_rows;
-	uint64_t  init_key;        /* of the initial values                          */
+	struct row_start start;    /* what rows begin as; a file may bring its own   */
 	uint64_t  row_key;         /* of stochastic rounding                         */
-	float    *block;           /* [n_rows, stride] borrowed; exact: NULL         */
+	float    *block;           /* [n_rows, stride] borrowed; exact, spilled: NULL */
 	size_t    block_bytes;
 	uint64_t *touched;         /* [(n_rows + 63) / 64]; exact: NULL              */
 	uint64_t *changed;         /* the same, since changes were forgotten, if kept */
+	uint64_t *kept;            /* the same: never updated, yet not as they begin, of a
+	                            * spilled table; NULL: there are none            */
 	int       keeps_changes, changed_all;
+	struct spill *spill;       /* NULL: rows are in memory                       */
 	struct exact exact;
 	struct tenancy tenancy;    /* who comes and goes; exact                      */
 	const float *zero;         /* [D] what is read of an unknown id; exact       */
@@ -62,8 +67,12 @@ void table_close(struct table *t);
 enum rs_status table_keep_changes(struct table *t);
 void table_forget_changes(struct table *t);
 int table_knows_changes(const struct table *t);
-/* Initial values of rows [begin,end) of those here, hashed; no row counts as touched. */
+/* Initial values of rows [begin,end) of those here, hashed in memory. */
 void table_init_rows(struct table *t, uint64_t begin, uint64_t end);
+/* One row, all of it, as it begins. */
+void table_start_row(const struct table *t, uint64_t id, float *row);
+/* All rows of a hashed table are now as `start` says, none was touched. */
+void table_restart(struct table *t, const struct row_start *start);
 /* The weights [D] that the row of an id starts with, as they read once they are stored. */
 void table_init_weights(const struct table *t, uint64_t id, float *w);
 /* The row of an id that a step trained n times, made if there is none; a touched row.  NULL:
@@ -71,6 +80,14 @@ void table_init_weights(const struct table *t, uint64_t id, float *w);
  * segment; step: of an exact table. */
 enum rs_status table_reach(struct table *t, const struct tenancy_step *step, uint64_t id,
 	uint32_t n, float **row);
+/* Row i of those here, hashed, to be written over whole. */
+enum rs_status table_take(struct table *t, uint64_t i, float **row);
+/* A row that table_take() or table_reach() gave is done with. */
+void table_leave(struct table *t, uint64_t id);
+/* Row i of those here, hashed: where it lies, or a copy in scratch [stride]. */
+enum rs_status table_read(const struct table *t, uint64_t i, float *scratch, const float **row);
+/* A row of a spilled table that was not touched is not as rows begin. */
+enum rs_status table_keep(struct table *t, uint64_t i);
 /* The weights [D] of a row as they are stored, to and from floats. */
 void table_get_weights(const struct table *t, const float *row, float *w);
 void table_set_weights(const struct table *t, float *row, const float *w);
@@ -78,9 +95,9 @@ void table_set_weights(const struct table *t, float *row, const float *w);
 void table_update(const struct table *t, uint64_t id, float *row, const float *sum,
 	const struct table_step *step, float *scratch);
 /* All state of the optimizer goes back to its start. */
-void table_reset_state(struct table *t);
+enum rs_status table_reset_state(struct table *t);
 /* What lookup_commit.decay does to the rows that training has touched. */
-void table_decay(struct table *t, double decay);
+enum rs_status table_decay(struct table *t, double decay);
 uint64_t table_bytes(const struct table *t);
 
 /* Rows cannot be pointed at: their weights are no floats. */
@@ -96,14 +113,20 @@ table_is_exact(const struct table *t)
 	return t->settings.kind == TABLE_EXACT;
 }
 
-/* Hashed. */
+static inline int
+table_is_spilled(const struct table *t)
+{
+	return t->spill != NULL;
+}
+
+/* Hashed, in memory. */
 static inline float *
 table_row(const struct table *t, uint64_t i)
 {
 	return t->block + (size_t)i * t->stride;
 }
 
-/* NULL: there is none, of an exact table. */
+/* NULL: there is none, of an exact table; not of a spilled one. */
 static inline float *
 table_find(const struct table *t, uint64_t id)
 {
@@ -123,6 +146,10 @@ table_prefetch(const struct table *t, uint64_t id)
 
 	if (table_is_exact(t)) {
 		exact_prefetch(&t->exact, id);
+		return;
+	}
+	if (table_is_spilled(t)) {
+		spill_prefetch(t->spill, id - t->begin);
 		return;
 	}
 	row = table_row(t, id - t->begin);

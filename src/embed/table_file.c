@@ -1,6 +1,7 @@
 /* Writing and reading the file of a table. */
 #include "embed/table_file.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -149,6 +150,8 @@ table_file_write(const struct table *t, struct file_writer *w)
 {
 	const struct table_file_shape shape = shape_of(t);
 	const size_t n = CHUNK_BYTES / sizeof(float) / t->stride;
+
+	assert(!table_is_spilled(t));
 	struct table table = *t;            /* the functions take what is not const   */
 	const struct table_file_source from = {
 		.weights = get_weights, .slots = get_slots, .touched = get_touched,
@@ -288,25 +291,77 @@ table_file_weights(const struct table_file_piece *p, uint64_t i, size_t n,
 	row_convert(p->storage, p->weights + i * row_bytes, storage, out, n * p->dim);
 }
 
+static void
+read_row(const struct table *t, const struct table_file_piece *p, uint64_t id, float *row)
+{
+	const uint64_t i = id - p->begin;
+
+	table_file_weights(p, i, 1, t->settings.storage, row);
+	if (p->slots != NULL)
+		memcpy(row + t->slot_at, p->slots + i * t->n_slot, t->n_slot * sizeof(*row));
+	else if (t->n_slot > 0)
+		row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, row + t->slot_at);
+}
+
+/* What training did not touch is most often as rows begin, and then is nowhere.  Two
+ * rows of scratch [2, stride]. */
+static enum rs_status
+read_spilled(struct table *t, const struct table_file_piece *p, uint64_t id, float *scratch)
+{
+	const uint64_t i = id - p->begin;
+	const int is_touched = p->touched[i / 8] >> (i % 8) & 1;
+	const size_t bytes = t->stride * sizeof(*scratch);
+	float *row;
+
+	memset(scratch, 0, 2 * bytes);
+	read_row(t, p, id, scratch);
+	table_start_row(t, id, scratch + t->stride);
+	if (!is_touched && memcmp(scratch, scratch + t->stride, bytes) == 0)
+		return RS_OK;
+	RS_TRY(table_take(t, id - t->begin, &row));
+	memcpy(row, scratch, bytes);
+	table_leave(t, id);
+	table_set_touched(t, id - t->begin, is_touched);
+	return is_touched ? RS_OK : table_keep(t, id - t->begin);
+}
+
+/* Rows [begin,end) of a spilled table. */
+static enum rs_status
+read_all_spilled(struct table *t, const struct table_file_piece *p, uint64_t begin, uint64_t end)
+{
+	enum rs_status status = RS_OK;
+	float *scratch;
+
+	RS_TRY(memory_alloc(2 * t->stride, sizeof(*scratch), &scratch));
+	for (uint64_t id = begin; id < end && status == RS_OK; id++)
+		status = read_spilled(t, p, id, scratch);
+	free(scratch);
+	return status;
+}
+
+struct reading {
+	struct table *t;
+	int begun;
+};
+
 /* Those of the rows that are here. */
 static enum rs_status
 read_rows(void *context, const struct table_file_piece *p)
 {
-	struct table *t = context;
+	struct reading *r = context;
+	struct table *t = r->t;
 	const uint64_t begin = p->begin > t->begin ? p->begin : t->begin;
 	const uint64_t end = p->end < t->begin + t->n_rows ? p->end : t->begin + t->n_rows;
 
-	for (uint64_t id = begin; id < end; id++) {
+	if (table_is_spilled(t) && !r->begun)
+		table_restart(t, &t->start);
+	r->begun = 1;
+	if (table_is_spilled(t))
+		RS_TRY(read_all_spilled(t, p, begin, end));
+	for (uint64_t id = begin; id < end && !table_is_spilled(t); id++) {
 		const uint64_t i = id - p->begin;
-		float *w = table_row(t, id - t->begin);
 
-		table_file_weights(p, i, 1, t->settings.storage, w);
-		if (p->slots != NULL)
-			memcpy(w + t->slot_at, p->slots + i * t->n_slot,
-				t->n_slot * sizeof(float));
-		else if (t->n_slot > 0)
-			row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D,
-				w + t->slot_at);
+		read_row(t, p, id, table_row(t, id - t->begin));
 		table_set_touched(t, id - t->begin, p->touched[i / 8] >> (i % 8) & 1);
 	}
 	t->state_anew |= p->slots == NULL && t->n_slot > 0;
@@ -317,6 +372,7 @@ enum rs_status
 table_file_read(struct table *t, const char *const *path, size_t n_paths)
 {
 	const struct table_file_shape shape = shape_of(t);
+	struct reading r = { .t = t };
 
-	return table_file_visit(&shape, path, n_paths, read_rows, t);
+	return table_file_visit(&shape, path, n_paths, read_rows, &r);
 }

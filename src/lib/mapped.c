@@ -19,7 +19,7 @@ struct mapped_rows {
 	size_t   dim;
 	enum row_storage storage;
 	uint64_t rows;
-	const float *zero;             /* [dim] exact: what is read of an unknown id  */
+	const float *zero;             /* [dim] rows by id: what is read of another id */
 	atomic_uchar *sound;           /* [n_crc of the file] 1: compared and equal   */
 };
 
@@ -27,6 +27,9 @@ struct mapped_table {
 	struct file_map map;
 	char *path;
 	const struct manifest_file *file;
+	/* Hashed, rows by id: another row is as rows begin. */
+	uint64_t n_ids;                /* 0: not such a table                         */
+	struct row_start start;
 };
 
 struct mapped {
@@ -82,6 +85,8 @@ find_entry(const struct mapped_table *t, const struct mapped_rows *r, uint64_t i
 	uint64_t at = (uint64_t)((unsigned __int128)id * r->rows >> 64);
 
 	*row = r->zero;
+	if (t->n_ids > 0)
+		at = (uint64_t)((unsigned __int128)id * r->rows / t->n_ids);
 	while (low < high) {
 		RS_TRY(id_at(t, r, at, &here));
 		if (here == id) {
@@ -107,6 +112,13 @@ find_entry(const struct mapped_table *t, const struct mapped_rows *r, uint64_t i
 	return RS_OK;
 }
 
+static enum rs_status
+unknown_id(const struct mapped_table *t, uint64_t rows, uint64_t id)
+{
+	return rs_fail_at(RS_EDATA, t->path, 0, 0, "the table has %" PRIu64 " rows, got id %"
+		PRIu64, rows, id);
+}
+
 static inline enum rs_status
 find_row(const struct mapped_table *t, const struct mapped_rows *r, uint64_t id,
 	const float **row)
@@ -114,10 +126,20 @@ find_row(const struct mapped_table *t, const struct mapped_rows *r, uint64_t id,
 	const size_t at = r->offset + (size_t)id * r->row_bytes;
 
 	if (id >= r->rows)
-		return rs_fail_at(RS_EDATA, t->path, 0, 0, "the table has %" PRIu64
-			" rows, got id %" PRIu64, r->rows, id);
+		return unknown_id(t, r->rows, id);
 	RS_TRY(want_sound(t, r, at, r->row_bytes));
 	*row = (const float *)(const void *)(r->data + at);
+	return RS_OK;
+}
+
+/* What a row of a hashed table reads as that the file does not have. */
+static enum rs_status
+start_row(const struct mapped_table *t, const struct mapped_rows *r, uint64_t id, float *row)
+{
+	if (id >= t->n_ids)
+		return unknown_id(t, t->n_ids, id);
+	row_start_weights(&t->start, ROW_FP32, id, r->dim, row);
+	row_round(r->storage, row, r->dim);
 	return RS_OK;
 }
 
@@ -129,16 +151,19 @@ mapped_pull(struct lookup *base, const struct lookup_pull *p)
 	const struct mapped_rows *const r = &m->rows[p->table];
 	float *copy = NULL;
 
-	if (r->storage != ROW_FP32)
+	if (r->storage != ROW_FP32 || t->n_ids > 0)
 		RS_TRY(stage_take(p->stage, 0, p->input, p->n * r->dim, &copy));
 	for (size_t j = 0; j < p->n; j++) {
 		const uint64_t id = p->ids[j];
 
 		RS_TRY(r->zero != NULL ? find_entry(t, r, id, &p->row[j])
 			: find_row(t, r, id, &p->row[j]));
-		if (copy == NULL || p->row[j] == r->zero)
+		if (copy == NULL || (p->row[j] == r->zero && t->n_ids == 0))
 			continue;
-		row_convert(r->storage, p->row[j], ROW_FP32, copy + j * r->dim, r->dim);
+		if (p->row[j] == r->zero)
+			RS_TRY(start_row(t, r, id, copy + j * r->dim));
+		else
+			row_convert(r->storage, p->row[j], ROW_FP32, copy + j * r->dim, r->dim);
 		p->row[j] = copy + j * r->dim;
 	}
 	return RS_OK;
@@ -196,14 +221,14 @@ open_hashed(const struct lookup_table *want, struct mapped_table *t, struct mapp
 }
 
 static enum rs_status
-open_exact(const struct lookup_table *want, struct mapped_table *t, struct mapped_rows *r)
+open_by_id(const struct lookup_table *want, struct mapped_table *t, struct mapped_rows *r)
 {
 	const struct rows_file_header *h;
 	float *zero;
 
 	RS_TRY(rows_file_check_header(&t->map, t->path, &h));
 	if (strcmp(h->name, want->name) != 0 || h->dim != want->dim || h->kind != ROWS_FILE_FULL
-	    || h->begin != 0 || h->end != EXACT_ROWS)
+	    || h->table_kind != (uint32_t)want->kind || h->begin != 0 || h->end != want->rows)
 		return rs_fail_at(RS_EDATA, t->path, 0, 0, "rows of %u of table '%s', wanted all "
 			"of %zu of '%s'", h->dim, h->name, want->dim, want->name);
 	RS_TRY(memory_alloc(want->dim, sizeof *zero, &zero));
@@ -212,6 +237,8 @@ open_exact(const struct lookup_table *want, struct mapped_table *t, struct mappe
 	r->storage = h->storage;
 	r->row_bytes = h->entry_bytes;
 	r->rows = h->n;
+	t->n_ids = want->kind == TABLE_EXACT ? 0 : h->rows;
+	t->start = rows_file_start(h);
 	return RS_OK;
 }
 
@@ -231,7 +258,7 @@ open_table(const char *directory, const struct manifest *manifest,
 		RS_TRY(check_block(t, r, 0));
 	r->data = t->map.data;
 	r->dim = want->dim;
-	return want->kind == TABLE_EXACT ? open_exact(want, t, r) : open_hashed(want, t, r);
+	return rows_file_is(&t->map) ? open_by_id(want, t, r) : open_hashed(want, t, r);
 }
 
 enum rs_status

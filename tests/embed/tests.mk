@@ -17,3 +17,4 @@ EXTRA_DIST += tests/bench/collisions.sh
 check_PROGRAMS += tests/embed/rows_delta_test
 check_PROGRAMS += tests/embed/row_test tests/embed/storage_test
 check_PROGRAMS += tests/embed/spill_test
+check_PROGRAMS += tests/embed/spilled_test
