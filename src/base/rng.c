@@ -2,60 +2,73 @@
 #include "base/rng.h"
 
 #include <math.h>
+#include <string.h>
 
-static double
-polynomial(const double c[8], double x)
+#include "config.h"
+
+static inline double
+polynomial(const double k[8], double x)
 {
-	double y = c[7];
+	double y = k[7];
 
 	for (int i = 6; i >= 0; i--)
-		y = y * x + c[i];
+		y = y * x + k[i];
 	return y;
 }
 
 /* PPND16 of Wichura, "Algorithm AS 241: The Percentage Points of the Normal
  * Distribution", Applied Statistics 37 (1988); about 1 part in 10^16. */
+static const double a[8] = {
+	3.3871328727963666080e0, 1.3314166789178437745e+2, 1.9715909503065514427e+3,
+	1.3731693765509461125e+4, 4.5921953931549871457e+4, 6.7265770927008700853e+4,
+	3.3430575583588128105e+4, 2.5090809287301226727e+3,
+}, b[8] = {
+	1.0, 4.2313330701600911252e+1, 6.8718700749205790830e+2,
+	5.3941960214247511077e+3, 2.1213794301586595867e+4, 3.9307895800092710610e+4,
+	2.8729085735721942674e+4, 5.2264952788528545610e+3,
+}, c[8] = {
+	1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0,
+	3.64784832476320460504e0, 1.27045825245236838258e0, 2.41780725177450611770e-1,
+	2.27238449892691845833e-2, 7.74545014278341407640e-4,
+}, d[8] = {
+	1.0, 2.05319162663775882187e0, 1.67638483018380384940e0,
+	6.89767334985100004550e-1, 1.48103976427480074590e-1, 1.51986665636164571966e-2,
+	5.47593808499534494600e-4, 1.05075007164441684324e-9,
+}, e[8] = {
+	6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0,
+	2.96560571828504891230e-1, 2.65321895265761230930e-2, 1.24266094738807843860e-3,
+	2.71155556874348757815e-5, 2.01033439929228813265e-7,
+}, f[8] = {
+	1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1,
+	1.48753612908506148525e-2, 7.86869131145613259100e-4, 1.84631831751005468180e-5,
+	1.42151175831644588870e-7, 2.04426310338993978564e-15,
+};
+#define CENTRE 0.425           /* |p - 1/2| up to which a and b hold                */
+
+static inline double
+quantile_centre(double q)
+{
+	const double r = 0.180625 - q * q;
+
+	return q * polynomial(a, r) / polynomial(b, r);
+}
+
+static double
+quantile_tail(double p)
+{
+	const double r = sqrt(-log(p < 0.5 ? p : 1 - p));
+	const double x = r <= 5 ? polynomial(c, r - 1.6) / polynomial(d, r - 1.6) :
+				  polynomial(e, r - 5) / polynomial(f, r - 5);
+
+	return p < 0.5 ? -x : x;
+}
+
 static double
 normal_quantile(double p)
 {
-	static const double a[8] = {
-		3.3871328727963666080e0, 1.3314166789178437745e+2, 1.9715909503065514427e+3,
-		1.3731693765509461125e+4, 4.5921953931549871457e+4, 6.7265770927008700853e+4,
-		3.3430575583588128105e+4, 2.5090809287301226727e+3,
-	}, b[8] = {
-		1.0, 4.2313330701600911252e+1, 6.8718700749205790830e+2,
-		5.3941960214247511077e+3, 2.1213794301586595867e+4, 3.9307895800092710610e+4,
-		2.8729085735721942674e+4, 5.2264952788528545610e+3,
-	}, c[8] = {
-		1.42343711074968357734e0, 4.63033784615654529590e0, 5.76949722146069140550e0,
-		3.64784832476320460504e0, 1.27045825245236838258e0, 2.41780725177450611770e-1,
-		2.27238449892691845833e-2, 7.74545014278341407640e-4,
-	}, d[8] = {
-		1.0, 2.05319162663775882187e0, 1.67638483018380384940e0,
-		6.89767334985100004550e-1, 1.48103976427480074590e-1, 1.51986665636164571966e-2,
-		5.47593808499534494600e-4, 1.05075007164441684324e-9,
-	}, e[8] = {
-		6.65790464350110377720e0, 5.46378491116411436990e0, 1.78482653991729133580e0,
-		2.96560571828504891230e-1, 2.65321895265761230930e-2, 1.24266094738807843860e-3,
-		2.71155556874348757815e-5, 2.01033439929228813265e-7,
-	}, f[8] = {
-		1.0, 5.99832206555887937690e-1, 1.36929880922735805310e-1,
-		1.48753612908506148525e-2, 7.86869131145613259100e-4, 1.84631831751005468180e-5,
-		1.42151175831644588870e-7, 2.04426310338993978564e-15,
-	};
 	const double q = p - 0.5;
-	double       r, x;
 
-	if (fabs(q) <= 0.425) {
-		r = 0.180625 - q * q;
-		return q * polynomial(a, r) / polynomial(b, r);
-	}
-	r = sqrt(-log(q < 0 ? p : 1 - p));
-	if (r <= 5)
-		x = polynomial(c, r - 1.6) / polynomial(d, r - 1.6);
-	else
-		x = polynomial(e, r - 5) / polynomial(f, r - 5);
-	return q < 0 ? -x : x;
+	return fabs(q) <= CENTRE ? quantile_centre(q) : quantile_tail(p);
 }
 
 double
@@ -65,11 +78,62 @@ rng_normal(uint64_t key, uint64_t counter)
 	return normal_quantile(((double)(rng_u64(key, counter) >> 12) + 0.5) * 0x1p-52);
 }
 
+/* p[i] of rng_normal(key, counter + i), and what it comes to if it is in the centre. */
+#define LEVEL(level, ...) \
+	__attribute__((optimize("O3") __VA_ARGS__)) static void centre_##level( \
+		size_t n, uint64_t key, uint64_t counter, double *restrict p, double *restrict x) \
+	{ \
+		uint64_t bits[PIECE]; \
+\
+		for (size_t i = 0; i < n; i++) \
+			bits[i] = rng_u64(key, counter + i) >> 12 | ONE_BITS; \
+		memcpy(p, bits, n * sizeof(*p)); \
+		for (size_t i = 0; i < n; i++) \
+			p[i] = (p[i] - 1) + 0x1p-53; \
+		for (size_t i = 0; i < n; i++) \
+			x[i] = quantile_centre(p[i] - 0.5); \
+	}
+
+#define PIECE    64u
+#define ONE_BITS 0x3ff0000000000000u  /* of 1.0, to which 52 bits add a fraction      */
+
+LEVEL(baseline)
+#ifdef HAVE_X86_LEVELS
+LEVEL(avx2, , target("avx2"))
+#endif
+
+static void
+centre(size_t n, uint64_t key, uint64_t counter, double *p, double *x)
+{
+#ifdef HAVE_X86_LEVELS
+	if (__builtin_cpu_supports("avx2")) {
+		centre_avx2(n, key, counter, p, x);
+		return;
+	}
+#endif
+	centre_baseline(n, key, counter, p, x);
+}
+
 void
 rng_normal_fill(float *x, size_t n, uint64_t key, uint64_t counter, float stddev)
 {
-	for (size_t i = 0; i < n; i++)
-		x[i] = (float)(stddev * rng_normal(key, counter + i));
+	double p[PIECE], y[PIECE];
+	unsigned tail[PIECE];
+
+	for (size_t i = 0; i < n; i += PIECE) {
+		const size_t m = n - i < PIECE ? n - i : PIECE;
+		size_t n_tails = 0;
+
+		centre(m, key, counter + i, p, y);
+		for (size_t k = 0; k < m; k++) {
+			tail[n_tails] = (unsigned)k;
+			n_tails += fabs(p[k] - 0.5) > CENTRE;
+		}
+		for (size_t k = 0; k < n_tails; k++)
+			y[tail[k]] = quantile_tail(p[tail[k]]);
+		for (size_t k = 0; k < m; k++)
+			x[i + k] = (float)(stddev * y[k]);
+	}
 }
 
 enum { FEISTEL_ROUNDS = 6 };
