@@ -56,3 +56,68 @@ AS_IF([test "$with_mpi" != no], [
 ])
 AC_SUBST([MPI_PLUGINS])
 ])
+
+# RS_CUDA: the toolkit of CUDA: --with-cuda guesses, yes or DIR must be there, no leaves it.
+# Sets NVCC, CUDA_CFLAGS, CUDA_LIBS and the conditional HAVE_CUDA.
+AC_DEFUN([RS_CUDA], [
+AC_ARG_WITH([cuda], [AS_HELP_STRING([--with-cuda@<:@=DIR@:>@],
+	[build kernels for GPUs with the CUDA toolkit in DIR @<:@auto: where it is found@:>@])],
+	[], [with_cuda=auto])
+rs_cuda=no rs_cuda_why=
+# Without what would want the library of C++.
+NVCC_FLAGS="-std=c++20 -O3 -Xcompiler -fPIC,-fno-exceptions,-fno-threadsafe-statics"
+AS_IF([test "$with_cuda" != no], [
+	AS_CASE([$with_cuda],
+		[auto | yes], [rs_cuda_path=$PATH$PATH_SEPARATOR/usr/local/cuda/bin],
+		[rs_cuda_path=$with_cuda/bin])
+	AC_PATH_PROG([NVCC], [nvcc], [], [$rs_cuda_path])
+	AS_IF([test -z "$NVCC"], [rs_cuda_why="there is no nvcc"], [
+		rs_cuda_bin=`AS_DIRNAME(["$NVCC"])`
+		rs_cuda_home=`cd "$rs_cuda_bin/.." && pwd`
+		rs_cuda_lib=
+		for rs_dir in lib64 lib targets/x86_64-linux/lib lib/x86_64-linux-gnu; do
+			AS_IF([test -z "$rs_cuda_lib" && test -f "$rs_cuda_home/$rs_dir/libcudart_static.a"],
+				[rs_cuda_lib=$rs_cuda_home/$rs_dir])
+		done
+		AS_IF([test "$rs_cuda_home" = /usr], [CUDA_CFLAGS=], [CUDA_CFLAGS="-isystem $rs_cuda_home/include"])
+		CUDA_LIBS="$rs_cuda_lib/libcudart_static.a -lrt -lpthread -ldl"
+		AC_MSG_CHECKING([whether $NVCC compiles and programs link with what it makes])
+		AS_IF([test -z "$rs_cuda_lib"], [rs_cuda_why="there is no libcudart_static.a"],
+			[RS_CUDA_TRY])
+		AC_MSG_RESULT([$rs_cuda])
+	])
+	AS_IF([test "$rs_cuda" = no], [
+		AS_IF([test "$with_cuda" = auto],
+			[AC_MSG_WARN([no CUDA toolkit: this build trains on CPUs only ($rs_cuda_why)])],
+			[AC_MSG_ERROR([no CUDA toolkit for --with-cuda=$with_cuda: $rs_cuda_why])])
+	])
+])
+AS_IF([test "$rs_cuda" = no], [NVCC= CUDA_CFLAGS= CUDA_LIBS=],
+	[AC_DEFINE([HAVE_CUDA], [1], [kernels for GPUs are compiled in])])
+# nvcc through ccache, when the C compiler goes through it.
+AS_CASE([$CC], [*ccache*], [NVCC="${NVCC:+ccache $NVCC}"])
+AC_ARG_VAR([CUDA_ARCH], [machine code of the kernels for GPUs, for nvcc @<:@sm_80 sm_90 and PTX@:>@])
+AS_VAR_SET_IF([CUDA_ARCH], [], [CUDA_ARCH="-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_90,code=compute_90"])
+AC_SUBST([CUDA_CFLAGS])
+AC_SUBST([CUDA_LIBS])
+AC_SUBST([NVCC_FLAGS])
+AM_CONDITIONAL([HAVE_CUDA], [test "$rs_cuda" = yes])
+])
+
+# RS_CUDA_TRY: a kernel, its launch from C, and both linked by the C compiler.
+AC_DEFUN([RS_CUDA_TRY], [
+cat >conftest_gpu.cu <<'END'
+#include <cuda_runtime.h>
+#include <cublas_v2.h>
+static __global__ void kernel(float *x) { x[[threadIdx.x]] = CUBLAS_OP_N; }
+extern "C" int launch(float *x) { kernel<<<1, 32>>>(x); return (int)cudaGetLastError(); }
+END
+AS_IF([$NVCC $NVCC_FLAGS -c -o conftest_gpu.o conftest_gpu.cu >&AS_MESSAGE_LOG_FD 2>&1], [
+	rs_saved_LIBS=$LIBS
+	LIBS="conftest_gpu.o $CUDA_LIBS $LIBS"
+	AC_LINK_IFELSE([AC_LANG_PROGRAM([[int launch(float *x);]], [[return launch(0);]])],
+		[rs_cuda=yes], [rs_cuda_why="programs do not link with $CUDA_LIBS"])
+	LIBS=$rs_saved_LIBS
+], [rs_cuda_why="$NVCC does not compile, see config.log"])
+rm -f conftest_gpu.cu conftest_gpu.o
+])

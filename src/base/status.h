@@ -21,7 +21,7 @@
 	ROW(EUSAGE,    64, "wrong option, argument or command") \
 	ROW(EDATA,     65, "bad input data") \
 	ROW(ENOINPUT,  66, "input file missing or unreadable") \
-	ROW(EPEER,     69, "a parameter server or worker cannot be reached") \
+	ROW(EPEER,     69, "a parameter server, worker or GPU cannot be reached") \
 	ROW(EBUG,      70, "a bug; please report the printed line") \
 	ROW(ERESOURCE, 71, "out of memory, or a thread or mapping could not be made") \
 	ROW(ECREATE,   73, "output cannot be created") \

@@ -234,6 +234,8 @@ progress_start(struct progress *p, const struct progress_start *start)
 			start->why_threads ? " (" : "", start->why_threads ? start->why_threads
 				: "",
 			start->why_threads ? ")" : "");
+	if (p->form == PROGRESS_TABLE && start->why_cpu != NULL)
+		fprintf(stderr, "on the CPU: %s\n", start->why_cpu);
 	if (!wants_lines(p))
 		return;
 	begin_line(p, &j, "start");
@@ -241,6 +243,8 @@ progress_start(struct progress *p, const struct progress_start *start)
 	json_int(&j, "seed", start->seed);
 	json_int(&j, "threads", start->threads);
 	json_string(&j, "threads_reason", start->why_threads);
+	json_string(&j, "device", "cpu");
+	json_string(&j, "device_reason", start->why_cpu);
 	emit_line(p, &j);
 }
 

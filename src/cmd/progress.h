@@ -27,7 +27,7 @@ struct progress {
 enum rs_status progress_init(struct progress *p, const struct arguments *a);
 
 struct progress_start {
-	const char *model, *why_threads;
+	const char *model, *why_threads, *why_cpu;
 	int64_t seed, threads;
 };
 void progress_start(struct progress *p, const struct progress_start *start);

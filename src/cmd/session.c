@@ -153,6 +153,7 @@ on_started(void *context, const struct model *m, uint64_t total_rows)
 	const struct progress_start start = {
 		.model = settings->model.type, .seed = settings->train.seed,
 		.threads = s->threads, .why_threads = s->why_threads,
+		.why_cpu = s->why_cpu,
 	};
 
 	(void)total_rows;

@@ -29,6 +29,7 @@ struct session {
 	const char *directory;
 	char       *own_directory;         /* of directory, when it came from the spec */
 	const char *why_threads;
+	const char *why_cpu;                /* why not a GPU; NULL: none was looked for  */
 	int64_t     threads;
 	struct record_placement placement; /* recorded at the start; mode NULL: it is already */
 	struct progress progress;
@@ -54,6 +55,8 @@ enum rs_status session_spec(const struct arguments *a, struct spec **out);
 int session_is_key_option(const char *option);
 /* -f, else model.path. */
 enum rs_status session_directory(struct session *s, const struct settings *settings);
+/* What placement.device asks for; RS_EPEER: it cannot be had. */
+enum rs_status session_device(struct session *s, const struct settings *settings);
 /* A directory with versions is only added to when the caller says how. */
 enum rs_status session_check_directory(const struct session *s);
 enum rs_status session_options(struct session *s, struct train_options *out);

@@ -29,7 +29,7 @@ librs_a_SOURCES += \
 	src/cmd/model_files.c src/cmd/model_files.h
 librs_a_SOURCES += src/cmd/progress.c src/cmd/progress.h
 librs_a_SOURCES += src/cmd/record.c src/cmd/record.h
-librs_a_SOURCES += src/cmd/session.c src/cmd/session.h
+librs_a_SOURCES += src/cmd/session.c src/cmd/session.h src/cmd/session_device.c
 librs_a_SOURCES += src/cmd/train.c
 librs_a_SOURCES += src/cmd/train_incremental.c src/cmd/train_incremental.h \
 	src/cmd/incremental_past.c src/cmd/incremental_past.h \

@@ -56,6 +56,7 @@ static enum rs_status
 train_periods(struct session *s, const struct spec *spec)
 {
 	RS_TRY(session_directory(s, spec_settings(spec)));
+	RS_TRY(session_device(s, spec_settings(spec)));
 	choose_threads(s, spec_settings(spec));
 	return train_incremental(s, spec);
 }
@@ -67,6 +68,8 @@ train_session(struct session *s, struct spec *spec)
 	struct train_options options;
 
 	enum rs_status status = session_directory(s, spec_settings(spec));
+	if (status == RS_OK)
+		status = session_device(s, spec_settings(spec));
 	if (status == RS_OK)
 		status = session_options(s, &options);
 	if (status == RS_OK)

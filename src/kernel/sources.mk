@@ -31,3 +31,15 @@ libkernel_avx512_a_CFLAGS = $(kernel_cpu_cflags) -mavx512f -mavx512bw -mavx512dq
 	-mavx2 -mfma -mprefer-vector-width=512
 librs_a_LIBADD += $(libkernel_avx2_a_OBJECTS) $(libkernel_avx512_a_OBJECTS)
 endif
+
+librs_a_SOURCES += src/kernel/device.c src/kernel/device.h
+
+# Kernels for GPUs; the program and the tests link them, the scoring library does not.
+kernel_cuda_files = src/kernel/cuda/cuda.h src/kernel/cuda/cuda_look.c
+EXTRA_DIST += $(kernel_cuda_files)
+if HAVE_CUDA
+noinst_LIBRARIES += libkernel_cuda.a
+libkernel_cuda_a_SOURCES = $(kernel_cuda_files)
+libkernel_cuda_a_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CFLAGS)
+KERNEL_CUDA += libkernel_cuda.a $(CUDA_LIBS)
+endif

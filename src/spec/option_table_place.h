@@ -7,6 +7,10 @@
 	  .text = "who holds what; local: one process all; allreduce: every worker all tables; ps: "
 	  "parameter servers the tables and the dense sums; hybrid: parameter servers the "
 	  "tables, the workers the dense sums; auto: chosen and printed with its reason" },
+	{ "placement", "device", OPTION_CHOICE, "auto", IN(placement.device),
+	  .choices = "auto cpu cuda",
+	  .text = "what trains the dense network; this version trains on CPUs: auto says so "
+	  "where its build has CUDA, cuda is refused" },
 	{ "placement", "consistency", OPTION_CHOICE, "sync", IN(placement.consistency),
 	  .choices = "sync ssp async",
 	  .text = "what a step sees of the others; sync: all of the steps before, which gives the "

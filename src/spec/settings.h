@@ -48,6 +48,7 @@ enum din_pooling  { DIN_ATTENTION, DIN_MEAN, DIN_SUM };
 enum item_sample  { SAMPLE_UNIFORM, SAMPLE_POPULARITY };
 enum eval_candidates { EVAL_ROWS, EVAL_CATALOGUE };
 enum placement_mode { PLACE_AUTO, PLACE_LOCAL, PLACE_ALLREDUCE, PLACE_PS, PLACE_HYBRID };
+enum placement_device { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
 enum consistency  { CONSISTENCY_SYNC, CONSISTENCY_SSP, CONSISTENCY_ASYNC };
 enum compression  { COMPRESS_AUTO, COMPRESS_NONE, COMPRESS_FP16, COMPRESS_INT8 };
 enum late_rows { LATE_TRAIN, LATE_SKIP };
@@ -242,6 +243,7 @@ struct train_settings {
 /* Where tables and arithmetic are; no part of the model. */
 struct placement_settings {
 	enum placement_mode mode;
+	enum placement_device device;
 	enum consistency consistency;
 	int64_t staleness;                  /* ssp: steps a pulled row may lag      */
 	enum compression compress;          /* of row gradients on the wire         */

@@ -52,3 +52,4 @@ dist_check_SCRIPTS += tests/cli/delta.sh tests/cli/export_delta.sh
 EXTRA_DIST += tests/cli/delta_reader.py
 dist_check_SCRIPTS += tests/cli/audit.sh tests/cli/inspect_data.sh tests/cli/plan_memory.sh
 dist_check_SCRIPTS += tests/cli/storage.sh
+dist_check_SCRIPTS += tests/cli/device.sh

@@ -1,0 +1,21 @@
+/* What a run is to compute on. */
+#include "cmd/session.h"
+#include "kernel/device.h"
+
+#define TRAINS_ON_CPU "this version trains on CPUs, its kernels for GPUs are not in use yet"
+
+enum rs_status
+session_device(struct session *s, const struct settings *settings)
+{
+	if (settings->placement.device == DEVICE_CPU)
+		return RS_OK;
+	const struct device *const d = device_look();
+	const char *const why = d->n > 0 ? TRAINS_ON_CPU : d->text;
+
+	if (settings->placement.device == DEVICE_CUDA) {
+		rs_fail(RS_EPEER, "placement.device = cuda: %s", why);
+		return rs_hint("set placement.device = auto or cpu to train on the CPU");
+	}
+	s->why_cpu = d->is_compiled ? why : NULL;
+	return RS_OK;
+}

@@ -1,0 +1,42 @@
+/* Which GPUs there are. */
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+
+#include "kernel/cuda/cuda.h"
+
+/* The least whose code is compiled in. */
+enum { LEAST_MAJOR = 8 };
+
+static const char *
+why_none(cudaError_t status)
+{
+	switch (status) {
+	case cudaSuccess:
+	case cudaErrorNoDevice:           return "no NVIDIA GPU was found";
+	case cudaErrorInsufficientDriver: return "the NVIDIA driver is missing or older than CUDA";
+	default:                          return cudaGetErrorString(status);
+	}
+}
+
+int
+cuda_look(char *text, size_t n)
+{
+	struct cudaDeviceProp properties;
+	int n_devices = 0;
+
+	cudaError_t status = cudaGetDeviceCount(&n_devices);
+	if (status == cudaSuccess && n_devices > 0)
+		status = cudaGetDeviceProperties(&properties, 0);
+	if (status != cudaSuccess || n_devices == 0) {
+		snprintf(text, n, "%s", why_none(status));
+		return 0;
+	}
+	if (properties.major < LEAST_MAJOR) {
+		snprintf(text, n, "%s has compute capability %d.%d, and %d.0 is needed",
+			properties.name, properties.major, properties.minor, LEAST_MAJOR);
+		return 0;
+	}
+	snprintf(text, n, "%s, %.0f GiB", properties.name,
+		(double)properties.totalGlobalMem / 0x1p30);
+	return n_devices;
+}

@@ -1,0 +1,29 @@
+#!/bin/sh
+# placement.device: auto trains on the CPU and says why where the build has CUDA, cpu says
+# nothing, cuda is refused with 69; the model is the same.
+set -u
+. "$SRCDIR/tests/cli/train_data.sh"
+T=$RECSYS_TRAIN
+make_rows 500 1 >train.tsv
+make_spec s.ini
+expect 0 "$T" --version
+has_cuda=$(grep -c ' cuda[ ;]' out)
+
+expect 0 "$T" train s.ini -f auto -P 2.0
+[ "$(grep -c '^on the CPU: .' err)" -eq "$has_cuda" ] || { cat err >&2; exit 1; }
+expect 0 "$T" train s.ini -f cpu -P 2.0 -o placement.device=cpu
+grep -q '^on the CPU' err && { cat err >&2; exit 1; }
+dump auto >auto.dump
+dump cpu >cpu.dump
+same auto.dump cpu.dump 'placement.device changed the model'
+
+expect 69 "$T" train s.ini -f cuda -o placement.device=cuda
+says 'placement.device = cuda: '
+says 'set placement.device = auto or cpu'
+[ "$has_cuda" -eq 1 ] || says 'this build has no CUDA (--with-cuda)'
+[ ! -e cuda ] || { echo 'a refused run left a model' >&2; exit 1; }
+expect 69 "$T" train s.ini -f cuda -o placement.device=cuda -o cluster.workers=2
+[ ! -e cuda ] || { echo 'a refused run left a model' >&2; exit 1; }
+expect 78 "$T" check s.ini -o placement.device=tpu
+says 'cuda'
+exit 0
