@@ -321,3 +321,11 @@ command_json(const struct arguments *a)
 {
 	return argument_given(a, "--json");
 }
+
+enum rs_status
+command_line_text(const struct arguments *a, struct buffer *out)
+{
+	for (int i = 0; i < a->argc; i++)
+		RS_TRY(buffer_printf(out, "%s%s", i > 0 ? " " : "", a->argv[i]));
+	return RS_OK;
+}

@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/memory.h"
 #include "base/status.h"
 #include "cmd/command_list.h"
 #include "spec/spec.h"
@@ -80,6 +81,9 @@ enum rs_status argument_double(const struct arguments *a, const char *name, doub
 enum rs_status argument_seconds(const struct arguments *a, const char *name,
 	double *inout);   /* 50m, 2h, 30 */
 
+/* Appends the command line as it was typed, words parted by blanks. */
+enum rs_status command_line_text(const struct arguments *a, struct buffer *out);
+
 /* The spec of a command: positional 0, else RECSYS_TRAIN_SPEC, else ./recsys.ini,
  * with --layer files, -o overrides and -j; prints every problem and fails with
  * RS_ESPEC.  *n_used is the number of positionals taken (0 or 1).  extra: further
@@ -87,6 +91,9 @@ enum rs_status argument_seconds(const struct arguments *a, const char *name,
 enum rs_status command_spec(const struct arguments *a, const char *const *extra, size_t n_extra,
 	struct spec **out, size_t *n_used);
 
+#define COMMAND_MODELS_MAX 64
+/* The names of all models, a NULL behind them; returns how many. */
+size_t command_models(const char *names[COMMAND_MODELS_MAX]);
 /* RS_EUSAGE, with the nearest name, unless there is a model of that name. */
 enum rs_status command_model_check(const char *name);
 

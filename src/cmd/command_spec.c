@@ -10,33 +10,29 @@
 #include "cmd/command_spec.h"
 #include "models/models.h"
 
-enum { LAYERS_MAX = 64, SETS_MAX = 1024, MODELS_MAX = 64 };
+enum { LAYERS_MAX = 64, SETS_MAX = 1024 };
 
-static const char *
-model_names(const char *names[MODELS_MAX])
+size_t
+command_models(const char *names[COMMAND_MODELS_MAX])
 {
 	size_t n = 0;
 
 	for (const struct model_row *row = model_table; row->name != NULL &&
-		n + 1 < MODELS_MAX; row++)
+		n + 1 < COMMAND_MODELS_MAX; row++)
 		names[n++] = row->name;
 	names[n] = NULL;
-	return names[0];
+	return n;
 }
 
 enum rs_status
 command_model_check(const char *name)
 {
-	const char *names[MODELS_MAX], *near;
+	const char *names[COMMAND_MODELS_MAX], *near;
 	char escaped[72];
-	size_t n = 0;
 
 	if (model_find(name) != NULL)
 		return RS_OK;
-	model_names(names);
-	while (names[n] != NULL)
-		n++;
-	near = spec_nearest(name, names, n);
+	near = spec_nearest(name, names, command_models(names));
 	rs_fail(RS_EUSAGE, "there is no model '%s'", rs_escape(escaped, name, strlen(name)));
 	return near != NULL ? rs_hint("did you mean '%s'?", near) : RS_EUSAGE;
 }
@@ -61,14 +57,14 @@ command_spec_read(const struct arguments *a, const char *const *extra, size_t n_
 	struct spec **out,
 	size_t *n_used, const char **path)
 {
-	static const char *models[MODELS_MAX];         /* the spec keeps a pointer to it */
+	static const char *models[COMMAND_MODELS_MAX];         /* the spec keeps a pointer to it */
 	const char *layer[LAYERS_MAX], *set[SETS_MAX], *more;
 	struct spec_input input = { .layer = layer, .n_layers = 1, .set = set, .model_type = models,
 		.environment = command_variable };
 	char threads[64];
 
 	*out = NULL;
-	model_names(models);
+	command_models(models);
 	RS_TRY(main_layer(a, &layer[0], n_used));
 	*path = layer[0];
 	for (size_t i = 0; (more = argument_nth(a, "--layer", i)) != NULL; i++) {

@@ -282,14 +282,6 @@ session_options(struct session *s, struct train_options *o)
 /* --- the run record ------------------------------------------------------------------ */
 
 static enum rs_status
-command_line(const struct arguments *a, struct buffer *out)
-{
-	for (int i = 0; i < a->argc; i++)
-		RS_TRY(buffer_printf(out, "%s%s", i > 0 ? " " : "", a->argv[i]));
-	return RS_OK;
-}
-
-static enum rs_status
 begin_record(struct session *s, const struct spec *spec, const char *database)
 {
 	const struct settings *const settings = spec_settings(spec);
@@ -297,7 +289,7 @@ begin_record(struct session *s, const struct spec *spec, const char *database)
 
 	buffer_init(&line, SPEC_LIMIT);
 	buffer_init(&text, SPEC_LIMIT);
-	enum rs_status status = command_line(s->a, &line);
+	enum rs_status status = command_line_text(s->a, &line);
 	if (status == RS_OK)
 		status = spec_print(spec, 0, &text);
 	if (status == RS_OK) {

@@ -64,3 +64,34 @@ grep -q 'no full batch of 1000 rows' "$dir/err" || fail "no full batch: $(cat "$
 status=0
 "$RECSYS_TRAIN" bench --rows 0 2> "$dir/err" || status=$?
 [ "$status" = 64 ] || fail "--rows 0: exit $status"
+
+# What --record keeps, --against compares with; figures of the same run differ by no more than
+# their own noise, and a run that had ten times as much is told with exit 1.
+short="--rows 1024 --seconds 0.2 -j 1 --db $dir/runs.db"
+# shellcheck disable=SC2086
+"$RECSYS_TRAIN" bench $short --record --model fm --model deepfm $small > "$dir/out" || fail "--record: exit $?"
+"$RECSYS_TRAIN" runs --db "$dir/runs.db" --json > "$dir/runs" || fail "runs: exit $?"
+grep -q '"tag":"bench"' "$dir/runs" || fail "not tagged: $(cat "$dir/runs")"
+# shellcheck disable=SC2086
+"$RECSYS_TRAIN" bench $short --against last --model deepfm $small > "$dir/out" || fail "--against: exit $?"
+grep -q '^deepfm.fp32.step.1.limit_ratio .*%' "$dir/out" || fail "no comparison: $(cat "$dir/out")"
+! grep -q '^fm.fp32' "$dir/out" || fail "a figure that was not measured: $(cat "$dir/out")"
+sqlite3 "$dir/runs.db" "UPDATE metrics SET value = value * 10 WHERE key LIKE 'bench.deepfm.%'"
+status=0
+# shellcheck disable=SC2086
+"$RECSYS_TRAIN" bench $short --against last --model deepfm --max-loss 20 $small \
+	> "$dir/out" 2> "$dir/err" || status=$?
+[ "$status" = 1 ] || fail "a loss of 90 %: exit $status"
+grep -q '^recsys-train: error: bench.deepfm.fp32..* is [89].* % less than in run r0001; wanted a loss of 20 % at most$' \
+	"$dir/err" || fail "a loss of 90 %: $(cat "$dir/err")"
+grep -q 'slower *$' "$dir/out" || fail "a loss of 90 % is not called slower"
+for wrong in "64:--against r0007" "64:--max-loss 5" "65:--against last --model dcn"; do
+	status=0
+	# shellcheck disable=SC2086
+	"$RECSYS_TRAIN" bench $short ${wrong#*:} $small > "$dir/out" 2> "$dir/err" || status=$?
+	[ "$status" = "${wrong%%:*}" ] || fail "${wrong#*:}: exit $status, $(cat "$dir/err")"
+done
+status=0
+"$RECSYS_TRAIN" bench --seconds 0.1 --db "$dir/none.db" --against last 2> "$dir/err" || status=$?
+[ "$status" = 66 ] || fail "no database: exit $status, $(cat "$dir/err")"
+[ ! -e "$dir/none.db" ] || fail "--against made a database"
