@@ -11,10 +11,13 @@
 #include "base/memory.h"
 #include "cmd/layout.h"
 #include "cmd/scorer.h"
+#include "data/hash_stack.h"
+#include "embed/stacked.h"
 #include "export/explain.h"
 
 #define ROW_MAX   INT64_MAX
 #define TEXT_MAX  ((size_t)64 << 20)
+#define ROWS_TEXT 192              /* bytes: 20 a row, of eight at most               */
 
 /* A field of the row being told. */
 struct line {
@@ -24,6 +27,7 @@ struct line {
 	size_t n;
 	const uint64_t *id;            /* [n_ids] NULL: a number                          */
 	size_t n_ids, unseen, n_missing;
+	const struct schema_table *table;  /* of the ids                                  */
 	struct explained_field part;
 	double total;
 };
@@ -67,6 +71,7 @@ fill_ids(const struct audit *t, const struct batch *batch, size_t b, size_t fiel
 	const struct model *const m = scorer_model(t->scorer);
 	size_t table = 0;
 
+	line->table = &t->schema->table[f->table];
 	line->id = c->ids + begin;
 	line->n_ids = end - begin;
 	while (table + 1 < m->n_tables && graph_table(m->graph, table)->schema_table != f->table)
@@ -75,7 +80,7 @@ fill_ids(const struct audit *t, const struct batch *batch, size_t b, size_t fiel
 		if (line->id[i] == t->schema->table[f->table].buckets)
 			line->n_missing++;
 		else
-			line->unseen += !m->lookup->ops->touched(m->lookup, table, line->id[i]);
+			line->unseen += !stacked_touched(m->stacked, m->lookup, table, line->id[i]);
 	}
 }
 
@@ -103,15 +108,29 @@ put_part(struct layout *l, int has, double x)
 	return has ? layout_cell(l, "%+.4f", x) : RS_OK;
 }
 
+/* The rows of an id, one in most tables. */
+static enum rs_status
+put_rows(struct layout *l, const struct schema_table *t, uint64_t id)
+{
+	char text[ROWS_TEXT];
+	size_t n = 0;
+
+	for (size_t r = 0; r < hash_stack_rows(t, id) && n < sizeof text; r++)
+		n += (size_t)snprintf(text + n, sizeof text - n, "%s%" PRIu64, r > 0 ? "+" : "",
+			hash_stack_row(t, id, r));
+	return layout_cell(l, "%s", text);
+}
+
 static enum rs_status
 put_ids(struct layout *l, const struct line *line)
 {
 	if (line->id == NULL)
 		return layout_cell(l, "-");
-	if (line->n_ids == 1)
-		return line->n_missing > 0 ? layout_cell(l, "missing")
-			: layout_cell(l, "%" PRIu64, line->id[0]);
-	return layout_cell(l, "%zu ids", line->n_ids);
+	if (line->n_ids != 1)
+		return layout_cell(l, "%zu ids", line->n_ids);
+	if (line->n_missing > 0)
+		return layout_cell(l, "missing");
+	return put_rows(l, line->table, line->id[0]);
 }
 
 static enum rs_status
@@ -243,6 +262,19 @@ json_text_of(struct json *j, const char *key, const char *text, size_t n)
 	return status;
 }
 
+/* Where an id is not its row: the rows of all of them. */
+static void
+json_rows(struct json *j, const struct line *line)
+{
+	if (line->table->rounds == 1)
+		return;
+	json_open(j, "rows", '[');
+	for (size_t i = 0; i < line->n_ids; i++)
+		for (size_t r = 0; r < hash_stack_rows(line->table, line->id[i]); r++)
+			json_uint(j, NULL, hash_stack_row(line->table, line->id[i], r));
+	json_close(j);
+}
+
 static enum rs_status
 json_line(struct json *j, const struct explained *why, const struct line *line)
 {
@@ -254,6 +286,7 @@ json_line(struct json *j, const struct explained *why, const struct line *line)
 		for (size_t i = 0; i < line->n_ids; i++)
 			json_uint(j, NULL, line->id[i]);
 		json_close(j);
+		json_rows(j, line);
 		json_int(j, "missing", (int64_t)line->n_missing);
 		json_int(j, "unseen", (int64_t)line->unseen);
 	}

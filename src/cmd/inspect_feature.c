@@ -11,6 +11,7 @@
 #include "base/number.h"
 #include "cmd/command.h"
 #include "data/feature.h"
+#include "data/hash_stack.h"
 
 #define TEXT_MAX ((size_t)1 << 30)
 
@@ -134,14 +135,17 @@ norm_of(const float *x, size_t n)
 }
 
 static enum rs_status
-print_row(const struct model_table *t, uint64_t id)
+print_row(const struct model_table *t, const struct schema_table *of, uint64_t id)
 {
 	const float *const w = model_table_weights(t, id);
 	const size_t dim = t->header->dim;
 
 	if (w == NULL)
 		return output_printf("%s   has no row for it\n", t->header->name);
-	RS_TRY(output_printf("%s   %s", t->header->name,
+	RS_TRY(output_printf("%s   ", t->header->name));
+	if (of->rounds > 1)
+		RS_TRY(output_printf("%" PRIu64 "   ", id));
+	RS_TRY(output_printf("%s",
 		model_table_touched(t, id) ? "trained" : "never trained"));
 	if (model_table_entry(t, id) != NULL)
 		RS_TRY(output_printf(" %u times", (unsigned)model_table_entry(t, id)->count));
@@ -158,7 +162,22 @@ print_id(const struct asked *q, uint64_t id)
 
 	if (t->kind == TABLE_EXACT)
 		return output_printf("id %" PRIu64 "%s\n", id, missing);
-	return output_printf("bucket %" PRIu64 " of %" PRIu64 "%s\n", id, t->buckets, missing);
+	RS_TRY(output_printf("bucket %" PRIu64, hash_stack_row(t, id, 0)));
+	for (size_t r = 1; r < hash_stack_rows(t, id); r++)
+		RS_TRY(output_printf(" + %" PRIu64, hash_stack_row(t, id, r)));
+	return output_printf(" of %" PRIu64 "%s\n", t->rows, missing);
+}
+
+/* The rows of an id in the tables that the field has. */
+static enum rs_status
+print_rows(const struct asked *q, const struct model_table *const *table, size_t n, uint64_t id)
+{
+	const struct schema_table *const t = &q->schema.table[q->schema.field[q->field].table];
+
+	for (size_t k = 0; k < n; k++)
+		for (size_t r = 0; r < hash_stack_rows(t, id); r++)
+			RS_TRY(print_row(table[k], t, hash_stack_row(t, id, r)));
+	return RS_OK;
 }
 
 static enum rs_status
@@ -173,8 +192,7 @@ print_text(const struct asked *q)
 		RS_TRY(output_printf("%s=%s   ", f->name,
 			rs_escape(value, q->value, strlen(q->value))));
 		RS_TRY(print_id(q, q->ids->ids[i]));
-		for (size_t k = 0; k < n; k++)
-			RS_TRY(print_row(table[k], q->ids->ids[i]));
+		RS_TRY(print_rows(q, table, n, q->ids->ids[i]));
 	}
 	return RS_OK;
 }
@@ -197,12 +215,14 @@ json_numbers(struct json *j, const char *key, const float *x, size_t n)
 }
 
 static void
-json_row(struct json *j, const struct model_table *t, uint64_t id)
+json_row(struct json *j, const struct model_table *t, const struct schema_table *of, uint64_t id)
 {
 	const float *const w = model_table_weights(t, id);
 
 	json_open(j, NULL, '{');
 	json_string(j, "name", t->header->name);
+	if (of->rounds > 1)
+		json_uint(j, "row", id);
 	json_bool(j, "touched", model_table_touched(t, id));
 	if (w == NULL) {
 		json_close(j);
@@ -217,6 +237,17 @@ json_row(struct json *j, const struct model_table *t, uint64_t id)
 	json_numbers(j, "weights", w, t->header->dim);
 	json_numbers(j, "slots", model_table_slots(t, id), t->header->n_slot);
 	json_close(j);
+}
+
+static void
+json_rows(struct json *j, const struct asked *q, const struct model_table *const *table, size_t n,
+	uint64_t id)
+{
+	const struct schema_table *const t = &q->schema.table[q->schema.field[q->field].table];
+
+	for (size_t k = 0; k < n; k++)
+		for (size_t r = 0; r < hash_stack_rows(t, id); r++)
+			json_row(j, table[k], t, hash_stack_row(t, id, r));
 }
 
 static enum rs_status
@@ -236,8 +267,7 @@ print_json(const struct asked *q)
 		json_uint(&j, "id", q->ids->ids[i]);
 		json_bool(&j, "missing", is_missing(q, q->ids->ids[i]));
 		json_open(&j, "tables", '[');
-		for (size_t k = 0; k < n; k++)
-			json_row(&j, table[k], q->ids->ids[i]);
+		json_rows(&j, q, table, n, q->ids->ids[i]);
 		json_close(&j);
 		json_close(&j);
 	}

@@ -14,6 +14,7 @@
 #include "cmd/model_data.h"
 #include "cmd/scorer.h"
 #include "data/feature.h"
+#include "data/hash_stack.h"
 #include "data/loader.h"
 
 #define TEXT_MAX ((size_t)1 << 36)
@@ -88,9 +89,12 @@ add_value(struct names *q, size_t field, struct cell value)
 		&q->scratch, &error);
 	if (status != RS_OK || c->N == 0)
 		return status == RS_EDATA ? RS_OK : status;
+	const struct schema_table *const of = &q->schema.table[q->schema.field[field].table];
 	const uint64_t id = c->ids[c->N - 1];
 	c->N = 0;
-	return keep_name(q, t, id, value);
+	for (size_t r = 0; r < hash_stack_rows(of, id); r++)
+		RS_TRY(keep_name(q, t, hash_stack_row(of, id, r), value));
+	return RS_OK;
 }
 
 /* The value of an item, which may have a weight behind it. */
@@ -182,14 +186,14 @@ compare_names(const void *a, const void *b)
 
 /* Only trained buckets are of interest; the one for missing values has no name. */
 static void
-count_names(struct table_names *t, uint64_t buckets)
+count_names(struct table_names *t, uint64_t missing)
 {
 	size_t kept = 0;
 
 	for (uint64_t i = 0; i < model_table_count(t->table); i++) {
 		const uint64_t id = model_table_id(t->table, i);
 
-		t->trained += id != buckets && model_table_touched(t->table, id);
+		t->trained += id != missing && model_table_touched(t->table, id);
 	}
 	for (size_t i = 0; i < t->n; i++)
 		if (model_table_touched(t->table, t->name[i].id))
@@ -357,7 +361,7 @@ inspect_names(const struct arguments *a, const struct model_files *f, const char
 		status = read_data(&q, a, &files);
 	for (size_t i = 0; status == RS_OK && i < q.schema.n_tables; i++)
 		if (q.table[i].table != NULL)
-			count_names(&q.table[i], q.schema.table[i].buckets);
+			count_names(&q.table[i], q.schema.table[i].rows);
 	if (status == RS_OK)
 		status = print_names(&q, command_json(a));
 	tear_down(&q);

@@ -50,7 +50,7 @@ row_of(const struct row_inputs *r, const struct program_feature *f, uint64_t id)
 {
 	const struct model *const m = r->program->model;
 
-	return (int64_t)row_numbers_of(m, m->schema.field[f->field].table, id);
+	return row_numbers_round(m, m->schema.field[f->field].table, id, f->round);
 }
 
 static void

@@ -12,11 +12,25 @@ field_is_dense(const struct field_settings *f)
 	return f->type == FIELD_NUMERIC && f->transform != TRANSFORM_BUCKETIZE;
 }
 
+static int
+field_is_exact(const struct field_settings *f)
+{
+	return f->type != FIELD_NUMERIC && f->table == TABLE_EXACT;
+}
+
+/* An interval is a row; so is the id of an exact table. */
+static size_t
+field_rounds(const struct field_settings *f)
+{
+	return f->type != FIELD_NUMERIC && f->table == TABLE_HASHED && f->rounds > 1
+		? (size_t)f->rounds : 1;
+}
+
 /* Boundaries that the first pass has not found yet count as the quantiles asked for. */
 static uint64_t
-field_buckets(const struct field_settings *f)
+field_rows(const struct field_settings *f)
 {
-	if (f->type != FIELD_NUMERIC && f->table == TABLE_EXACT)
+	if (field_is_exact(f))
 		return SCHEMA_EXACT_BUCKETS;
 	if (f->type != FIELD_NUMERIC)
 		return f->buckets > 0 ? (uint64_t)f->buckets : 1;
@@ -36,12 +50,15 @@ field_dim(const struct settings *s, const struct field_settings *f)
 static void
 schema_add_table(struct schema *schema, struct schema_field *field)
 {
+	const struct field_settings *const f = field->settings;
+	const uint64_t rows = field_rows(f);
+	const size_t rounds = field_rounds(f);
+
 	schema->table[schema->n_tables] = (struct schema_table){
-		.name = field->name, .buckets = field_buckets(field->settings), .dim = field->dim,
-		.settings = field->settings, .kind = TABLE_HASHED,
+		.name = field->name, .dim = field->dim, .settings = f, .rows = rows,
+		.kind = field_is_exact(f) ? TABLE_EXACT : TABLE_HASHED, .rounds = rounds,
+		.buckets = rounds > 1 ? SCHEMA_EXACT_BUCKETS : rows,
 	};
-	if (schema->table[schema->n_tables].buckets == SCHEMA_EXACT_BUCKETS)
-		schema->table[schema->n_tables].kind = TABLE_EXACT;
 	field->table = schema->n_tables++;
 }
 

@@ -24,14 +24,16 @@ struct schema_field {
 	int    single;             /* id columns: exactly one id a row               */
 };
 
-/* Of an exact table: a fingerprint divided by it is itself, and the id for "missing" is one
- * that no fingerprint leaves. */
+/* Of an exact table, and of one of several rounds: a fingerprint divided by it is itself, and
+ * the id for "missing" is one that no fingerprint leaves. */
 #define SCHEMA_EXACT_BUCKETS (UINT64_MAX - 1)
 
 struct schema_table {
 	const char *name;          /* of the first field that uses it                */
 	enum table_kind kind;
-	uint64_t    buckets;       /* rows = buckets + 1, the last for "missing"     */
+	uint64_t    buckets;       /* ids of a batch are below; this one is "missing" */
+	uint64_t    rows;          /* that values have; the row behind them is "missing" */
+	size_t      rounds;        /* rows of a value, see data/hash_stack.h         */
 	size_t      dim;
 	const struct field_settings *settings;
 };

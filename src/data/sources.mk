@@ -19,6 +19,7 @@ librs_a_SOURCES += src/data/row_time.c src/data/row_time.h
 librs_a_SOURCES += src/data/batch.c
 librs_a_SOURCES += src/data/batch_bytes.c src/data/batch_bytes.h
 librs_a_SOURCES += src/data/feature.c src/data/feature.h src/data/id_hash.h src/data/fast_cell.h
+librs_a_SOURCES += src/data/hash_stack.h
 librs_a_SOURCES += src/data/label.c src/data/label.h
 librs_a_SOURCES += src/data/parser.c src/data/parser_private.h
 librs_a_SOURCES += src/data/parser_cells.c src/data/parser_layout.c src/data/parser_values.c

@@ -54,6 +54,8 @@ struct lookup_table {
 	char     name[128];         /* "C1", "C1.linear"                              */
 	enum table_kind kind;       /* exact: rows come when they are trained (embed/exact.h) */
 	uint64_t rows;              /* ids are below; hashed: buckets + 1             */
+	size_t   rounds;            /* rows that an occurrence has (embed/stacked.h); 0, 1: one */
+	int      scales_rounds;     /* their sum is divided by the root of their number */
 	uint64_t expected;          /* rows that there will be, for plans of memory   */
 	size_t   dim;
 	enum row_storage storage;   /* of the weights (embed/row.h)                   */

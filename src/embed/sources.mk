@@ -9,6 +9,7 @@ librs_a_SOURCES += src/embed/evict.c src/embed/evict.h src/embed/expiry.h
 librs_a_SOURCES += src/embed/tenancy.c src/embed/tenancy.h
 librs_a_SOURCES += src/embed/waiting.c src/embed/waiting.h
 librs_a_SOURCES += src/embed/id_sort.c src/embed/id_sort.h src/embed/pushes.c src/embed/pushes.h
+librs_a_SOURCES += src/embed/stacked.c src/embed/stacked.h
 librs_a_SOURCES += src/embed/row.c src/embed/row.h src/embed/pull.c src/embed/pull.h
 librs_a_SOURCES += src/embed/exact.c src/embed/exact.h src/embed/stage.c src/embed/stage.h
 librs_a_SOURCES += src/embed/rows_delta.c src/embed/rows_delta.h

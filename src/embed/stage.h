@@ -16,7 +16,7 @@ struct stage_place {
 
 struct stage {
 	struct stage_place *place; /* [n_slots, n_inputs]                            */
-	size_t n_slots, n_inputs;
+	size_t n_slots, n_inputs;  /* twice those of the graph where hash stacks are summed, too */
 };
 
 enum rs_status stage_init(struct stage *s, size_t n_slots, size_t n_inputs);

@@ -5,11 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "data/hash_stack.h"
 #include "export/program_run.h"
 
 /* Ids are given to the program by their place in explain.id, for which a double has room;
  * place 0, which is also what a list reads behind its end, is a row of zeros. */
 #define NOTHING 0
+#define NO_ROW  UINT64_MAX
 
 /* What stands in place of a field. */
 enum way { WAY_ZERO, WAY_BLANK };
@@ -89,18 +91,28 @@ count_ids(const struct batch_column *c, size_t b)
 	return c->offset != NULL ? c->offset[b + 1] - c->offset[b] : 1;
 }
 
-/* The ids of a field of the row, the missing one behind them. */
+/* The rows in a round of the ids of a field, that of the missing one behind them; ids without
+ * a row leave a place. */
 static enum rs_status
-add_ids(struct explain *e, const struct batch *batch, size_t b, const struct schema_field *f,
-	size_t *first)
+add_ids(struct explain *e, const struct batch *batch, size_t b, size_t round,
+	const struct schema_field *f, size_t *first)
 {
+	const struct schema_table *const t = &e->model->schema.table[f->table];
 	const struct batch_column *const c = &batch->column[f->index];
 	const size_t begin = c->offset != NULL ? c->offset[b] : b, n = count_ids(c, b);
 
 	*first = e->n_ids;
 	for (size_t i = 0; i < n; i++)
-		RS_TRY(add_id(e, c->ids[begin + i]));
-	return add_id(e, e->model->schema.table[f->table].buckets);
+		RS_TRY(add_id(e, round < hash_stack_rows(t, c->ids[begin + i])
+			? hash_stack_row(t, c->ids[begin + i], round) : NO_ROW));
+	return add_id(e, round == 0 ? hash_stack_row(t, t->buckets, 0) : NO_ROW);
+}
+
+/* What the program is given for the i-th of them: its place, or that it has no row. */
+static double
+place_of(const struct explain *e, size_t i)
+{
+	return e->id[i] == NO_ROW ? -1 : (double)i;
 }
 
 /* One list of the program's, without the field or with it; first: its ids in e->id. */
@@ -120,7 +132,7 @@ put_list(const struct explain *e, const struct program_feature *f, const float *
 		if (f->kind == PROGRAM_WEIGHT)
 			x[i] = !has ? 0 : missing || weight == NULL ? 1 : (double)weight[i];
 		else
-			x[i] = !has ? -1 : (double)(first + (missing ? n : i));
+			x[i] = !has ? -1 : place_of(e, first + (missing ? n : i));
 	}
 }
 
@@ -153,7 +165,7 @@ put_feature(struct explain *e, const struct batch *batch, size_t b, size_t k, en
 
 	RS_TRY(memory_alloc((F + 2) * L + 1, sizeof **e->input, &e->input[k]));
 	if (f->kind == PROGRAM_BAG || f->kind == PROGRAM_ID)
-		RS_TRY(add_ids(e, batch, b, field, &first));
+		RS_TRY(add_ids(e, batch, b, f->round, field, &first));
 	for (size_t v = 0; v < F + 2; v++) {
 		const int without = v == f->field + 1 || v == F + 1 ? (int)way : -1;
 		double *const x = e->input[k] + v * L;
@@ -163,7 +175,7 @@ put_feature(struct explain *e, const struct batch *batch, size_t b, size_t k, en
 				+ (c->offset != NULL ? c->offset[b] : b), n, first, without, x);
 		else if (f->kind == PROGRAM_ID)
 			*x = without == WAY_ZERO ? (double)NOTHING
-				: (double)(first + (without == WAY_BLANK ? n : 0));
+				: place_of(e, first + (without == WAY_BLANK ? n : 0));
 		else
 			*x = number_of(e, batch, b, f->field, without);
 	}

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "data/hash_stack.h"
 #include "spec/option.h"
 #include "train/row_numbers.h"
 
@@ -45,15 +46,20 @@ put_settings(struct json *j, const struct field_settings *field)
 
 /* How a text becomes a row; of an exact table: which fingerprint each row has, in order. */
 static void
-put_rows(struct json *j, const struct model *m, size_t table)
+put_rows(struct json *j, const struct model *m, size_t table, size_t round)
 {
 	uint64_t n;
 	const uint64_t *const known = row_numbers_known(m, table, &n);
 	char text[24];
 
 	if (known == NULL) {
-		json_string(j, "hash", "FarmHash Fingerprint64 of the text, mod buckets");
-		json_int(j, "buckets", (int64_t)m->schema.table[table].buckets);
+		json_string(j, "hash", round == 0
+			? "FarmHash Fingerprint64 of the text, mod buckets"
+			: "finaliser of SplitMix64 of the FarmHash Fingerprint64 of the text + "
+			"increment, mod buckets");
+		if (round > 0)
+			json_uint(j, "increment", round * HASH_STACK_STEP);
+		json_int(j, "buckets", (int64_t)m->schema.table[table].rows);
 		return;
 	}
 	json_string(j, "hash", "FarmHash Fingerprint64 of the text");
@@ -88,9 +94,9 @@ put_feature(struct json *j, const struct program *p, const struct program_featur
 	if (f->kind == PROGRAM_ID || f->kind == PROGRAM_BAG) {
 		const uint64_t buckets = s->table[field->table].buckets;
 
-		put_rows(j, p->model, field->table);
-		json_int(j, "missing_row", (int64_t)row_numbers_of(p->model, field->table,
-			buckets));
+		put_rows(j, p->model, field->table, f->round);
+		json_int(j, "missing_row", row_numbers_round(p->model, field->table, buckets,
+			f->round));
 	}
 	const enum rs_status status = put_settings(j, field->settings);
 	json_close(j);

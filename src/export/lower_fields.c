@@ -1,4 +1,5 @@
 /* Fields: ids, bags, sequences and numeric columns become vectors. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -77,14 +78,48 @@ lower_factors(const struct lowering *l, size_t input)
 	return program_binary(l->p, PROGRAM_div, w, never_zero(l, input, total));
 }
 
+/* 1 where an id has a row in a round, beside its vector. */
+static size_t
+has_round(const struct lowering *l, size_t input, size_t ids)
+{
+	return program_axis(l->p, PROGRAM_expand, program_unary(l->p, PROGRAM_number,
+		program_unary(l->p, PROGRAM_known, ids)), lower_is_single(l, input) ? 1 : 2);
+}
+
+/* The rows of the rounds behind the first, of ids that have them, and what scales the sum. */
+static size_t
+add_rounds(const struct lowering *l, size_t input, size_t table, size_t sum)
+{
+	const struct lookup_table *const t = &l->m->table[graph_input(l->g, input)->table];
+	size_t has = 0;
+
+	for (size_t r = 1; r < t->rounds; r++) {
+		const size_t ids = program_round_add(l->p, lower_is_single(l, input) ? PROGRAM_ID
+			: PROGRAM_BAG, field_of(l, input), r);
+		const size_t row = program_binary(l->p, PROGRAM_gather, table,
+			program_unary(l->p, PROGRAM_clamp, ids));
+
+		has = has_round(l, input, ids);
+		sum = program_binary(l->p, PROGRAM_add, sum,
+			program_binary(l->p, PROGRAM_mul, row, has));
+	}
+	if (has == 0 || !t->scales_rounds)
+		return sum;
+	/* 1 of "missing", which has one row */
+	const size_t less = program_binary(l->p, PROGRAM_mul, has,
+		program_scalar(l->p, (float)(1 / sqrt((double)t->rounds)) - 1));
+	return program_binary(l->p, PROGRAM_mul, sum,
+		program_binary(l->p, PROGRAM_add, program_scalar(l->p, 1), less));
+}
+
 static size_t
 gather(const struct lowering *l, size_t input)
 {
 	const size_t table = program_table(l->p, graph_input(l->g, input)->table);
 	const size_t ids = lower_ids(l, input);
 
-	return program_binary(l->p, PROGRAM_gather, table, lower_is_single(l, input) ? ids
-		: program_unary(l->p, PROGRAM_clamp, ids));
+	return add_rounds(l, input, table, program_binary(l->p, PROGRAM_gather, table,
+		lower_is_single(l, input) ? ids : program_unary(l->p, PROGRAM_clamp, ids)));
 }
 
 size_t
@@ -108,15 +143,21 @@ pooled_max(const struct lowering *l, size_t input)
 	return program_binary(l->p, PROGRAM_mul, most, any);
 }
 
-size_t
-lower_pooled(const struct lowering *l, size_t input)
+static size_t
+summed(const struct lowering *l, size_t input)
 {
 	if (lower_is_single(l, input))
 		return gather(l, input);
-	if (graph_input(l->g, input)->combiner == KERNEL_MAX)
-		return pooled_max(l, input);
 	return program_axis(l->p, PROGRAM_squeeze,
 		program_reduce(l->p, PROGRAM_sum, lower_vectors(l, input), 1), 1);
+}
+
+size_t
+lower_pooled(const struct lowering *l, size_t input)
+{
+	if (!lower_is_single(l, input) && graph_input(l->g, input)->combiner == KERNEL_MAX)
+		return pooled_max(l, input);
+	return summed(l, input);
 }
 
 /* --- numeric columns ---------------------------------------- */
@@ -219,7 +260,7 @@ lower_first_order(const struct lowering *l, const struct node *n)
 		const struct field_run *const run = &runs->run[i];
 		const size_t x = run->is_dense ? program_axis(l->p, PROGRAM_squeeze,
 			program_reduce(l->p, PROGRAM_sum, run_vectors(l, run), 1), 1)
-			: lower_pooled(l, run->input);
+			: summed(l, run->input);       /* combiner max is of vectors */
 
 		y = program_binary(l->p, PROGRAM_add, x, y);
 	}

@@ -172,20 +172,38 @@ static const enum program_type feature_type[] = {
 };
 
 static size_t
-find_feature(const struct program *p, enum program_kind kind, size_t field)
+find_feature(const struct program *p, enum program_kind kind, size_t field, size_t round)
 {
 	for (size_t i = 0; i < p->n_features; i++)
-		if (p->feature[i].kind == kind && p->feature[i].field == field)
+		if (p->feature[i].kind == kind && p->feature[i].field == field
+		    && p->feature[i].round == round)
 			return p->feature[i].value;
 	return 0;
+}
+
+void
+program_feature_name(char name[160], enum program_kind kind, const char *field, size_t round)
+{
+	if (round > 0)
+		snprintf(name, sizeof((struct program_feature *)0)->name, "%s.round%zu", field,
+			round + 1);
+	else
+		snprintf(name, sizeof((struct program_feature *)0)->name, "%s%s", field,
+			kind == PROGRAM_WEIGHT ? ".weight" : "");
 }
 
 size_t
 program_feature_add(struct program *p, enum program_kind kind, size_t field)
 {
+	return program_round_add(p, kind, field, 0);
+}
+
+size_t
+program_round_add(struct program *p, enum program_kind kind, size_t field, size_t round)
+{
 	const struct schema_field *const f = &p->model->schema.field[field];
 	const int is_list = kind == PROGRAM_BAG || kind == PROGRAM_WEIGHT;
-	const size_t known = find_feature(p, kind, field);
+	const size_t known = find_feature(p, kind, field, round);
 	struct program_feature *grown;
 
 	if (known != 0 || p->failure.status != RS_OK)
@@ -197,14 +215,14 @@ program_feature_add(struct program *p, enum program_kind kind, size_t field)
 	char name[sizeof p->feature->name];
 	const int64_t dim[] = { PROGRAM_N, PROGRAM_L(p->leader[field]) };
 
-	snprintf(name, sizeof name, "%s%s", f->name, kind == PROGRAM_WEIGHT ? ".weight" : "");
+	program_feature_name(name, kind, f->name, round);
 	const size_t value = program_leaf(p, PROGRAM_input, feature_type[kind], name, dim,
 		is_list ? 2 : 1);
 	if (value == 0)
 		return 0;
 	struct program_feature *const feature = &p->feature[p->n_features];
 	*feature = (struct program_feature){ .kind = kind, .field = field, .column = f->index,
-		.value = value };
+		.round = round, .value = value };
 	memcpy(feature->name, name, sizeof name);
 	p->value[value].feature = p->n_features++;
 	return value;

@@ -9,6 +9,9 @@
  *     id        int64 [N]       the row of the table; the last is "missing"
  *     bag       int64 [N, L]    rows in order, -1 behind the last: sequences and bags
  *     weight    float [N, L]    of a bag whose ids have weights; 0 behind the last
+ *
+ * of which there is one a round where a table has several; -1 in later rounds of "missing";
+ *
  *     number    float [N]       NaN: missing
  *
  * N and every L are free, all other dimensions fixed.  The model is borrowed and outlives
@@ -76,7 +79,8 @@ enum program_kind { PROGRAM_ID, PROGRAM_BAG, PROGRAM_WEIGHT, PROGRAM_VALUE };
 
 struct program_feature {
 	enum program_kind kind;
-	char    name[160];                 /* of the field; "NAME.weight" of weights    */
+	char    name[160];                 /* program_feature_name()                    */
+	size_t  round;                     /* of an id or a bag, data/hash_stack.h      */
 	size_t  field;                     /* of the schema                             */
 	size_t  column;                    /* id column, or dense column of a value     */
 	size_t  value;                     /* the value that it is                      */
@@ -126,6 +130,10 @@ void program_free(struct program *p);
 size_t program_leaf(struct program *p, enum program_op op, enum program_type type,
 	const char *name, const int64_t *dim, size_t rank);
 size_t program_feature_add(struct program *p, enum program_kind kind, size_t field);
+/* The ids in a round of a field. */
+size_t program_round_add(struct program *p, enum program_kind kind, size_t field, size_t round);
+/* "NAME" of the field; "NAME.weight" of weights; "NAME.round2" .. of rounds from 1 on. */
+void program_feature_name(char name[160], enum program_kind kind, const char *field, size_t round);
 size_t program_constant(struct program *p, const char *name, const float *data,
 	const int64_t *dim, size_t rank);
 /* One number, kept by the program. */

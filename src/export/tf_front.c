@@ -490,6 +490,12 @@ number(const struct tf_front *f, size_t i)
 static enum rs_status
 make_feature(const struct tf_front *f, enum program_kind kind, size_t i, const char **out)
 {
+	const struct schema_field *const field = &f->m->schema.field[i];
+
+	if (!field->is_dense && f->m->schema.table[field->table].rounds > 1) {
+		(void)refuse(field, "a table of several rounds");
+		return rs_hint("export --to onnx takes it; or train with rounds = 1");
+	}
 	switch (kind) {
 	case PROGRAM_ID:
 		RS_TRY(single_row(f, i, kind));

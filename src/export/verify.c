@@ -76,18 +76,39 @@ verify_interface(const struct verify *v, const struct program *own)
 
 /* --- rows ---------------------------------------- */
 
-/* The field of a feature, by its name. */
+/* 1: the feature has the name of a field in a round. */
+static int
+is_round_of(const struct program_feature *f, const struct schema_field *field, size_t round)
+{
+	char name[sizeof f->name];
+
+	program_feature_name(name, f->kind, field->name, round);
+	return strcmp(name, f->name) == 0;
+}
+
+/* The field of a feature, by its name, and the round. */
+static const struct schema_field *
+field_in_round(const struct piece *p, const struct program_feature *f, size_t *round)
+{
+	const struct schema *const s = &p->v->model->schema;
+
+	for (size_t i = 0; i < s->n_fields; i++) {
+		const struct schema_field *const field = &s->field[i];
+		const size_t n = field->is_dense ? 1 : s->table[field->table].rounds;
+
+		for (*round = 0; *round < n; ++*round)
+			if (is_round_of(f, field, *round))
+				return field;
+	}
+	return NULL;
+}
+
 static const struct schema_field *
 field_of(const struct piece *p, const struct program_feature *f)
 {
-	const struct schema *const s = &p->v->model->schema;
-	const size_t n = strlen(f->name);
-	const size_t cut = f->kind == PROGRAM_WEIGHT && n > 7 ? n - 7 : n;
+	size_t round;
 
-	for (size_t i = 0; i < s->n_fields; i++)
-		if (strlen(s->field[i].name) == cut && memcmp(s->field[i].name, f->name, cut) == 0)
-			return &s->field[i];
-	return NULL;
+	return field_in_round(p, f, &round);
 }
 
 static void
@@ -119,7 +140,10 @@ length_index(const struct piece *p, const struct program_feature *f)
 static double
 row_of(const struct piece *p, const struct program_feature *f, uint64_t id)
 {
-	return (double)row_numbers_of(p->v->model, field_of(p, f)->table, id);
+	size_t round;
+	const struct schema_field *const field = field_in_round(p, f, &round);
+
+	return (double)row_numbers_round(p->v->model, field->table, id, round);
 }
 
 static void

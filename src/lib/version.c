@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "embed/stacked.h"
 #include "lib/mapped.h"
 #include "train/checkpoint.h"
 #include "train/dense_file.h"
@@ -161,6 +162,7 @@ open_parts(struct version *v, const char *directory)
 	RS_TRY(memory_alloc(m->n_tables + 1, sizeof *m->table, &m->table));
 	for (size_t i = 0; i < m->n_tables; i++)
 		RS_TRY(model_describe_table(m, i, &m->table[i]));
+	RS_TRY(stacked_open(m->table, m->n_tables, 1, graph_n_inputs(m->graph), &m->stacked));
 	return mapped_open(directory, &v->manifest, m, &m->lookup);
 }
 
@@ -199,6 +201,7 @@ version_drop(struct version *v)
 		m->lookup->ops->close(m->lookup);
 	if (m->graph != NULL)
 		graph_destroy(m->graph);
+	stacked_close(m->stacked);
 	free(m->table);
 	free(v->param_block);
 	schema_free(&m->schema);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "embed/stacked.h"
 #include "place/placement_private.h"
 #include "train/step.h"
 
@@ -126,13 +127,34 @@ dense_sums(const struct weighing *w)
 	return large_size(one * (wanted < w->slots + 1 ? wanted : w->slots + 1));
 }
 
+/* Rows of a slot that an input has, of all rounds of its table. */
+static size_t
+input_rows(const struct weighing *w, size_t i)
+{
+	const size_t rounds = w->shape->table[graph_input(w->shape->graph, i)->table].rounds;
+
+	return w->N[i] * (rounds > 1 ? rounds : 1);
+}
+
+/* Sums of rounds of a slot (embed/stacked.h). */
+static uint64_t
+stacked_sums(const struct weighing *w)
+{
+	const struct graph *const g = w->shape->graph;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < graph_n_inputs(g); i++)
+		bytes += w->N[i] * stacked_bytes(&w->shape->table[graph_input(g, i)->table]);
+	return bytes + bytes / 4;
+}
+
 static uint64_t
 merge_bytes(const struct weighing *w)
 {
 	size_t most = 0;
 
 	for (size_t i = 0; i < graph_n_inputs(w->shape->graph); i++)
-		most = w->N[i] > most ? w->N[i] : most;
+		most = input_rows(w, i) > most ? input_rows(w, i) : most;
 	return (uint64_t)MERGE_BYTES * most * w->slots;
 }
 
@@ -143,7 +165,8 @@ worker_bytes(const struct weighing *w)
 	const struct graph *const g = w->shape->graph;
 	const size_t rows = at_least(w->rows, STEP_PREDICT_CHUNK);
 	const uint64_t grads = row_grads_bytes(g, w->rows, w->N);
-	uint64_t bytes = PROCESS_BYTES + p->dense_bytes + dense_sums(w) + w->slots * grads;
+	uint64_t bytes = PROCESS_BYTES + p->dense_bytes + dense_sums(w)
+		+ w->slots * (grads + stacked_sums(w));
 
 	bytes += p->n_threads * (exec_bytes(g, rows, w->N) + BLAS_BYTES + merge_bytes(w));
 	bytes += (uint64_t)reader_bytes(w);
@@ -165,7 +188,8 @@ gradient_bytes(const struct weighing *w)
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < graph_n_inputs(g); i++)
-		bytes += w->N[i] * (graph_input(g, i)->dim * sizeof(float) + sizeof(uint64_t));
+		bytes += input_rows(w, i)
+			* (graph_input(g, i)->dim * sizeof(float) + sizeof(uint64_t));
 	return bytes;
 }
 

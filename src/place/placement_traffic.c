@@ -8,6 +8,7 @@
 
 #include "base/memory.h"
 #include "base/tree.h"
+#include "embed/stacked.h"
 #include "place/placement_private.h"
 #include "remote/body.h"
 #include "train/contrast.h"
@@ -46,6 +47,21 @@ add_ids(struct id_list *l, const uint64_t *id, size_t n)
 	return RS_OK;
 }
 
+/* Their rows in the table, of as many rounds as it has. */
+static enum rs_status
+add_rows(struct id_list *l, const struct lookup_table *t, const uint64_t *id, size_t n)
+{
+	if (t->rounds <= 1)
+		return add_ids(l, id, n);
+	for (size_t i = 0; i < n; i++)
+		for (size_t r = 0; r < t->rounds; r++) {
+			const uint64_t row = stacked_row(t, id[i], r);
+
+			RS_TRY(add_ids(l, &row, 1));
+		}
+	return RS_OK;
+}
+
 /* Ids of input i in the rows of slots [begin,end). */
 static enum rs_status
 add_input(struct counting *c, size_t i, const struct batch *batch, struct tree_node slots)
@@ -58,7 +74,8 @@ add_input(struct counting *c, size_t i, const struct batch *batch, struct tree_n
 	const size_t first = column->offset != NULL ? column->offset[from] : from;
 	const size_t last = column->offset != NULL ? column->offset[to] : to;
 
-	return add_ids(&c->list, column->ids + first, last - first);
+	return add_rows(&c->list, &c->shape->table[graph_input(c->shape->graph, i)->table],
+		column->ids + first, last - first);
 }
 
 static int

@@ -21,6 +21,7 @@
 
 #define ROW_OPTIMIZERS "sgd adagrad rowwise_adagrad adam ftrl"
 #define TABLE_KINDS    "hashed exact"
+#define HASH_ROUNDS_MAX 8       /* of a hash stack                                */
 #define ADMIT_COUNT_MAX 65535   /* cells of a sketch have 16 bits at most         */
 
 const struct option_section option_section[] = {
@@ -199,6 +200,10 @@ const struct option_row option_table[] = {
 	{ "field", "table", OPTION_CHOICE, NULL, FIELD(table), .inherits = "embedding.table",
 	  .choices = TABLE_KINDS,
 	  .text = "hashed: fixed buckets; exact: grows, no collisions" },
+	{ "field", "rounds", OPTION_INT, NULL, FIELD(rounds), .inherits = "embedding.rounds",
+	  RANGE(1, HASH_ROUNDS_MAX), .unit = "rows",
+	  .text = "hashed table: the vector of a value is the sum of so many rows, each of a hash "
+	  "of its own; two values are one only when all their rows are the same" },
 	{ "field", "optimizer", OPTION_CHOICE, NULL, FIELD(optimizer),
 	  .inherits = "embedding.optimizer",
 	  .choices = ROW_OPTIMIZERS, .text = "row optimizer of the table" },
@@ -249,6 +254,14 @@ const struct option_row option_table[] = {
 	  .unit = "rows",
 	  .text = "size of the hashed table of a field that gives none; exact: how many rows to "
 	  "expect when memory is planned" },
+	{ "embedding", "rounds", OPTION_INT, "1", IN(embedding.rounds), RANGE(1, HASH_ROUNDS_MAX),
+	  .unit = "rows",
+	  .text = "hashed tables: rows that are summed to the vector of a value, of as many "
+	  "hashes; 2 for tables with fewer buckets than values" },
+	{ "embedding", "round_scale", OPTION_CHOICE, "sum", IN(embedding.round_scale),
+	  .choices = "sum sqrt",
+	  .text = "rounds: the vector is the sum of the rows, or that divided by the root of their "
+	  "number" },
 	ROW_OPTIMIZER(embedding, OWN)
 	{ "embedding", "init_stddev", OPTION_NUMBER, "1e-4", IN(embedding.init_stddev), RANGE(0,
 	  100),

@@ -32,6 +32,7 @@ enum id_type      { ID_TEXT, ID_INT };
 enum table_kind   { TABLE_HASHED, TABLE_EXACT };
 enum admission_kind { ADMISSION_ALL, ADMISSION_COUNT, ADMISSION_SKETCH, ADMISSION_PROBABILITY };
 enum evict_kind   { EVICT_LRU, EVICT_LFU };
+enum round_scale  { ROUNDS_SUM, ROUNDS_SQRT };
 enum row_storage  { ROW_FP32, ROW_BF16, ROW_FP16 };
 enum row_optimizer_kind { ROW_SGD, ROW_ADAGRAD, ROW_ROWWISE_ADAGRAD, ROW_ADAM, ROW_FTRL };
 enum dense_optimizer_kind { DENSE_SGD, DENSE_MOMENTUM, DENSE_ADAGRAD, DENSE_ADAM, DENSE_ADAMW };
@@ -112,6 +113,7 @@ struct field_settings {
 	int64_t quantiles;                  /* how many when not given              */
 	double  mean, stddev;               /* standardize; stddev 0 = first pass   */
 	enum table_kind table;
+	int64_t rounds;                     /* hashed: rows that a value has        */
 	enum row_optimizer_kind optimizer;  /* resolved: own, else [embedding]      */
 	double  learning_rate, l2;          /* resolved likewise                    */
 	int     scheduled;                  /* 0: gave its own learning_rate        */
@@ -131,7 +133,8 @@ struct embedding_settings {
 	int64_t dim;
 	enum row_storage storage;           /* of vectors wider than 1              */
 	enum table_kind table;
-	int64_t buckets;                    /* default of fields that give none     */
+	int64_t buckets, rounds;            /* defaults of fields that give none    */
+	enum round_scale round_scale;
 	struct row_optimizer_settings optimizer;
 	double init_stddev;
 	int64_t decay_every;                /* steps, 0 = never; linear tables, too */

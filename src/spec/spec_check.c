@@ -204,8 +204,8 @@ check_share(struct spec *spec, size_t field)
 {
 	const struct field_settings *f = &spec->settings.field[field], *owner;
 	const size_t target = spec_field_find(spec, f->share);
-	static const char *const equal[] = { "dim", "buckets", "table", "optimizer",
-		"learning_rate", "l2", "id_type", "fold_case" };
+	static const char *const equal[] = { "dim", "buckets", "table", "rounds",
+		"optimizer", "learning_rate", "l2", "id_type", "fold_case" };
 
 	if (*f->share == '\0')
 		return RS_OK;

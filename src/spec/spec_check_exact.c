@@ -1,16 +1,23 @@
-/* Rules of what comes and goes in exact tables. */
+/* Rules of tables: rounds of hashes, what comes and goes in exact ones. */
 #include "spec/spec_private.h"
 
 #define NONE SPEC_NO_FIELD
 
 static int
-has_exact(const struct settings *s)
+has_tables(const struct settings *s, enum table_kind kind, int64_t rounds)
 {
 	int n = 0;
 
 	for (size_t i = 0; i < s->n_fields; i++)
-		n += s->field[i].type != FIELD_NUMERIC && s->field[i].table == TABLE_EXACT;
+		n += s->field[i].type != FIELD_NUMERIC && s->field[i].table == kind
+			&& s->field[i].rounds >= rounds;
 	return n > 0;
+}
+
+static int
+has_exact(const struct settings *s)
+{
+	return has_tables(s, TABLE_EXACT, 1);
 }
 
 /* A key of [embedding] is given, and not only what it is anyway, as in a spec that was
@@ -34,7 +41,11 @@ check_used(struct spec *spec)
 	const struct embedding_settings *e = &spec->settings.embedding;
 	const int counts = e->admit == ADMISSION_COUNT || e->admit == ADMISSION_SKETCH;
 	const int exact = has_exact(&spec->settings);
+	const int hashed = has_tables(&spec->settings, TABLE_HASHED, 1);
+	const int stacked = has_tables(&spec->settings, TABLE_HASHED, 2);
 	const struct { const char *key; int used; const char *needs; } row[] = {
+		{ "rounds", hashed, "table = hashed" },
+		{ "round_scale", stacked, "rounds" },
 		{ "admit", exact, "table = exact" },
 		{ "admit_count", counts, "admit = count or sketch" },
 		{ "admit_probability", e->admit == ADMISSION_PROBABILITY, "admit = probability" },
@@ -94,10 +105,28 @@ check_period(struct spec *spec)
 		s->incremental.period);
 }
 
+/* An exact table has no use for rounds; those of [embedding] are for the other fields. */
+static enum rs_status
+check_rounds(struct spec *spec)
+{
+	const struct settings *s = &spec->settings;
+
+	for (size_t i = 0; i < s->n_fields; i++) {
+		const struct field_settings *f = &s->field[i];
+
+		if (f->rounds > 1 && f->rounds != s->embedding.rounds
+		    && (f->table == TABLE_EXACT || f->type == FIELD_NUMERIC))
+			RS_TRY(spec_field_problem(spec, 0, NULL, i, "rounds",
+				"has no effect without table = hashed"));
+	}
+	return RS_OK;
+}
+
 enum rs_status
 spec_check_exact(struct spec *spec)
 {
 	RS_TRY(check_used(spec));
+	RS_TRY(check_rounds(spec));
 	if (!has_exact(&spec->settings))
 		return RS_OK;
 	RS_TRY(check_expiry(spec));

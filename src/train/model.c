@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "embed/stacked.h"
 #include "train/frequency.h"
 #include "train/ranks.h"
 #include "train/replicated.h"
@@ -38,6 +39,13 @@ model_slot_begin(size_t B, size_t n_slots, size_t i)
 	return B * i / n_slots;
 }
 
+enum rs_status
+model_open_stacked(struct model *m)
+{
+	return stacked_open(m->table, m->n_tables, model_slots(spec_settings(m->spec)),
+		graph_n_inputs(m->graph), &m->stacked);
+}
+
 static enum rs_status
 open_tables(struct model *m, const struct settings *s, const struct model_options *options)
 {
@@ -47,6 +55,7 @@ open_tables(struct model *m, const struct settings *s, const struct model_option
 		RS_TRY(model_describe_table(m, i, &m->table[i]));
 	if (options->shape_only)
 		return RS_OK;
+	RS_TRY(model_open_stacked(m));
 
 	const struct lookup_local_options lookup = {
 		.kernel = m->kernel, .table = m->table, .n_tables = m->n_tables,
@@ -156,6 +165,7 @@ model_free(struct model *m)
 		m->lookup->ops->close(m->lookup);
 	if (m->graph != NULL)
 		graph_destroy(m->graph);
+	stacked_close(m->stacked);
 	frequency_free(m->frequency);
 	model_forget_kept(m);
 	model_forget_numbers(m);

@@ -39,6 +39,7 @@ struct model {
 	const struct kernel_set *kernel;
 	struct graph  *graph;
 	struct lookup *lookup;
+	struct stacked *stacked;       /* rows of several rounds; NULL: no table has any */
 	struct lookup_table *table;    /* [n_tables] same numbering as graph_table()  */
 	size_t  n_tables;
 	struct model_numbers *numbers; /* train/row_numbers.h; NULL: none were made   */
@@ -73,6 +74,9 @@ void model_forget_kept(struct model *m);
 /* m->graph from spec, schema and kernel; then what table i of it is. */
 enum rs_status model_build_graph(struct model *m);
 enum rs_status model_describe_table(const struct model *m, size_t i, struct lookup_table *out);
+
+/* m->stacked, once the tables are described. */
+enum rs_status model_open_stacked(struct model *m);
 
 /* Columns of the vectors of a model with towers, else 0. */
 size_t model_vector_dim(const struct model *m);

@@ -149,7 +149,9 @@ model_describe_table(const struct model *m, size_t i, struct lookup_table *out)
 		return rs_fail(RS_ESPEC, "field '%s': a name is at most %zu bytes", t->name,
 		    sizeof(out->name) - sizeof(".linear"));
 	out->kind = t->kind;
-	out->rows = t->buckets + 1;
+	out->rows = t->rows + 1;
+	out->rounds = t->rounds;
+	out->scales_rounds = s->embedding.round_scale == ROUNDS_SQRT;
 	out->expected = t->kind == TABLE_EXACT ? (uint64_t)t->settings->buckets : out->rows;
 	out->dim = g->dim;
 	out->storage = storage_of(s, g);

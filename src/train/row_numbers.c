@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "data/hash_stack.h"
 #include "embed/exact.h"
 
 static int
@@ -115,4 +116,14 @@ row_numbers_of(const struct model *m, size_t schema_table, uint64_t id)
 			high = middle;
 	}
 	return low < n && known[low] == id ? low : n;
+}
+
+int64_t
+row_numbers_round(const struct model *m, size_t schema_table, uint64_t id, size_t round)
+{
+	const struct schema_table *const t = &m->schema.table[schema_table];
+
+	if (round >= hash_stack_rows(t, id))
+		return -1;
+	return (int64_t)row_numbers_of(m, schema_table, hash_stack_row(t, id, round));
 }

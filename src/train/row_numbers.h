@@ -25,6 +25,8 @@ uint64_t row_numbers_id(const struct model *m, size_t table, uint64_t r);
 /* Of a table of the schema: where the row of an id is.  known [*n]: ids in the order of rows,
  * borrowed; NULL: rows are ids. */
 uint64_t row_numbers_of(const struct model *m, size_t schema_table, uint64_t id);
+/* Where the row of an id is in a round of the table (data/hash_stack.h); -1: it has none. */
+int64_t row_numbers_round(const struct model *m, size_t schema_table, uint64_t id, size_t round);
 const uint64_t *row_numbers_known(const struct model *m, size_t schema_table, uint64_t *n);
 
 #endif

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "embed/stacked.h"
+
 static int
 is_first_of_column(const struct graph *g, size_t i)
 {
@@ -36,7 +38,7 @@ slot_view_init(struct slot_view *v, const struct model *m)
 	v->feed.id_weight = v->id_weight;
 	v->feed.seed = (uint64_t)spec_settings(m->spec)->train.seed;
 	slot_view_set_output(v, GRAPH_LOGIT);
-	return stage_init(&v->stage, 1, n);
+	return stage_init(&v->stage, 1, 2 * n);
 }
 
 void
@@ -165,7 +167,7 @@ slot_view_pull(struct slot_view *v, size_t slot, int training)
 			.stage = training ? NULL : &v->stage,
 		};
 
-		RS_TRY(l->ops->pull(l, &p));
+		RS_TRY(stacked_pull(v->model->stacked, l, &p));
 	}
 	return RS_OK;
 }
@@ -183,7 +185,7 @@ slot_view_push(struct slot_view *v, size_t slot, const struct exec *e)
 			.grad = exec_row_grad(e, i), .scale = exec_row_scale(e, i),
 		};
 
-		RS_TRY(l->ops->push(l, &p));
+		RS_TRY(stacked_push(v->model->stacked, l, &p));
 	}
 	return RS_OK;
 }
@@ -245,7 +247,8 @@ slot_view_count_unseen(const struct slot_view *v, uint64_t unseen[2])
 		if (!v->counts[i] || !is_used(v, i))
 			continue;
 		for (size_t j = 0; j < v->n[i]; j++)
-			n_unseen += !l->ops->touched(l, table, v->ids[i][j]);
+			n_unseen += !stacked_touched(v->model->stacked, l, table,
+				v->ids[i][j]);
 		n += v->n[i];
 	}
 	__atomic_fetch_add(&unseen[0], n_unseen, __ATOMIC_RELAXED);

@@ -118,12 +118,11 @@ check_number(const char *field, const char *key, uint64_t before, uint64_t now)
 	return fail_changed(field, key, a, b);
 }
 
-/* Keys whose values are words. */
+/* A key of any section, by how it is written. */
 static enum rs_status
-check_word(const char *field, const char *key, const struct field_settings *from,
-	const struct field_settings *to)
+check_option(const char *field, const struct option_row *row, const char *key, const void *from,
+	const void *to)
 {
-	const struct option_row *const row = option_find("field", key);
 	struct buffer before, now;
 	enum rs_status status;
 
@@ -139,14 +138,23 @@ check_word(const char *field, const char *key, const struct field_settings *from
 	return status;
 }
 
+/* Keys of the field whose values are words. */
+static enum rs_status
+check_word(const char *field, const char *key, const struct field_settings *from,
+	const struct field_settings *to)
+{
+	return check_option(field, option_find("field", key), key, from, to);
+}
+
 static enum rs_status
 check_table(const char *field, const struct schema_table *from, const struct schema_table *to)
 {
 	if (from->kind != to->kind)
 		return check_word(field, "table", from->settings, to->settings);
-	return check_number(field,
-		to->settings->type == FIELD_NUMERIC ? "quantiles" : "buckets", from->buckets,
-		to->buckets);
+	RS_TRY(check_number(field,
+		to->settings->type == FIELD_NUMERIC ? "quantiles" : "buckets", from->rows,
+		to->rows));
+	return check_number(field, "rounds", from->rounds, to->rounds);
 }
 
 static enum rs_status
@@ -163,6 +171,9 @@ check_field(const struct schema *was, const struct schema_field *from, const str
 		return RS_OK;
 	RS_TRY(check_word(to->name, "share", before, now));
 	RS_TRY(check_table(to->name, &was->table[from->table], &is->table[to->table]));
+	if (is->table[to->table].rounds > 1)
+		RS_TRY(check_option(to->name, option_find("embedding", "round_scale"),
+			"embedding.round_scale", was->settings, is->settings));
 	return train->reset_optimizer && !train->resume ? RS_OK
 		: check_word(to->name, "optimizer", before, now);
 }

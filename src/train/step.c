@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "embed/stacked.h"
 #include "train/ranks.h"
 #include "train/step_private.h"
 
@@ -149,6 +150,8 @@ step_fetch(struct stepper *s, size_t worker, uint64_t step, int training)
 		.training = training, .worker = worker, .n_workers = s->n_workers,
 	};
 
+	if (worker == 0)
+		step_fail_note(s, stacked_use(s->model->stacked, s->use, f.n_uses));
 	RS_TRY(s->reducer->ops->barrier(s->reducer, worker));
 	step_fail_note(s, l->ops->fetch(l, &f));
 	return step_settle(s, worker);

@@ -54,3 +54,4 @@ EXTRA_DIST += tests/cli/delta_reader.py
 dist_check_SCRIPTS += tests/cli/audit.sh tests/cli/inspect_data.sh tests/cli/plan_memory.sh
 dist_check_SCRIPTS += tests/cli/storage.sh
 dist_check_SCRIPTS += tests/cli/device.sh
+dist_check_SCRIPTS += tests/cli/hash_stack.sh

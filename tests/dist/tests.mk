@@ -29,3 +29,4 @@ dist_check_SCRIPTS += tests/dist/require.sh
 dist_check_SCRIPTS += tests/dist/exact_jobs.sh tests/dist/exact_tenants_jobs.sh
 dist_check_SCRIPTS += tests/dist/exact_jobs.sh
 dist_check_SCRIPTS += tests/dist/storage.sh
+dist_check_SCRIPTS += tests/dist/hash_stack_jobs.sh

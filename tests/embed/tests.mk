@@ -18,3 +18,4 @@ check_PROGRAMS += tests/embed/rows_delta_test
 check_PROGRAMS += tests/embed/row_test tests/embed/storage_test
 check_PROGRAMS += tests/embed/spill_test
 check_PROGRAMS += tests/embed/spilled_test
+check_PROGRAMS += tests/embed/stacked_test
