@@ -52,16 +52,15 @@ row_optimizer_init(const struct row_optimizer *o, const struct row_optimizer_set
 }
 
 void
-row_optimizer_decay(const struct row_optimizer *o, const struct row_optimizer_settings *s, size_t D,
-	double decay, float *slot)
+row_optimizer_decay(const struct row_optimizer *o, const struct row_decay *decay, size_t D,
+	float *slot)
 {
 	const size_t n = o->n_accumulators * (o->per_column > 0 ? D : o->per_row);
-	const float factor = (float)decay, least = (float)s->initial_accumulator;
 
 	for (size_t i = 0; i < n; i++) {
-		const float x = slot[i] * factor;
+		const float x = slot[i] * decay->factor;
 
-		slot[i] = x > least ? x : least;
+		slot[i] = x > decay->least ? x : decay->least;
 	}
 }
 

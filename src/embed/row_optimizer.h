@@ -13,6 +13,7 @@
 #define EMBED_ROW_OPTIMIZER_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "kernel/kernel_table.h"
 #include "data/schema.h"
@@ -35,9 +36,16 @@ const struct row_optimizer *row_optimizer_find(const char *name);
 size_t row_optimizer_slots(const struct row_optimizer *o, size_t D);
 void row_optimizer_init(const struct row_optimizer *o, const struct row_optimizer_settings *s,
 	size_t D, float *slot);
-/* What lookup_commit.decay does to a row. */
-void row_optimizer_decay(const struct row_optimizer *o, const struct row_optimizer_settings *s,
-	size_t D, double decay, float *slot);
+/* What lookup_commit.decay does to a row: sums times the factor, no sum below the least. */
+struct row_decay { float factor, least; };
+#define ROW_DECAYS 4u          /* that a delta can have; behind more, tables are whole */
+/* Several, in the order they came: decay i is of factor[i] and the least. */
+struct row_decays {
+	uint32_t n;
+	float    least, factor[ROW_DECAYS];
+};
+void row_optimizer_decay(const struct row_optimizer *o, const struct row_decay *decay, size_t D,
+	float *slot);
 row_kernel *row_optimizer_kernel(const struct row_optimizer *o, const struct kernel_set *kernel);
 /* rate_factor: what the schedule makes of the base rate in this step. */
 struct row_args row_optimizer_args(

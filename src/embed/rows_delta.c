@@ -57,6 +57,8 @@ header_of(const struct table *t, const struct lookup_step *step, size_t n_slot,
 	h = rows_file_header_make(&shape, t->begin, t->begin + t->n_rows, n[0], n[1]);
 	h.model_version = step->version;
 	h.parent = step->parent;
+	if (t->optimizer->decays && n_slot > 0)
+		h.decays = t->decays;
 	return h;
 }
 
@@ -217,6 +219,8 @@ apply(void *context, const struct rows_file_piece *p)
 	RS_TRY(check_step(a, p->header));
 	a->gone = p->gone;
 	a->n_gone = p->header->n_gone;
+	if (p->has_state)
+		RS_TRY(table_replay_decays(t, &p->header->decays));
 	if (table_is_exact(t))
 		RS_TRY(make_room(a, p));
 	for (uint64_t i = 0; i < p->header->n; i++) {

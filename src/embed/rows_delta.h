@@ -1,6 +1,7 @@
 /*
  * What makes one version of a table of its parent: a file of rows by id (embed/rows_file.h) of
- * kind ROWS_FILE_DELTA that has every row that changed, whole, and the ids of rows that went.
+ * kind ROWS_FILE_DELTA that has every row that changed, whole, the ids of rows that went, and the
+ * decays that the sums of all others had.
  *
  * A row that went and came back is among those that changed; one that came and went may be
  * among those gone.  Hashed tables: entries are touched rows, their last and count are 0.

@@ -93,6 +93,7 @@ header_is_sound(const struct rows_file_header *h, size_t size)
 	    && h->n_gone <= (room - h->n * h->entry_bytes) / sizeof(uint64_t)
 	    && h->entries == sizeof(*h) && h->gone == h->entries + h->n * h->entry_bytes
 	    && h->kind <= ROWS_FILE_DELTA && (h->kind == ROWS_FILE_DELTA || h->n_gone == 0)
+	    && h->decays.n <= (h->kind == ROWS_FILE_DELTA ? ROW_DECAYS : 0)
 	    && memchr(h->name, 0, sizeof(h->name)) != NULL
 	    && memchr(h->optimizer, 0, sizeof(h->optimizer)) != NULL;
 }

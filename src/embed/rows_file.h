@@ -43,7 +43,8 @@ struct rows_file_header {
 	char     name[128];
 	uint64_t start_key;         /* hashed, full: struct row_start                */
 	double   start_stddev, start_accumulator;
-	char     reserved[24];
+	struct row_decays decays;   /* delta: of all rows that the parent has, before those
+	                             * that changed come                             */
 };
 
 /* What is the same in every file of a table. */

@@ -94,6 +94,7 @@ table_forget_changes(struct table *t)
 	if (!t->keeps_changes)
 		return;
 	t->changed_all = 0;
+	t->decays = (struct row_decays){ .n = 0 };
 	if (table_is_exact(t))
 		exact_forget_changes(&t->exact);
 	else
@@ -254,7 +255,8 @@ table_reach(struct table *t, const struct tenancy_step *step, uint64_t id, uint3
 
 static enum rs_status
 change_hashed(struct table *t, uint64_t i,
-	void (*change)(const struct table *t, double x, float *slot), double x)
+	void (*change)(const struct table *t, const struct row_decay *x, float *slot),
+	const struct row_decay *x)
 {
 	struct spill_row got;
 
@@ -270,14 +272,14 @@ change_hashed(struct table *t, uint64_t i,
 
 /* Every row that training has touched: change() gets its slots. */
 static enum rs_status
-change_slots(struct table *t, void (*change)(const struct table *t, double x, float *slot),
-	double x)
+change_slots(struct table *t,
+	void (*change)(const struct table *t, const struct row_decay *x, float *slot),
+	const struct row_decay *x)
 {
 	struct exact_entry *entry;
 
 	if (t->n_slot == 0)
 		return RS_OK;
-	t->changed_all = 1;
 	if (table_is_exact(t))
 		for (uint64_t id = t->begin; (entry = exact_next(&t->exact, &id)) != NULL; )
 			change(t, x, exact_row(entry) + t->slot_at);
@@ -291,19 +293,40 @@ change_slots(struct table *t, void (*change)(const struct table *t, double x, fl
 }
 
 static void
-decay_slots(const struct table *t, double decay, float *slot)
+decay_slots(const struct table *t, const struct row_decay *decay, float *slot)
 {
-	row_optimizer_decay(t->optimizer, &t->settings.optimizer, t->D, decay, slot);
+	row_optimizer_decay(t->optimizer, decay, t->D, slot);
+}
+
+static enum rs_status
+decay_all(struct table *t, struct row_decay decay)
+{
+	return t->optimizer->decays ? change_slots(t, decay_slots, &decay) : RS_OK;
 }
 
 enum rs_status
-table_decay(struct table *t, double decay)
+table_replay_decays(struct table *t, const struct row_decays *decays)
 {
-	return t->optimizer->decays ? change_slots(t, decay_slots, decay) : RS_OK;
+	for (uint32_t i = 0; i < decays->n; i++)
+		RS_TRY(decay_all(t, (struct row_decay){ decays->factor[i], decays->least }));
+	return RS_OK;
+}
+
+enum rs_status
+table_decay(struct table *t, double factor)
+{
+	struct row_decays *d = &t->decays;
+
+	d->least = (float)t->settings.optimizer.initial_accumulator;
+	if (d->n < ROW_DECAYS)
+		d->factor[d->n++] = (float)factor;
+	else
+		t->changed_all = 1;
+	return decay_all(t, (struct row_decay){ (float)factor, d->least });
 }
 
 static void
-reset_slots(const struct table *t, double unused, float *slot)
+reset_slots(const struct table *t, const struct row_decay *unused, float *slot)
 {
 	(void)unused;
 	row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, slot);
@@ -312,7 +335,8 @@ reset_slots(const struct table *t, double unused, float *slot)
 enum rs_status
 table_reset_state(struct table *t)
 {
-	return change_slots(t, reset_slots, 0);
+	t->changed_all = 1;
+	return change_slots(t, reset_slots, NULL);
 }
 
 uint64_t

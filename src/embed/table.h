@@ -44,6 +44,7 @@ struct table {
 	uint64_t *kept;            /* the same: never updated, yet not as they begin, of a
 	                            * spilled table; NULL: there are none            */
 	int       keeps_changes, changed_all;
+	struct row_decays decays;  /* of all rows, since then                        */
 	struct spill *spill;       /* NULL: rows are in memory                       */
 	struct exact exact;
 	struct tenancy tenancy;    /* who comes and goes; exact                      */
@@ -62,8 +63,9 @@ struct table_step {
 enum rs_status table_open(struct table *t, const struct lookup_table *settings,
 	const struct kernel_set *kernel, int for_training);
 void table_close(struct table *t);
-/* From now on it knows which rows changed since table_forget_changes(); before the first they
- * all did, and so they did when something changed more rows than training trained. */
+/* From now on it knows which rows changed since table_forget_changes(), and which decays all of
+ * them had before; before the first all changed, and so they did when something else changed
+ * more rows than training trained. */
 enum rs_status table_keep_changes(struct table *t);
 void table_forget_changes(struct table *t);
 int table_knows_changes(const struct table *t);
@@ -96,8 +98,9 @@ void table_update(const struct table *t, uint64_t id, float *row, const float *s
 	const struct table_step *step, float *scratch);
 /* All state of the optimizer goes back to its start. */
 enum rs_status table_reset_state(struct table *t);
-/* What lookup_commit.decay does to the rows that training has touched. */
-enum rs_status table_decay(struct table *t, double decay);
+/* What lookup_commit.decay does to the rows that training has touched, and again, later. */
+enum rs_status table_decay(struct table *t, double factor);
+enum rs_status table_replay_decays(struct table *t, const struct row_decays *decays);
 uint64_t table_bytes(const struct table *t);
 
 /* Rows cannot be pointed at: their weights are no floats. */

@@ -10,12 +10,13 @@
 #define DIM 3u
 
 static void
-make(struct table *t, enum table_kind kind)
+make(struct table *t, enum table_kind kind, enum row_optimizer_kind optimizer)
 {
 	const struct lookup_table settings = {
 		.name = "C1", .kind = kind, .rows = kind == TABLE_EXACT ? EXACT_ROWS : 200,
 		.dim = DIM, .init_stddev = 0.1, .seed = 7,
-		.optimizer = { .kind = ROW_ADAM, .learning_rate = 0.1 },
+		.optimizer = { .kind = optimizer, .learning_rate = 0.1,
+			.initial_accumulator = 0.1 },
 	};
 
 	assert_int_equal(table_open(t, &settings, &kernel_ref, 1), RS_OK);
@@ -113,92 +114,126 @@ same_rows(const struct table *a, const struct table *b)
 	}
 }
 
+/* A table, and one that follows it from file to file. */
+struct pair {
+	struct table live, copy;
+	uint64_t version;
+	char path[64];
+};
+
+static void
+begin(struct pair *p, enum table_kind kind, enum row_optimizer_kind optimizer)
+{
+	make(&p->live, kind, optimizer);
+	make(&p->copy, kind, optimizer);
+	p->version = 1;
+	snprintf(p->path, sizeof p->path, "/tmp/rows_delta.%d", (int)getpid());
+}
+
+static void
+end(struct pair *p)
+{
+	unlink(p->path);
+	done(&p->live);
+	done(&p->copy);
+}
+
+/* What changed goes into a file of n rows and n_gone ids, and makes the copy the same. */
+static void
+follow(struct pair *p, uint64_t n, uint64_t n_gone)
+{
+	assert_true(table_knows_changes(&p->live));
+	write_file(p->path, &p->live, p->version + 1, p->version);
+	counts_are(p->path, n, n_gone);
+	assert_int_equal(apply(&p->copy, p->path, p->version + 1, p->version), RS_OK);
+	same_rows(&p->live, &p->copy);
+	table_forget_changes(&p->live);
+	p->version++;
+}
+
 static void
 L019_rows_that_went_go_and_those_that_came_back_stay(void **state)
 {
-	struct table live, copy;
-	char path[64];
+	struct pair p;
 
 	(void)state;
-	make(&live, TABLE_EXACT);
-	make(&copy, TABLE_EXACT);
-	snprintf(path, sizeof path, "/tmp/rows_delta.%d", (int)getpid());
+	begin(&p, TABLE_EXACT, ROW_ADAM);
 	for (uint64_t i = 0; i < 50; i++)
-		put(&live, i, (float)i);
-	write_file(path, &live, 2, 1);
-	counts_are(path, 50, 0);
-	assert_int_equal(apply(&copy, path, 2, 1), RS_OK);
-	same_rows(&live, &copy);
-	table_forget_changes(&live);
-	drop(&live, 7);
-	drop(&live, 8);
-	drop(&live, 49);
-	put(&live, 8, 80);
-	put(&live, 60, 60);
-	drop(&live, 60);
-	put(&live, 3, 33);
-	write_file(path, &live, 3, 2);
-	counts_are(path, 2, 3);                /* 3 and 8; 7, 49 and 60, which nobody knows */
-	assert_int_equal(apply(&copy, path, 3, 2), RS_OK);
-	same_rows(&live, &copy);
-	table_forget_changes(&live);
-	write_file(path, &live, 4, 3);
-	counts_are(path, 0, 0);
-	assert_int_equal(apply(&copy, path, 4, 3), RS_OK);
-	same_rows(&live, &copy);
-	unlink(path);
-	done(&live);
-	done(&copy);
+		put(&p.live, i, (float)i);
+	follow(&p, 50, 0);
+	drop(&p.live, 7);
+	drop(&p.live, 8);
+	drop(&p.live, 49);
+	put(&p.live, 8, 80);
+	put(&p.live, 60, 60);
+	drop(&p.live, 60);
+	put(&p.live, 3, 33);
+	follow(&p, 2, 3);              /* 3 and 8; 7, 49 and 60, which nobody knows  */
+	follow(&p, 0, 0);
+	end(&p);
 }
 
 static void
 hashed_rows_are_written_once_changed(void **state)
 {
-	struct table live, copy;
-	char path[64];
+	struct pair p;
 
 	(void)state;
-	make(&live, TABLE_HASHED);
-	make(&copy, TABLE_HASHED);
-	snprintf(path, sizeof path, "/tmp/rows_delta.%d", (int)getpid());
-	put(&live, 0, 1);
-	put(&live, 64, 2);
-	put(&live, 199, 3);
-	write_file(path, &live, 2, 1);
-	counts_are(path, 3, 0);
-	assert_int_equal(apply(&copy, path, 2, 1), RS_OK);
-	same_rows(&live, &copy);
-	table_forget_changes(&live);
-	put(&live, 64, 4);
-	write_file(path, &live, 3, 2);
-	counts_are(path, 1, 0);
-	assert_int_equal(apply(&copy, path, 3, 2), RS_OK);
-	same_rows(&live, &copy);
-	unlink(path);
-	done(&live);
-	done(&copy);
+	begin(&p, TABLE_HASHED, ROW_ADAM);
+	put(&p.live, 0, 1);
+	put(&p.live, 64, 2);
+	put(&p.live, 199, 3);
+	follow(&p, 3, 0);
+	put(&p.live, 64, 4);
+	follow(&p, 1, 0);
+	end(&p);
+}
+
+/* Sums that fall to where they start and sums that do not; rows that changed before and behind
+ * a decay, in a file with several. */
+static void
+a_decay_of_all_rows_is_a_factor_and_not_all_rows(void **state)
+{
+	static const enum row_optimizer_kind kind[] = { ROW_ADAGRAD, ROW_ROWWISE_ADAGRAD };
+
+	(void)state;
+	for (int i = 0; i < 4; i++) {
+		struct pair p;
+
+		begin(&p, i < 2 ? TABLE_EXACT : TABLE_HASHED, kind[i % 2]);
+		for (uint64_t k = 0; k < 100; k++)
+			put(&p.live, k, 0.0137f * (float)k);
+		follow(&p, 100, 0);
+		table_decay(&p.live, 0.9);
+		follow(&p, 0, 0);
+		table_decay(&p.live, 0.7);
+		put(&p.live, 1, 5);
+		for (unsigned k = 1; k < ROW_DECAYS; k++)
+			table_decay(&p.live, 1.0 / 3);
+		put(&p.live, 2, 7);
+		follow(&p, 2, 0);
+		for (unsigned k = 0; k <= ROW_DECAYS; k++)
+			table_decay(&p.live, 0.9);
+		assert_false(table_knows_changes(&p.live));
+		end(&p);
+	}
 }
 
 static void
 step_that_does_not_follow_is_refused_by_name(void **state)
 {
-	struct table live, copy;
-	char path[64];
+	struct pair p;
 
 	(void)state;
-	make(&live, TABLE_EXACT);
-	make(&copy, TABLE_EXACT);
-	snprintf(path, sizeof path, "/tmp/rows_delta.%d", (int)getpid());
-	put(&live, 1, 1);
-	write_file(path, &live, 4, 3);
-	assert_int_equal(apply(&copy, path, 3, 2), RS_EDATA);
+	begin(&p, TABLE_EXACT, ROW_ADAM);
+	put(&p.live, 1, 1);
+	write_file(p.path, &p.live, 4, 3);
+	assert_int_equal(apply(&p.copy, p.path, 3, 2), RS_EDATA);
 	assert_non_null(strstr(rs_failure()->text, "v000003 is missing"));
-	assert_int_equal(apply(&copy, path, 5, 4), RS_EDATA);
+	assert_int_equal(apply(&p.copy, p.path, 5, 4), RS_EDATA);
 	assert_non_null(strstr(rs_failure()->text, "v000004 has in it already"));
-	assert_int_equal(exact_count(&copy.exact), 0);
-	unlink(path);
-	done(&live);
-	done(&copy);
+	assert_int_equal(exact_count(&p.copy.exact), 0);
+	end(&p);
 }
 
 static void
@@ -207,7 +242,7 @@ more_that_went_than_is_there_are_not_counted(void **state)
 	struct table t;
 
 	(void)state;
-	make(&t, TABLE_EXACT);
+	make(&t, TABLE_EXACT, ROW_ADAM);
 	assert_true(table_knows_changes(&t));
 	for (uint64_t i = 0; i < 4000; i++) {
 		put(&t, 1, 1);
@@ -222,29 +257,24 @@ more_that_went_than_is_there_are_not_counted(void **state)
 static void
 L021_between_two_tables_are_rows_that_differ(void **state)
 {
-	struct table from, to;
 	const struct lookup_step step = { 9, 4 };
 	struct file_writer w;
-	char path[64];
+	struct pair p;
 
 	(void)state;
-	make(&from, TABLE_EXACT);
-	make(&to, TABLE_EXACT);
-	snprintf(path, sizeof path, "/tmp/rows_delta.%d", (int)getpid());
+	begin(&p, TABLE_EXACT, ROW_ADAM);
 	for (uint64_t i = 0; i < 20; i++) {
-		put(&from, i, (float)i);
-		put(&to, i, i == 5 ? 50 : (float)i);
+		put(&p.copy, i, (float)i);
+		put(&p.live, i, i == 5 ? 50 : (float)i);
 	}
-	drop(&to, 6);
-	put(&to, 30, 30);
-	assert_int_equal(file_writer_open(&w, path), RS_OK);
-	assert_int_equal(rows_delta_between(&from, &to, &step, &w), RS_OK);
+	drop(&p.live, 6);
+	put(&p.live, 30, 30);
+	assert_int_equal(file_writer_open(&w, p.path), RS_OK);
+	assert_int_equal(rows_delta_between(&p.copy, &p.live, &step, &w), RS_OK);
 	assert_int_equal(file_writer_commit(&w), RS_OK);
 	file_writer_close(&w);
-	counts_are(path, 2, 1);
-	unlink(path);
-	done(&from);
-	done(&to);
+	counts_are(p.path, 2, 1);
+	end(&p);
 }
 
 int
@@ -253,6 +283,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(L019_rows_that_went_go_and_those_that_came_back_stay),
 		cmocka_unit_test(hashed_rows_are_written_once_changed),
+		cmocka_unit_test(a_decay_of_all_rows_is_a_factor_and_not_all_rows),
 		cmocka_unit_test(step_that_does_not_follow_is_refused_by_name),
 		cmocka_unit_test(more_that_went_than_is_there_are_not_counted),
 		cmocka_unit_test(L021_between_two_tables_are_rows_that_differ),
