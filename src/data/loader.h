@@ -56,9 +56,9 @@ struct loader;
 size_t loader_parsers(size_t n_threads);
 size_t loader_ring(size_t batch_size);
 
-/* Expands the files and, where needed, indexes them.  No rows: RS_EDATA. */
 /* RS_EDATA: the first of the files and those behind it have no rows, or bad ones only. */
 enum rs_status loader_no_rows(const char *first, size_t n_files, int has_bad);
+/* Expands the files and, where needed, indexes them.  No rows: RS_EDATA. */
 enum rs_status loader_open(const struct loader_options *options, struct loader **out);
 void loader_close(struct loader *loader);
 

@@ -17,6 +17,23 @@ def crc32c(data):
     return crc ^ 0xFFFFFFFF
 
 
+# Numbers of a row by what the header of its table says of them.
+def floats(data, at, n):
+    return struct.unpack_from("<%df" % n, data, at)
+
+
+def bf16(data, at, n):
+    return [struct.unpack("<f", struct.pack("<I", x << 16))[0]
+            for x in struct.unpack_from("<%dH" % n, data, at)]
+
+
+def fp16(data, at, n):
+    return struct.unpack_from("<%de" % n, data, at)
+
+
+NUMBERS = [floats, bf16, fp16]
+
+
 class Refused(Exception):
     pass
 
@@ -51,13 +68,14 @@ class Server:
         self.deleted += deletes
 
     def table(self, data, at, seen):
-        begin, end, n, n_gone, dim, n_slot, entry = struct.unpack_from("<4Q3I", data, at + 32)
+        begin, end, n, n_gone, dim, n_slot, entry, kind = struct.unpack_from("<4Q4I", data,
+                                                                            at + 32)
         entries, gone, size = struct.unpack_from("<3Q", data, at + 80)
         name = data[at + 144:at + 272].split(b"\0")[0].decode()
         for i in range(n):
             where = at + entries + i * entry
             key = name, struct.unpack_from("<Q", data, where)[0]
-            self.rows[key] = struct.unpack_from("<%df" % dim, data, where + 16)
+            self.rows[key] = NUMBERS[kind](data, where + 16, dim)
         for i in range(n_gone):
             key = name, struct.unpack_from("<Q", data, at + gone + 8 * i)[0]
             self.rows[key] = None

@@ -55,3 +55,4 @@ dist_check_SCRIPTS += tests/cli/audit.sh tests/cli/inspect_data.sh tests/cli/pla
 dist_check_SCRIPTS += tests/cli/storage.sh
 dist_check_SCRIPTS += tests/cli/device.sh
 dist_check_SCRIPTS += tests/cli/hash_stack.sh
+dist_check_SCRIPTS += tests/cli/storage.sh tests/cli/delta_storage.sh
