@@ -82,6 +82,14 @@ serve(struct node *n, const struct shard_options *options)
 
 /* --- its journal --------------------------------------------------------------------- */
 
+/* A step whose push lets rows of others go cannot be taken back but by the journal. */
+static int
+has_rules(const struct embedding_settings *e)
+{
+	return e->admit != ADMISSION_ALL || e->expire_after > 0 || e->expire_steps > 0
+	    || e->max_bytes > 0;
+}
+
 /* *why: there is none, although one was asked for. */
 static int
 wants_journal(const struct node *n, const char **why)
@@ -91,7 +99,8 @@ wants_journal(const struct node *n, const char **why)
 
 	*why = NULL;
 	if (s->cluster.journal == JOURNAL_USE_NO
-	    || (!is_asked && s->placement.consistency == CONSISTENCY_SYNC))
+	    || (!is_asked && s->placement.consistency == CONSISTENCY_SYNC
+	    && !has_rules(&s->embedding)))
 		return 0;
 	if (s->cluster.journal_dir[0] != '\0' || n->job.directory[0] != '\0')
 		return 1;

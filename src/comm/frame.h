@@ -56,9 +56,12 @@
 	ROW(COPY,        35, "journal of a shard, for another one to keep") \
 	ROW(COPY_GET,    36, "a piece of such a copy wanted") \
 	ROW(COPY_R,      37, "how far it is kept, or the piece") \
+	ROW(WAITING_GET, 38, "who waits for a row in a segment, wanted") \
+	ROW(WAITING_PUT, 39, "the same, set") \
 	ROW(BYE,         40, "the sender leaves in order") \
 	ROW(ACK,         41, "done") \
-	ROW(ERROR,       42, "refused: status, text, hint")
+	ROW(ERROR,       42, "refused: status, text, hint") \
+	ROW(WAITING_R,   43, "who waits in a segment, or done")
 
 enum frame_type {
 #define ROW(name, number, text) FRAME_##name = number,

@@ -158,15 +158,35 @@ static const struct filter filter[] = {
 	[ADMISSION_PROBABILITY] = { .ask = ask_chance },
 };
 
+static size_t
+cell_bytes(const struct admission_settings *s)
+{
+	return s->count > CELL_BYTE_MAX ? sizeof(uint16_t) : sizeof(uint8_t);
+}
+
+static size_t
+row_cells(const struct admission_settings *s)
+{
+	const size_t n = (size_t)(s->cells / ADMISSION_PARTS / ADMISSION_ROWS);
+
+	return n > 0 ? n : 1;
+}
+
+uint64_t
+admission_sketch_bytes(const struct admission_settings *s, size_t n_parts)
+{
+	return s->kind == ADMISSION_SKETCH ? n_parts * ADMISSION_ROWS * cell_bytes(s) *
+		(uint64_t)row_cells(s) : 0;
+}
+
 static enum rs_status
 open_sketch(struct admission *a)
 {
 	const struct admission_settings *s = &a->settings;
 	const size_t n_parts = s->part_end - s->part_begin;
 
-	a->cell_bytes = s->count > CELL_BYTE_MAX ? sizeof(uint16_t) : sizeof(uint8_t);
-	a->row_cells = (size_t)(s->cells / ADMISSION_PARTS / ADMISSION_ROWS);
-	a->row_cells = a->row_cells > 0 ? a->row_cells : 1;
+	a->cell_bytes = cell_bytes(s);
+	a->row_cells = row_cells(s);
 	/* 2e = 5.4366 */
 	a->halve_above = (uint64_t)((unsigned __int128)a->row_cells * s->count * 10000 / 54366);
 	RS_TRY(size_mul(a->row_cells, ADMISSION_ROWS * a->cell_bytes, &a->part_cell_bytes));

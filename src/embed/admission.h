@@ -61,6 +61,8 @@ enum rs_status admission_open(const struct admission_settings *settings, struct 
 void admission_close(struct admission *a);
 const char *admission_name(const struct admission *a);
 uint64_t admission_bytes(const struct admission *a);
+/* Of the cells of a sketch of so many parts; 0: it is none.  They are there from the start. */
+uint64_t admission_sketch_bytes(const struct admission_settings *settings, size_t n_parts);
 /* Counters there are; 0 for the other kinds. */
 uint64_t admission_waiting(const struct admission *a);
 
@@ -90,6 +92,22 @@ void admission_load_begin(struct admission *a);
 enum rs_status admission_load(struct admission *a, const struct file_map *m, const char *path,
 	int *anew);
 enum rs_status admission_load_end(struct admission *a);
+/* A piece of the state of a part, to be taken elsewhere and back: counters (struct
+ * waiting_entry) by id, or cells of a sketch, row after row. */
+struct admission_piece {
+	size_t   part;
+	size_t   first, n;         /* items; get: n at most, then how many           */
+	size_t   total;            /* get: that there are                            */
+	uint64_t counted;          /* of a sketch                                    */
+	void    *item;             /* [n] of admission_item_bytes(); no alignment    */
+};
+/* 0: it has no state. */
+size_t admission_item_bytes(const struct admission *a);
+/* Counters that are over at `clock` are left out. */
+void admission_get(const struct admission *a, uint32_t clock, struct admission_piece *p);
+/* A piece that begins with item 0 empties the part first; another may come twice.  RS_EDATA: no
+ * such items can be. */
+enum rs_status admission_put(struct admission *a, const struct admission_piece *p);
 /* All counters are as if last seen now: they came from a clock that counts otherwise. */
 void admission_restamp(struct admission *a, uint32_t now);
 

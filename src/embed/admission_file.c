@@ -176,14 +176,8 @@ load_cells(struct admission *a, struct reader *r, const struct header *h, size_t
 void
 admission_load_begin(struct admission *a)
 {
-	for (size_t i = 0; i < ADMISSION_PARTS; i++) {
-		struct admission_part *p = &a->part[i];
-
-		waiting_clear(&p->waiting);
-		p->counted = 0;
-		if (p->cell != NULL)
-			memset(p->cell, 0, a->part_cell_bytes);
-	}
+	for (size_t i = 0; i < ADMISSION_PARTS; i++)
+		admission_clear_part(a, i);
 	a->loaded = 0;
 }
 

@@ -2,6 +2,8 @@
 #ifndef EMBED_ADMISSION_PRIVATE_H
 #define EMBED_ADMISSION_PRIVATE_H
 
+#include <string.h>
+
 #include "embed/admission.h"
 #include "embed/waiting.h"
 
@@ -27,6 +29,18 @@ struct admission {
 	size_t   cells_bytes;
 	uint64_t loaded;           /* bit of each part that a file had               */
 };
+
+/* The part is as if nothing had been asked. */
+static inline void
+admission_clear_part(struct admission *a, size_t part)
+{
+	struct admission_part *p = &a->part[part];
+
+	waiting_clear(&p->waiting);
+	p->counted = 0;
+	if (p->cell != NULL)
+		memset(p->cell, 0, a->part_cell_bytes);
+}
 
 static inline uint32_t
 admission_cell(const struct admission *a, const struct admission_part *p, size_t i)

@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #define EXPIRY_MINUTE 60       /* seconds                                        */
+#define EXPIRY_MINUTES_MAX INT32_MAX    /* the year 6053                         */
 
 enum expiry_unit { EXPIRY_STEPS, EXPIRY_MINUTES };
 
@@ -39,13 +40,21 @@ expiry_of(uint64_t after, uint64_t steps)
 	};
 }
 
+/* A time in seconds since 1970, which may be 0 or below, in minutes. */
+static inline uint32_t
+expiry_minutes(int64_t time)
+{
+	const uint64_t minutes = time > 0 ? (uint64_t)time / EXPIRY_MINUTE : 0;
+
+	return minutes < EXPIRY_MINUTES_MAX ? (uint32_t)minutes : EXPIRY_MINUTES_MAX;
+}
+
 /* The clock behind a step whose newest row is of so many seconds since 1970 (below 0 is
  * 0); it never goes back. */
 static inline uint32_t
 expiry_clock(const struct expiry *e, uint32_t before, uint64_t step, int64_t newest)
 {
-	const uint64_t minutes = newest > 0 ? (uint64_t)newest / EXPIRY_MINUTE : 0;
-	const uint64_t now = e->unit == EXPIRY_MINUTES ? minutes : step;
+	const uint64_t now = e->unit == EXPIRY_MINUTES ? expiry_minutes(newest) : step;
 	const uint32_t clock = now < UINT32_MAX ? (uint32_t)now : UINT32_MAX;
 
 	return clock > before ? clock : before;

@@ -210,10 +210,11 @@ local_load_tenancy(struct lookup *base, size_t table, const char *const *path, s
 	return l->for_training ? tenancy_load(&l->table[table].tenancy, path, n_paths) : RS_OK;
 }
 
-static void
-local_tenants(const struct lookup *base, size_t table, struct lookup_tenants *out)
+static enum rs_status
+local_tenants(struct lookup *base, size_t table, struct lookup_tenants *out)
 {
-	tenancy_tally(&((const struct local *)base)->table[table].tenancy, out);
+	tenancy_tally(&local_of(base)->table[table].tenancy, out);
+	return RS_OK;
 }
 
 /* What was read is what was saved, unless the optimizer's state is another. */
@@ -554,6 +555,30 @@ enum rs_status
 lookup_local_put_entries(struct lookup *base, const struct lookup_entries *e)
 {
 	return entries_put(&local_of(base)->table[e->table], e);
+}
+
+void
+lookup_local_sweep(struct lookup *base, size_t table)
+{
+	tenancy_sweep(&local_of(base)->table[table].tenancy);
+}
+
+size_t
+lookup_local_item_bytes(const struct lookup *base, size_t table)
+{
+	return tenancy_item_bytes(&((const struct local *)base)->table[table].tenancy);
+}
+
+enum rs_status
+lookup_local_get_waiting(const struct lookup *base, struct lookup_waiting *w)
+{
+	return tenancy_get(&((const struct local *)base)->table[w->table].tenancy, w);
+}
+
+enum rs_status
+lookup_local_put_waiting(struct lookup *base, const struct lookup_waiting *w)
+{
+	return tenancy_put(&local_of(base)->table[w->table].tenancy, w);
 }
 
 enum rs_status

@@ -49,6 +49,17 @@ struct lookup_tenants {
 	uint32_t clock;             /* minutes of data time, 0: no row had one; steps */
 };
 
+/* The counts of a part to those of others; neither rows nor the clock. */
+static inline void
+lookup_tenants_add(struct lookup_tenants *sum, const struct lookup_tenants *n)
+{
+	sum->admitted += n->admitted;
+	sum->waiting += n->waiting;
+	sum->refused += n->refused;
+	sum->evicted += n->evicted;
+	sum->expired += n->expired;
+}
+
 /* A table as the lookup knows it; made by train/ from schema and graph. */
 struct lookup_table {
 	char     name[128];         /* "C1", "C1.linear"                              */
@@ -140,7 +151,9 @@ struct lookup_ops {
 	enum rs_status (*save_tenancy)(struct lookup *l, size_t table, struct file_writer *w);
 	enum rs_status (*load_tenancy)(
 		struct lookup *l, size_t table, const char *const *path, size_t n_paths);
-	void (*tenants)(const struct lookup *l, size_t table, struct lookup_tenants *out);
+	/* One thread, no step under way. */
+	enum rs_status (*tenants)(
+		struct lookup *l, size_t table, struct lookup_tenants *out);
 	/* Deltas (embed/rows_delta.h), as save and load.  knows_changes: 1 when it knows what
 	 * changed of a table since forget_changes, so that save_delta can write it, at once;
 	 * rows that are over go.  load_delta follows load, or the step before.  After load,
@@ -174,6 +187,13 @@ lookup_has_tenancy(const struct lookup_table *t)
 
 	return t->kind == TABLE_EXACT
 	    && (n->admit != ADMISSION_ALL || n->expire_after > 0 || n->expire_steps > 0);
+}
+
+/* Whether rows come or go by more than the steps that have their ids. */
+static inline int
+lookup_has_rules(const struct lookup_table *t)
+{
+	return lookup_has_tenancy(t) || (t->kind == TABLE_EXACT && t->tenancy.segment_rows > 0);
 }
 
 /* The rows of every table in this process.  n_slots, n_inputs and n_max (largest
@@ -219,8 +239,31 @@ struct lookup_entries {
 	uint64_t n_table;           /* get: that are here                             */
 };
 size_t lookup_local_entry_bytes(const struct lookup *l, size_t table);
+/* Rows of an exact table that are over go (embed/expiry.h). */
+void lookup_local_sweep(struct lookup *l, size_t table);
 /* RS_EDATA: the ids are not all here, or not in order.  put: what was in [begin,end) goes. */
 enum rs_status lookup_local_get_entries(const struct lookup *l, struct lookup_entries *e);
 enum rs_status lookup_local_put_entries(struct lookup *l, const struct lookup_entries *e);
+
+/* What a segment of an exact table of a lookup_local has besides its rows: the clock, what came
+ * and went, and a piece of what its filter knows (embed/admission.h).  Rows and all pieces of
+ * a segment, taken between the same two steps, are all that what comes later depends on. */
+struct lookup_waiting {
+	size_t   table;
+	unsigned segment;           /* get: EXACT_SEGMENTS: all here, no items        */
+	size_t   first, n;          /* items; get: n at most, then how many           */
+	size_t   total;             /* get: that there are                            */
+	uint64_t counted;           /* of a sketch                                    */
+	uint32_t unit, clock;       /* enum expiry_unit                               */
+	struct lookup_tenants tally;
+	int      has_tally;         /* put: tally replaces what was counted here      */
+	void    *item;              /* [n] of lookup_local_item_bytes()               */
+};
+/* 0: there is no such filter. */
+size_t lookup_local_item_bytes(const struct lookup *l, size_t table);
+/* RS_EDATA: the segment is not here, or has no such items.  put: the first piece, from item 0
+ * on, makes all former items go. */
+enum rs_status lookup_local_get_waiting(const struct lookup *l, struct lookup_waiting *w);
+enum rs_status lookup_local_put_waiting(struct lookup *l, const struct lookup_waiting *w);
 
 #endif

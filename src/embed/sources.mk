@@ -5,6 +5,7 @@ librs_a_SOURCES += src/embed/table.c src/embed/table.h
 librs_a_SOURCES += src/embed/table_file.c src/embed/table_file.h
 librs_a_SOURCES += src/embed/admission.c src/embed/admission.h
 librs_a_SOURCES += src/embed/admission_file.c src/embed/admission_private.h
+librs_a_SOURCES += src/embed/admission_piece.c
 librs_a_SOURCES += src/embed/evict.c src/embed/evict.h src/embed/expiry.h
 librs_a_SOURCES += src/embed/tenancy.c src/embed/tenancy.h
 librs_a_SOURCES += src/embed/waiting.c src/embed/waiting.h

@@ -114,6 +114,7 @@ tenancy_begin(struct tenancy *t, unsigned segment)
 	g->start = t->exact->segment[segment].n;
 	g->n_new = 0;
 	g->counted = 0;
+	g->reached = 0;
 }
 
 /* Rows that are over at the begin of the step are in g->start until there is need to know:
@@ -165,6 +166,7 @@ tenancy_reach(struct tenancy *t, const struct tenancy_step *s, uint64_t id, uint
 	struct tenancy_segment *g = &t->segment[exact_segment_of(id)];
 	int comes, is_new;
 
+	g->reached = 1;
 	*out = (struct tenancy_answer){ .entry = exact_find(t->exact, id), .trains = 1 };
 	if (out->entry != NULL && !expiry_is_over(&t->expiry, out->entry->last, s->before)) {
 		touch(out->entry, s, n);
@@ -207,6 +209,8 @@ enum rs_status
 tenancy_end(struct tenancy *t, const struct tenancy_step *s, unsigned segment,
 	struct evict_scratch *scratch)
 {
+	if (!t->segment[segment].reached)
+		return RS_OK;
 	if (t->admission != NULL)
 		RS_TRY(admission_end_step(t->admission, segment, s->now, scratch));
 	if (t->most == 0 || t->exact->segment[segment].n <= t->most)
@@ -228,15 +232,58 @@ void
 tenancy_tally(const struct tenancy *t, struct lookup_tenants *out)
 {
 	*out = (struct lookup_tenants){ .rows = exact_count(t->exact), .clock = t->clock };
-	for (unsigned i = 0; i < EXACT_SEGMENTS; i++) {
-		const struct lookup_tenants *n = &t->segment[i].tally;
+	for (unsigned i = 0; i < EXACT_SEGMENTS; i++)
+		lookup_tenants_add(out, &t->segment[i].tally);
+}
 
-		out->admitted += n->admitted;
-		out->waiting += n->waiting;
-		out->refused += n->refused;
-		out->evicted += n->evicted;
-		out->expired += n->expired;
+size_t
+tenancy_item_bytes(const struct tenancy *t)
+{
+	return t->admission != NULL ? admission_item_bytes(t->admission) : 0;
+}
+
+enum rs_status
+tenancy_get(const struct tenancy *t, struct lookup_waiting *w)
+{
+	struct admission_piece p = { .part = w->segment, .first = w->first, .n = w->n,
+		.item = w->item };
+
+	w->unit = t->last_unit;
+	w->clock = t->clock;
+	w->n = w->total = w->counted = 0;
+	if (w->segment == EXACT_SEGMENTS) {
+		tenancy_tally(t, &w->tally);
+		return RS_OK;
 	}
+	if (w->segment < t->exact->first || w->segment >= t->exact->last)
+		return rs_fail(RS_EDATA, "segment %u is not here", w->segment);
+	w->tally = t->segment[w->segment].tally;
+	if (t->admission == NULL)
+		return RS_OK;
+	admission_get(t->admission, t->clock, &p);
+	w->n = p.n;
+	w->total = p.total;
+	w->counted = p.counted;
+	return RS_OK;
+}
+
+enum rs_status
+tenancy_put(struct tenancy *t, const struct lookup_waiting *w)
+{
+	const struct admission_piece p = { .part = w->segment, .first = w->first, .n = w->n,
+		.counted = w->counted, .item = w->item };
+
+	if (w->segment < t->exact->first || w->segment >= t->exact->last)
+		return rs_fail(RS_EDATA, "segment %u is not here", w->segment);
+	if (w->unit > EXPIRY_MINUTES || (t->admission == NULL && w->n > 0))
+		return rs_fail(RS_EDATA, "clock %u, %zu items of a filter", w->unit, w->n);
+	if (t->admission != NULL)
+		RS_TRY(admission_put(t->admission, &p));
+	t->last_unit = (enum expiry_unit)w->unit;
+	t->clock = w->clock;
+	if (w->has_tally)
+		t->segment[w->segment].tally = w->tally;
+	return RS_OK;
 }
 
 /* --- files ------------------------------------------------------------------------------ */

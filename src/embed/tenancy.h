@@ -11,8 +11,8 @@
  * twentieth of the limit, so no single step can turn out more than a tenth of the rows.
  * Otherwise the filter is asked; an id that it lets in gets the row it would have begun
  * with, and unless all ids are let in, that step's gradient, which is of zeros, is dropped.
- * Behind the step a segment with more rows than the limit gives up the first to go until a
- * twentieth is free.
+ * Behind the step a segment that had ids in it and has more rows than the limit gives up the
+ * first to go until a twentieth is free.  Nothing but the clock is of more than one segment.
  *
  * A row that is over reads as absent.  It is removed where rows are counted and when the
  * table is saved, and what is decided never depends on whether it was: rows that may be over
@@ -39,6 +39,7 @@ struct tenancy_segment {
 	_Alignas(64) uint64_t start;   /* rows that were there when the step began   */
 	uint64_t n_new;                /* rows made in the step                      */
 	int      counted;              /* start has no rows that were over           */
+	int      reached;              /* ids of it were trained in the step         */
 	struct lookup_tenants tally;
 };
 
@@ -104,5 +105,10 @@ void tenancy_tally(const struct tenancy *t, struct lookup_tenants *out);
  * rows are loaded: if their clock counted otherwise, the next step makes all of them its. */
 enum rs_status tenancy_save(const struct tenancy *t, struct file_writer *w);
 enum rs_status tenancy_load(struct tenancy *t, const char *const *path, size_t n_paths);
+/* The same of one segment, in pieces: see struct lookup_waiting.  get of EXACT_SEGMENTS: of all
+ * of them, without items. */
+size_t tenancy_item_bytes(const struct tenancy *t);
+enum rs_status tenancy_get(const struct tenancy *t, struct lookup_waiting *w);
+enum rs_status tenancy_put(struct tenancy *t, const struct lookup_waiting *w);
 
 #endif

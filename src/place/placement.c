@@ -303,24 +303,6 @@ check_workers(const struct placement *p)
 		p->n_slots);
 }
 
-/* Shards of parameter servers keep every row. */
-static enum rs_status
-check_tenancy(const struct placement *p, const struct model *shape)
-{
-	const int elsewhere = p->mode == PLACE_PS || p->mode == PLACE_HYBRID;
-
-	for (size_t i = 0; elsewhere && i < shape->n_tables; i++) {
-		const struct lookup_tenancy *t = &shape->table[i].tenancy;
-
-		if (!lookup_has_tenancy(&shape->table[i]) && t->segment_rows == 0)
-			continue;
-		(void)rs_fail(RS_ESPEC, "table '%s': [embedding] admit, expire_after, expire_steps "
-			"and max_bytes are for tables of the workers", shape->table[i].name);
-		return rs_hint("set placement.mode = local or allreduce, or leave them out");
-	}
-	return RS_OK;
-}
-
 static enum rs_status
 check_memory(const struct placement *p)
 {
@@ -417,7 +399,6 @@ fill(struct placement *p, const struct model *shape, const struct placement_host
 	RS_TRY(choose_buckets(p, shape));
 	choose_compression(p, s);
 	choose_threads(p, s, host);
-	RS_TRY(check_tenancy(p, shape));
 	RS_TRY(cut_tables(p, shape));
 	RS_TRY(placement_weigh_processes(p, shape, NULL));
 	return check_memory(p);

@@ -2,6 +2,7 @@
 #include "remote/body.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "base/half.h"
@@ -9,12 +10,14 @@
 #include "embed/exact.h"
 #include "embed/row.h"
 #include "embed/row_optimizer.h"
+#include "embed/tenancy.h"
 
 #define DIGIT_BITS   7
 #define DIGIT_MAX    10             /* digits of 64 bits                              */
 #define KEYS_A_TIME  256
 #define ROWS_MAX     ((uint64_t)1 << 41)
 #define DIM_MAX      4096
+#define ADMIT_CELLS_MAX ((uint64_t)1 << 40)
 #define INT8_LIMIT   127.0f
 
 uint64_t
@@ -163,6 +166,20 @@ body_count_sections(const void *bytes, size_t n_bytes, size_t *out)
 	return rs_fail(RS_EPROTOCOL, "sections do not fill the %zu bytes that they have", n_bytes);
 }
 
+static void
+put_tenancy(const struct lookup_tenancy *t, struct body_table *out)
+{
+	out->evict = (uint32_t)t->evict;
+	out->admit = (uint32_t)t->admit;
+	out->admit_count = t->admit_count;
+	out->admit_probability = t->admit_probability;
+	out->admit_cells = t->admit_cells;
+	out->key = t->key;
+	out->expire_after = t->expire_after;
+	out->expire_steps = t->expire_steps;
+	out->segment_rows = t->segment_rows;
+}
+
 void
 body_table_put(const struct lookup_table *t, struct body_table *out)
 {
@@ -190,6 +207,8 @@ body_table_put(const struct lookup_table *t, struct body_table *out)
 	out->kind = (uint32_t)t->kind;
 	out->expected = t->kind == TABLE_EXACT ? t->expected : 0;
 	out->storage = (uint32_t)t->storage;
+	if (t->kind == TABLE_EXACT)
+		put_tenancy(&t->tenancy, out);
 }
 
 static int
@@ -214,6 +233,25 @@ can_have_rows(const struct body_table *b)
 		b->rows > 0 && b->rows <= ROWS_MAX && b->expected == 0);
 }
 
+/* What a spec allows. */
+static int
+can_have_rules(const struct body_table *b)
+{
+	static const struct body_table none;
+	const size_t from = offsetof(struct body_table, evict);
+
+	if (b->kind != TABLE_EXACT)
+		return memcmp((const char *)b + from, (const char *)&none + from,
+			sizeof(none) - from) == 0;
+	return b->admit <= ADMISSION_PROBABILITY && b->evict <= EVICT_LFU
+	    && b->admit_count <= ADMISSION_COUNT_MAX && b->admit_cells <= ADMIT_CELLS_MAX
+	    && b->admit_probability >= 0 && b->admit_probability <= 1
+	    && (b->expire_after == 0 || b->expire_steps == 0) && b->segment_rows <= ROWS_MAX
+	    && (b->segment_rows == 0 || b->segment_rows >= TENANCY_SHARE)
+	    && ((b->admit != ADMISSION_COUNT && b->admit != ADMISSION_SKETCH)
+	    || (b->admit_count > 0 && b->admit_cells > 0));
+}
+
 enum rs_status
 body_table_get(const struct body_table *b, struct lookup_table *out)
 {
@@ -229,7 +267,7 @@ body_table_get(const struct body_table *b, struct lookup_table *out)
 			(unsigned long long)b->rows, b->dim);
 	if (b->kind > TABLE_EXACT)
 		return rs_fail(RS_EPROTOCOL, "table '%s' is of the unknown kind %u", name, b->kind);
-	if (row_storage_name(b->storage) == NULL || b->reserved != 0)
+	if (row_storage_name(b->storage) == NULL)
 		return rs_fail(RS_EPROTOCOL, "table '%s' has the unknown storage %u", name,
 			b->storage);
 	if (b->optimizer > ROW_FTRL || b->scheduled > 1)
@@ -237,6 +275,8 @@ body_table_get(const struct body_table *b, struct lookup_table *out)
 			b->optimizer);
 	if (!numbers_are_finite(b) || b->init_stddev < 0)
 		return rs_fail(RS_EPROTOCOL, "table '%s' has a setting that is no number", name);
+	if (!can_have_rules(b))
+		return rs_fail(RS_EPROTOCOL, "table '%s' has rules for rows that cannot be", name);
 	memcpy(out->name, b->name, length);
 	out->kind = (enum table_kind)b->kind;
 	out->rows = b->rows;
@@ -252,7 +292,42 @@ body_table_get(const struct body_table *b, struct lookup_table *out)
 		.ftrl_beta = b->ftrl_beta, .ftrl_l1 = b->ftrl_l1, .ftrl_l2 = b->ftrl_l2,
 		.ftrl_power = b->ftrl_power, .scheduled = (int)b->scheduled,
 	};
+	out->tenancy = (struct lookup_tenancy){
+		.admit = (enum admission_kind)b->admit, .admit_count = b->admit_count,
+		.admit_probability = b->admit_probability, .admit_cells = b->admit_cells,
+		.key = b->key, .expire_after = b->expire_after, .expire_steps = b->expire_steps,
+		.segment_rows = b->segment_rows, .evict = (enum evict_kind)b->evict,
+	};
 	return RS_OK;
+}
+
+void
+body_waiting_put(const struct lookup_waiting *w, uint32_t table, struct body_waiting *out)
+{
+	*out = (struct body_waiting){
+		.table = table, .segment = w->segment, .unit = w->unit, .clock = w->clock,
+		.n = (uint32_t)w->n, .has_tally = w->has_tally != 0, .first = w->first,
+		.total = w->total, .counted = w->counted, .admitted = w->tally.admitted,
+		.waiting = w->tally.waiting, .refused = w->tally.refused,
+		.evicted = w->tally.evicted, .expired = w->tally.expired,
+	};
+}
+
+void
+body_waiting_get(const struct body_waiting *b, struct lookup_waiting *out)
+{
+	out->segment = b->segment;
+	out->first = b->first;
+	out->n = b->n;
+	out->total = b->total;
+	out->counted = b->counted;
+	out->unit = b->unit;
+	out->clock = b->clock;
+	out->has_tally = b->has_tally != 0;
+	out->tally = (struct lookup_tenants){
+		.admitted = b->admitted, .waiting = b->waiting, .refused = b->refused,
+		.evicted = b->evicted, .expired = b->expired, .clock = b->clock,
+	};
 }
 
 /* What a gradient of this width is packed as. */

@@ -17,6 +17,8 @@
  *	PUSH_R  struct body_clock
  *	SNAP_GET, SNAP_PUT, SNAP_R  struct body_rows; weights [n,dim] float, slots [n,n_slot]
  *	        float, touched [n] bytes; of an exact table entries [n] (embed/rows_file.h)
+ *	WAITING_GET, WAITING_PUT, WAITING_R  struct body_waiting; items [n] of the filter of an
+ *	        exact table (embed/admission.h)
  *
  * frame.slot is the sender's rank, frame.step the step; frame.chunk counts the messages of
  * a push, of which all but the last have FRAME_MORE.  Decoding trusts nothing.
@@ -41,7 +43,8 @@ struct body_section {
 
 struct body_push {
 	double   rate_factor;
-	uint32_t finite;            /* 0: the step is dropped, no sections follow     */
+	uint32_t finite : 1;        /* 0: the step is dropped, no sections follow     */
+	uint32_t newest : 31;       /* of struct lookup_commit, in minutes            */
 	uint32_t n_sections;
 	double   decay;             /* of struct lookup_commit                        */
 	uint64_t step;              /* the same; frame.step counts from where tables began */
@@ -55,6 +58,15 @@ struct body_rows {
 	uint32_t dim, n_slot;
 	/* Exact tables, else 0: see struct lookup_entries, which this is. */
 	uint64_t end, n_segment, n_table;
+};
+
+/* See struct lookup_waiting, which this is; PUT: first, n, counted and the clock, and in a
+ * journal what came and went. */
+struct body_waiting {
+	uint32_t table, segment, unit, clock;
+	uint32_t n, has_tally;
+	uint64_t first, total, counted;
+	uint64_t admitted, waiting, refused, evicted, expired;
 };
 
 /* COPY, COPY_GET and COPY_R, between shards; frame.slot is the shard whose journal it is.
@@ -103,7 +115,11 @@ struct body_table {
 	double   ftrl_beta, ftrl_l1, ftrl_l2, ftrl_power;
 	uint32_t scheduled, kind;   /* enum table_kind                                */
 	uint64_t expected;          /* rows, of an exact table; else 0                */
-	uint32_t storage, reserved; /* enum row_storage; 0                            */
+	uint32_t storage, evict;    /* enum row_storage, enum evict_kind              */
+	/* Of struct lookup_tenancy; a hashed table: zeros. */
+	uint32_t admit, admit_count;
+	double   admit_probability;
+	uint64_t admit_cells, key, expire_after, expire_steps, segment_rows;
 };
 
 struct body_part { uint32_t table, shard; uint64_t begin, end; };
@@ -111,6 +127,10 @@ struct body_part { uint32_t table, shard; uint64_t begin, end; };
 /* A table as it is told to the shards, and back; RS_EPROTOCOL: no such table can be. */
 void body_table_put(const struct lookup_table *table, struct body_table *out);
 enum rs_status body_table_get(const struct body_table *b, struct lookup_table *out);
+
+void body_waiting_put(const struct lookup_waiting *w, uint32_t table, struct body_waiting *out);
+/* The table and items stay as they are. */
+void body_waiting_get(const struct body_waiting *b, struct lookup_waiting *out);
 
 /* How many sections a PULL of n_bytes begins with: as many as fill it with their keys. */
 enum rs_status body_count_sections(const void *bytes, size_t n_bytes, size_t *out);

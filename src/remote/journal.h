@@ -5,9 +5,11 @@
  * with HEAD; PUSH is a message as it came, COMMIT t the application of all pushes of step t,
  * CUT that all pushes not applied are forgotten.  All rows of the shard are written between
  * other records, some at a time, each as it was after the COMMIT before it; END says that
- * they were all.  So a segment with END is all that is needed for any step from there on: its
- * ROWS overwrite what was computed before they were known.  A segment knows nothing of pushes
- * of steps up to that of its HEAD, and has ROWS only after that step.
+ * they were all.  WAITING is what a segment of an exact table (embed/exact.h) has besides its
+ * rows; where it depends on them, they are written with it, before another COMMIT.  So a
+ * segment with END is all that is needed for any step from there on: its ROWS and WAITING
+ * overwrite what was computed before they were known.  A segment knows nothing of pushes of
+ * steps up to that of its HEAD, and has ROWS only after that step.
  *
  * The writer never fails: what cannot be written is said once, the files are removed and the
  * journal is off.  One thread, but for the disk, which a thread of its own waits for.
@@ -25,7 +27,8 @@
 #define JOURNAL_BODY_MAX     ((uint64_t)128 << 20)
 
 enum journal_type {
-	JOURNAL_HEAD = 1, JOURNAL_PUSH, JOURNAL_COMMIT, JOURNAL_ROWS, JOURNAL_END, JOURNAL_CUT
+	JOURNAL_HEAD = 1, JOURNAL_PUSH, JOURNAL_COMMIT, JOURNAL_ROWS, JOURNAL_END, JOURNAL_CUT,
+	JOURNAL_WAITING
 };
 
 struct journal_record {
@@ -106,9 +109,9 @@ enum rs_status journal_read_range(const struct journal_options *options,
 	struct journal_range *out);
 
 struct journal_visitor {
-	/* In order: HEAD once, ROWS, PUSH of steps that are not applied yet, COMMIT of the next
-	 * step, CUT; body: of r->bytes, aligned to 8, borrowed until journal_read_replay()
-	 * returns. */
+	/* In order: HEAD once, ROWS, WAITING, PUSH of steps that are not applied yet, COMMIT of
+	 * the next step, CUT; body: of r->bytes, aligned to 8, borrowed until
+	 * journal_read_replay() returns. */
 	enum rs_status (*visit)(void *context, const struct journal_record *r,
 		const uint8_t *body);
 	void *context;

@@ -29,7 +29,7 @@ next_record(struct segment *g)
 	if (left < sizeof(h))
 		return 0;
 	memcpy(&h, at, sizeof(h));
-	if (h.magic != JOURNAL_MAGIC || h.type < JOURNAL_HEAD || h.type > JOURNAL_CUT
+	if (h.magic != JOURNAL_MAGIC || h.type < JOURNAL_HEAD || h.type > JOURNAL_WAITING
 	    || h.segment != g->number || h.bytes > JOURNAL_BODY_MAX
 	    || journal_round_up(h.bytes) > left - sizeof(h)
 	    || hash_crc32c(hash_crc32c(0, at, offsetof(struct journal_bytes, crc)),
@@ -91,6 +91,7 @@ follow(struct chain *c, const struct journal_record *r)
 		return is_before || r->step == c->applied;
 	case JOURNAL_END:
 	case JOURNAL_ROWS:
+	case JOURNAL_WAITING:
 		return r->step == c->applied;
 	default:
 		return 1;
@@ -203,7 +204,7 @@ visit(struct replay *p, const struct segment *g)
 		p->has_end |= g->number == p->start;
 		return RS_OK;
 	}
-	if ((r->type == JOURNAL_ROWS && p->has_end)
+	if (((r->type == JOURNAL_ROWS || r->type == JOURNAL_WAITING) && p->has_end)
 	    || (r->type == JOURNAL_PUSH && r->step <= before)
 	    || (r->type == JOURNAL_COMMIT && p->chain.applied == before)
 	    || (r->type == JOURNAL_CUT && r->step != before))

@@ -94,6 +94,8 @@ static const struct lookup_ops remote_ops = {
 	.name = "remote", .fetch = lookup_pull_fetch, .pull = lookup_pull_rows,
 	.push = lookup_push_put, .commit = lookup_push_commit, .save = lookup_files_save,
 	.load = lookup_files_load, .reset_state = lookup_files_reset_state,
+	.save_tenancy = lookup_waiting_save, .load_tenancy = lookup_waiting_load,
+	.tenants = lookup_waiting_tenants,
 	.touched = lookup_pull_touched, .bytes = remote_bytes, .close = remote_close,
 };
 
@@ -102,6 +104,8 @@ static const struct lookup_ops rounding_ops = {
 	.name = "remote", .fetch = lookup_pull_fetch, .pull = lookup_pull_rows,
 	.push = lookup_push_put, .commit = lookup_push_commit, .save = lookup_files_save,
 	.load = lookup_files_load, .reset_state = lookup_files_reset_state,
+	.save_tenancy = lookup_waiting_save, .load_tenancy = lookup_waiting_load,
+	.tenants = lookup_waiting_tenants,
 	.touched = lookup_pull_touched, .bytes = remote_bytes, .close = remote_close,
 	.save_rest = lookup_rest_save, .load_rest = lookup_rest_load,
 };

@@ -52,7 +52,6 @@ get(struct lookup_walk *w, size_t part, uint64_t begin, size_t n, struct lookup_
 	return whole ? RS_OK : lookup_walk_refuse(w, s);
 }
 
-/* What all shards have; their answers say that all steps pushed are applied there. */
 static enum rs_status
 count(struct lookup_walk *w, uint64_t *n)
 {
@@ -66,6 +65,18 @@ count(struct lookup_walk *w, uint64_t *n)
 		*n += head.n_table;
 	}
 	return RS_OK;
+}
+
+enum rs_status
+lookup_entries_count(struct remote_lookup *l, size_t table, uint64_t *n)
+{
+	struct lookup_walk *w;
+	enum rs_status status;
+
+	RS_TRY(lookup_walk_open(l, table, &w));
+	status = count(w, n);
+	lookup_walk_close(w);
+	return status;
 }
 
 /* Calls each() with the entries of every part, in order. */

@@ -234,4 +234,11 @@ enum rs_status lookup_files_load(
 	struct lookup *base, size_t table, const char *const *path, size_t n_paths);
 void lookup_files_reset_state(struct lookup *base, size_t table);
 
+/* lookup_waiting.c: what exact tables have besides rows */
+enum rs_status lookup_waiting_save(struct lookup *base, size_t table, struct file_writer *w);
+enum rs_status lookup_waiting_load(
+	struct lookup *base, size_t table, const char *const *path, size_t n_paths);
+enum rs_status lookup_waiting_tenants(
+	struct lookup *base, size_t table, struct lookup_tenants *out);
+
 #endif

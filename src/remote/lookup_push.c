@@ -252,6 +252,7 @@ send_message(struct outgoing *o, int more)
 	head.n_sections = (uint32_t)m->n_sections;
 	head.decay = o->commit->decay;
 	head.step = o->commit->step;
+	head.newest = expiry_minutes(o->commit->newest);
 	memcpy(m->head.data, &head, sizeof(head));
 	memset(&m->call, 0, sizeof(m->call));
 	m->call.server = o->shard;

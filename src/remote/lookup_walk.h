@@ -57,6 +57,9 @@ lookup_walk_free_snap(struct lookup_walk *w)
 }
 
 /* lookup_entries.c: exact tables */
+/* How many rows all shards have; their answers say that all steps pushed are applied there, and
+ * rows that are over went. */
+enum rs_status lookup_entries_count(struct remote_lookup *l, size_t table, uint64_t *n);
 enum rs_status lookup_entries_save(struct remote_lookup *l, size_t table, struct file_writer *f);
 enum rs_status lookup_entries_load(struct remote_lookup *l, size_t table,
 	const char *const *path, size_t n_paths, int *anew);

@@ -85,10 +85,10 @@ look_at(const struct shard *s, const struct wire_message *m, struct push *p)
 	shard_reader_init(&r, m);
 	RS_TRY(shard_reader_copy(&r, &p->head, sizeof(p->head)));
 	section_bytes = p->head.n_sections * sizeof(struct body_section);
-	if (!isfinite(p->head.rate_factor) || p->head.rate_factor < 0 || p->head.finite > 1 ||
+	if (!isfinite(p->head.rate_factor) || p->head.rate_factor < 0 ||
 	    !(p->head.decay >= 0 && p->head.decay <= 1))
-		return rs_fail(RS_EPROTOCOL, "a push with rate factor %g, decay %g and finite = %u",
-			p->head.rate_factor, p->head.decay, p->head.finite);
+		return rs_fail(RS_EPROTOCOL, "a push with rate factor %g and decay %g",
+			p->head.rate_factor, p->head.decay);
 	if (p->head.n_sections > SHARD_SECTIONS_MAX || section_bytes > r.left
 	    || (!p->head.finite && p->head.n_sections > 0))
 		return rs_fail(RS_EPROTOCOL, "a push of %u sections", p->head.n_sections);

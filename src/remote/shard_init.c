@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/tree.h"
+#include "embed/admission.h"
 #include "embed/exact.h"
 #include "remote/parts.h"
 #include "remote/shard_private.h"
@@ -49,7 +50,11 @@ static const struct member table_member[] = {
 	MEMBER(body_table, ftrl_power, REAL), MEMBER(body_table, scheduled, U32),
 	MEMBER(body_table, kind, U32),
 	MEMBER(body_table, expected, U64),
-	MEMBER(body_table, storage, U32), MEMBER(body_table, reserved, U32),
+	MEMBER(body_table, storage, U32), MEMBER(body_table, evict, U32),
+	MEMBER(body_table, admit, U32), MEMBER(body_table, admit_count, U32),
+	MEMBER(body_table, admit_probability, REAL), MEMBER(body_table, admit_cells, U64),
+	MEMBER(body_table, key, U64), MEMBER(body_table, expire_after, U64),
+	MEMBER(body_table, expire_steps, U64), MEMBER(body_table, segment_rows, U64),
 };
 
 static const struct member part_member[] = {
@@ -255,6 +260,8 @@ find_tables(struct shard *s, const struct init_body *b, struct lookup_table *her
 		here[s->n_local].begin = table->begin = p->begin;
 		here[s->n_local].end = table->end = p->end;
 		s->local_table[s->n_local] = p->table;
+		table->has_rules = lookup_has_rules(&here[s->n_local]);
+		s->has_rules |= table->has_rules;
 		table->local = s->n_local++;
 	}
 	return RS_OK;
@@ -269,6 +276,18 @@ shard_memory_bytes(const struct shard *s)
 	return s->o->memory_bytes > 0 ? s->o->memory_bytes : host;
 }
 
+/* Counters come one by one, but a sketch is there from the start. */
+static uint64_t
+filter_bytes(const struct lookup_table *t)
+{
+	const struct admission_settings s = { .kind = t->tenancy.admit,
+		.count = t->tenancy.admit_count, .cells = t->tenancy.admit_cells };
+
+	return t->kind != TABLE_EXACT ? 0 : admission_sketch_bytes(&s,
+		(t->end == EXACT_ROWS ? EXACT_SEGMENTS : exact_segment_of(t->end))
+		- exact_segment_of(t->begin));
+}
+
 /* Large blocks are promised by the system, whatever they are; rows then fill them. */
 static enum rs_status
 check_memory(const struct shard *s, const struct lookup_table *here)
@@ -277,7 +296,7 @@ check_memory(const struct shard *s, const struct lookup_table *here)
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < s->n_local; i++) {
-		bytes += parts_bytes(&here[i], here[i].begin, here[i].end);
+		bytes += parts_bytes(&here[i], here[i].begin, here[i].end) + filter_bytes(&here[i]);
 		if (bytes > limit)
 			return rs_fail(RS_ERESOURCE, "ps %zu: the tables up to '%s' have %" PRIu64
 				" bytes here, there are %" PRIu64, s->o->index, here[i].name,
@@ -316,6 +335,7 @@ open_lookup(struct shard *s, const struct init_body *b)
 
 		table->n_slot = lookup_local_slots(s->lookup, i);
 		table->entry_bytes = lookup_local_entry_bytes(s->lookup, i);
+		table->item_bytes = lookup_local_item_bytes(s->lookup, i);
 	}
 	return status;
 }
@@ -336,6 +356,7 @@ shard_init_free(struct shard *s)
 	s->frontier_rank = NULL;
 	s->rank = NULL;
 	s->n_local = 0;
+	s->has_rules = 0;
 	s->is_settled = 0;
 	shard_undo_forget(s);
 	s->counts.bytes = 0;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "embed/exact.h"
 #include "remote/shard_private.h"
 
 #define SLICE_BYTES   ((size_t)1 << 20)     /* of rows in a record, and in a turn           */
@@ -80,14 +81,14 @@ write_rows(struct shard *s, const struct slice *f)
 	return status;
 }
 
-/* The next entries of an exact table, and that there are no others between. */
+/* The next entries of an exact table up to an id, and that there are no others between. */
 static enum rs_status
-write_entries(struct shard *s, const struct slice *f)
+write_entries(struct shard *s, const struct slice *f, uint64_t end)
 {
 	const struct shard_table *const t = f->table;
 	const size_t most = SLICE_BYTES / t->entry_bytes > 0 ? SLICE_BYTES / t->entry_bytes : 1;
 	const struct journal_record r = { .type = JOURNAL_ROWS, .step = s->applied };
-	struct lookup_entries e = { .table = t->local, .begin = s->capture_row, .end = t->end,
+	struct lookup_entries e = { .table = t->local, .begin = s->capture_row, .end = end,
 		.n = most };
 	struct shard_block *block;
 	enum rs_status status;
@@ -110,6 +111,27 @@ write_entries(struct shard *s, const struct slice *f)
 	return status;
 }
 
+/* All that there is to the segment at hand: which rows go, and who waits, depends on all. */
+static enum rs_status
+write_segment(struct shard *s, const struct slice *f)
+{
+	const unsigned segment = exact_segment_of(s->capture_row);
+	const uint64_t end = exact_segment_begin(segment + 1);
+
+	while (s->capture_row < end)
+		RS_TRY(write_entries(s, f, end));
+	return shard_waiting_write(s, f->table, segment);
+}
+
+/* Of a table in which nothing depends on what came and went, when all its rows are written. */
+static enum rs_status
+write_tally(struct shard *s, const struct shard_table *t)
+{
+	for (unsigned i = exact_segment_of(t->begin); exact_segment_begin(i) < t->end; i++)
+		RS_TRY(shard_waiting_write(s, t, i));
+	return RS_OK;
+}
+
 /* One slice, or the end of them; *scanned grows by the rows looked at. */
 static enum rs_status
 capture(struct shard *s, uint64_t *scanned)
@@ -126,8 +148,11 @@ capture(struct shard *s, uint64_t *scanned)
 	if (s->capture_row < f.table->begin)
 		s->capture_row = f.table->begin;
 	if (f.table->kind == TABLE_EXACT) {
-		RS_TRY(write_entries(s, &f));
+		RS_TRY(f.table->has_rules ? write_segment(s, &f)
+					  : write_entries(s, &f, f.table->end));
 		++*scanned;
+		if (s->capture_row == f.table->end && !f.table->has_rules)
+			RS_TRY(write_tally(s, f.table));
 	} else {
 		find_rows(s, &f);
 		*scanned += f.scanned;

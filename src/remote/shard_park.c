@@ -45,6 +45,8 @@ answer(struct shard *s, const struct wire_message *m)
 {
 	const uint64_t applied = s->applied, step = m->frame.step;
 
+	if (m->frame.type == FRAME_WAITING_GET)
+		return shard_waiting_answer(s, m);
 	if (m->frame.type != FRAME_PULL)
 		return shard_rows_answer(s, m);
 	if (step > applied + 1 && step - 1 - applied > s->counts.staleness_max)

@@ -86,7 +86,8 @@ enum rs_status shard_reader_block(struct shard_reader *r, size_t n, struct buffe
 struct shard_table {
 	size_t   local, dim, n_slot;
 	enum table_kind kind;
-	size_t   entry_bytes;           /* exact                                          */
+	size_t   entry_bytes, item_bytes;       /* exact; items of its filter             */
+	int      has_rules;             /* lookup_has_rules()                             */
 	uint64_t begin, end;
 	char     name[72];              /* for messages                                   */
 };
@@ -121,6 +122,7 @@ struct shard_push {
 	double   rate_factor, decay;
 	uint32_t finite;
 	uint64_t commit_step;           /* of the model                                   */
+	uint32_t newest;                /* minutes, of struct lookup_commit               */
 };
 
 struct shard_rank {
@@ -202,6 +204,7 @@ struct shard {
 	struct shard_table *table;      /* [head.n_tables]                                */
 	size_t *local_table;            /* [n_local] number in the model                  */
 	size_t n_local;
+	int has_rules;                  /* one of them                                    */
 	uint32_t *frontier_rank;        /* [n_slots] rank of the node that begins there   */
 	struct shard_rank *rank;        /* [head.n_ranks]                                 */
 	uint64_t window;                /* steps of a rank that are remembered            */
@@ -357,6 +360,17 @@ enum rs_status shard_rows_answer(struct shard *s, const struct wire_message *m);
 enum rs_status shard_rows_put(struct shard *s, struct wire_message *m);
 /* body [n] as of SNAP_PUT. */
 enum rs_status shard_rows_replay(struct shard *s, const uint8_t *body, size_t n);
+/* Rows, or who waits for them, are set before a round's first step, and by the rank that keeps
+ * the versions; what was is forgotten. */
+enum rs_status shard_rows_may_put(const struct shard *s, const struct wire_message *m);
+void shard_rows_change(struct shard *s);
+/* shard_waiting.c: what exact tables have besides rows. */
+enum rs_status shard_waiting_get(struct shard *s, struct wire_message *m);
+enum rs_status shard_waiting_answer(struct shard *s, const struct wire_message *m);
+enum rs_status shard_waiting_put(struct shard *s, struct wire_message *m);
+enum rs_status shard_waiting_replay(struct shard *s, const uint8_t *body, size_t n);
+/* All of a segment to the journal. */
+enum rs_status shard_waiting_write(struct shard *s, const struct shard_table *t, unsigned segment);
 
 /* --- shard_park.c: who has to wait --- */
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "embed/expiry.h"
 #include "remote/shard_private.h"
 
 /* The messages are no longer needed; what is known of the push stays. */
@@ -86,6 +87,10 @@ check_agreement(const struct shard *s, uint64_t step)
 			return rs_fail(RS_EPROTOCOL, "step %" PRIu64 ": the learning rate factor "
 				"of worker %zu is %.17g, that of worker 0 %.17g", step, r,
 				p->rate_factor, first->rate_factor);
+		if (p->newest != first->newest)
+			return rs_fail(RS_EPROTOCOL, "step %" PRIu64 ": the newest row of worker "
+				"%zu is of minute %u, that of worker 0 of %u", step, r, p->newest,
+				first->newest);
 		if (memcmp(&p->decay, &first->decay, sizeof(p->decay)) != 0)
 			return rs_fail(RS_EPROTOCOL, "step %" PRIu64 ": the decay of worker %zu is "
 				"%.17g, that of worker 0 %.17g", step, r, p->decay, first->decay);
@@ -100,6 +105,7 @@ apply_step(struct shard *s, uint64_t step)
 	const struct shard_push *first = push_of(s, 0, step);
 	const struct lookup_commit commit = {
 		.step = first->commit_step, .finite = first->finite != 0,
+		.newest = (int64_t)first->newest * EXPIRY_MINUTE,
 		.rate_factor = first->rate_factor, .decay = first->decay,
 	};
 	struct shard_chunk **list;
@@ -270,6 +276,7 @@ check_head(const struct shard_push *p, const struct wire_message *m,
 	const struct body_push *head, size_t n_keys)
 {
 	if (p->n_had > 0 && (p->finite != head->finite || p->commit_step != head->step
+	    || p->newest != head->newest
 	    || memcmp(&p->rate_factor, &head->rate_factor, sizeof(head->rate_factor)) != 0
 	    || memcmp(&p->decay, &head->decay, sizeof(head->decay)) != 0))
 		return rs_fail(RS_EPROTOCOL, "worker %u, step %" PRIu64
@@ -306,6 +313,7 @@ stage(struct shard *s, struct shard_push *p, struct wire_message *m)
 	p->decay = head.decay;
 	p->finite = head.finite;
 	p->commit_step = head.step;
+	p->newest = head.newest;
 	p->state = SHARD_PUSH_STAGED;
 	if (!(frame.flags & FRAME_MORE))
 		p->n_chunks = (size_t)frame.chunk + 1;

@@ -95,6 +95,8 @@ take(void *context, const struct journal_record *r, const uint8_t *body)
 		return shard_push_commit(s, r->step);
 	case JOURNAL_ROWS:
 		return shard_rows_replay(s, body, (size_t)r->bytes);
+	case JOURNAL_WAITING:
+		return shard_waiting_replay(s, body, (size_t)r->bytes);
 	default:
 		forget_staged(s);
 		return RS_OK;

@@ -126,6 +126,9 @@ shard_rows_answer(struct shard *s, const struct wire_message *m)
 	struct shard_block *block;
 
 	RS_TRY(look_at_get(s, m, &rows));
+	/* Who asks how many there are wants to save them. */
+	if (rows.table->kind == TABLE_EXACT && rows.head.n == 0)
+		lookup_local_sweep(s->lookup, rows.table->local);
 
 	RS_TRY(shard_pool_take(s->pool, rows.head.n * rows.row_bytes, &block));
 
@@ -148,9 +151,8 @@ shard_rows_answer(struct shard *s, const struct wire_message *m)
 	return RS_OK;
 }
 
-/* Rows are set before a round's first step, and by the rank that keeps the versions. */
-static enum rs_status
-may_put(const struct shard *s, const struct wire_message *m)
+enum rs_status
+shard_rows_may_put(const struct shard *s, const struct wire_message *m)
 {
 	if (m->frame.slot == 0)
 		return RS_OK;
@@ -216,6 +218,14 @@ put(struct shard *s, const struct rows *rows, struct shard_reader *r)
 	return status;
 }
 
+void
+shard_rows_change(struct shard *s)
+{
+	s->is_settled = s->is_pristine = 0;
+	shard_undo_forget(s);
+	shard_journal_reset(s);
+}
+
 enum rs_status
 shard_rows_put(struct shard *s, struct wire_message *m)
 {
@@ -223,12 +233,10 @@ shard_rows_put(struct shard *s, struct wire_message *m)
 	struct rows rows;
 
 	RS_TRY(shard_check_rank(s, m));
-	RS_TRY(may_put(s, m));
+	RS_TRY(shard_rows_may_put(s, m));
 	shard_reader_init(&r, m);
 	RS_TRY(look_at_put(s, &r, &rows));
-	s->is_settled = s->is_pristine = 0;
-	shard_undo_forget(s);
-	shard_journal_reset(s);
+	shard_rows_change(s);
 	RS_TRY(put(s, &rows, &r));
 
 	const struct wire_part part = { .data = &rows.head, .n = sizeof(rows.head) };

@@ -1,6 +1,7 @@
 /* The rows of the last step as they were before it, for a round that goes on from there. */
 #include <string.h>
 
+#include "embed/exact.h"
 #include "remote/shard_private.h"
 
 /* Where the arrays of n rows are in the block. */
@@ -88,14 +89,34 @@ get_row(const struct shard *s, const struct arrays *a, size_t i, float *values)
 	return RS_OK;
 }
 
+/* The row came in the step, so it was counted there. */
+static enum rs_status
+uncount(struct shard *s, const struct lookup_entries *e)
+{
+	struct lookup_entries there = { .table = e->table, .begin = e->begin, .end = e->end };
+	struct lookup_waiting w = { .table = e->table, .segment = exact_segment_of(e->begin) };
+	uint64_t before;
+
+	RS_TRY(lookup_local_get_entries(s->lookup, &there));
+	before = there.n_table;
+	RS_TRY(lookup_local_put_entries(s->lookup, e));
+	there.end = e->end;
+	RS_TRY(lookup_local_get_entries(s->lookup, &there));
+	RS_TRY(lookup_local_get_waiting(s->lookup, &w));
+	w.tally.admitted -= before - there.n_table;
+	w.has_tally = 1;
+	return lookup_local_put_waiting(s->lookup, &w);
+}
+
 static enum rs_status
 put_row(struct shard *s, const struct arrays *a, size_t i, float *values)
 {
 	const struct lookup_rows row = row_at(s, a, i, values);
 	const struct lookup_entries entry = entry_at(a, i, values);
 
-	return table_of(s, a->table[i])->kind == TABLE_EXACT ?
-		lookup_local_put_entries(s->lookup, &entry) : lookup_local_put(s->lookup, &row);
+	if (table_of(s, a->table[i])->kind != TABLE_EXACT)
+		return lookup_local_put(s->lookup, &row);
+	return entry.n > 0 ? lookup_local_put_entries(s->lookup, &entry) : uncount(s, &entry);
 }
 
 /* A row of several sections is there several times, with the same values. */
@@ -129,8 +150,10 @@ shard_undo_take(struct shard *s, struct shard_chunk *const *chunk, size_t n,
 
 	u->step = 0;
 	u->n = 0;
-	/* What decays is every row; and with a journal more than one step can be taken back. */
-	if (s->is_replaying || shard_journal_is_on(s) || (commit->finite && commit->decay > 0))
+	/* What decays is every row, and rules let others go than those of the step; with a journal
+	 * more than one step can be taken back. */
+	if (s->is_replaying || shard_journal_is_on(s) || s->has_rules
+	    || (commit->finite && commit->decay > 0))
 		return;
 	for (size_t i = 0; i < n; i++)
 		for (size_t j = 0; j < chunk[i]->n_sections; j++) {

@@ -57,7 +57,7 @@
 	  .choices = "auto yes no",
 	  .text = "a shard writes down what changes its rows, so that one that is started again "
 	  "after a death goes on from the last step; auto: where placement.consistency is ssp "
-	  "or async" },
+	  "or async, or [embedding] has rules by which rows come and go" },
 	{ "cluster", "journal_dir", OPTION_PATH, NULL, IN(cluster.journal_dir), FREE,
 	  .text = "where a shard has its journal, which takes up to four times the bytes of its "
 	  "rows; without it, in the private directory of the job, if the host has one",

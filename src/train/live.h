@@ -65,7 +65,8 @@ struct live {
 	struct buffer spec;                /* text                                    */
 	struct catalogue *catalogue;       /* of the last round, or NULL              */
 	struct frequency *frequency;
-	struct file_writer *table;         /* [n_tables] files in memory, of table_clock */
+	struct file_writer *table;         /* [n_tables] files in memory, of table_clock:
+	                                    * of every table, then of who waits for it */
 	size_t n_tables;
 	uint64_t table_clock;
 	uint64_t recomputed;               /* steps that were done again              */

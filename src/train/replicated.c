@@ -78,12 +78,12 @@ replicated_load_tenancy(struct lookup *base, size_t table, const char *const *pa
 	return local->ops->load_tenancy(local, table, path, n_paths);
 }
 
-static void
-replicated_tenants(const struct lookup *base, size_t table, struct lookup_tenants *out)
+static enum rs_status
+replicated_tenants(struct lookup *base, size_t table, struct lookup_tenants *out)
 {
-	const struct lookup *local = ((const struct replicated *)base)->local;
+	struct lookup *local = replicated_of(base)->local;
 
-	local->ops->tenants(local, table, out);
+	return local->ops->tenants(local, table, out);
 }
 
 static void

@@ -106,6 +106,15 @@ read_table(void *context, size_t number, const char *path)
 	return x->m->lookup->ops->load(x->m->lookup, number, &path, 1);
 }
 
+static enum rs_status
+read_tenancy(void *context, size_t number, const char *path)
+{
+	const struct transfer *const x = context;
+	struct lookup *const l = x->m->lookup;
+
+	return l->ops->load_tenancy(l, number - x->m->n_tables, &path, 1);
+}
+
 /* Dense parameters with their state. */
 static enum rs_status
 share_dense(struct transfer *x)
@@ -138,9 +147,13 @@ share_files(struct transfer *x)
 		RS_TRY(spread_file(x->place, x->holder, &items, 1));
 	if (!x->has_tables || x->m->lookup->ops->fetch != NULL)
 		return RS_OK;
-	for (size_t t = 0; t < x->m->n_tables; t++)
+	for (size_t t = 0; t < x->m->n_tables; t++) {
 		RS_TRY(spread_file(x->place, x->holder,
 			&(struct spread_file){ write_table, read_table, x, t }, 1));
+		if (lookup_has_tenancy(&x->m->table[t]))
+			RS_TRY(spread_file(x->place, x->holder, &(struct spread_file){ write_table,
+				read_tenancy, x, x->m->n_tables + t }, 1));
+	}
 	return RS_OK;
 }
 

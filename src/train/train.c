@@ -450,9 +450,12 @@ train_count_tenants(struct training *t)
 	if (m != NULL)
 		sum->rows = 0;
 	for (size_t i = 0; m != NULL && i < m->n_tables; i++) {
-		if (m->table[i].kind != TABLE_EXACT || m->lookup->ops->tenants == NULL)
+		if (m->table[i].kind != TABLE_EXACT || !ranks_lead(t->options->place))
 			continue;
-		m->lookup->ops->tenants(m->lookup, i, &one);
+		if (m->lookup->ops->tenants(m->lookup, i, &one) != RS_OK) {
+			log_warn("rows of exact tables are not counted: %s", rs_failure()->text);
+			return;
+		}
 		sum->rows += one.rows;
 		sum->clock = one.clock;
 		if (again) {
@@ -465,11 +468,7 @@ train_count_tenants(struct training *t)
 			m->table[i].name, one.rows, one.admitted, one.waiting, one.refused,
 			one.evicted, one.expired);
 		t->summary->n_exact++;
-		sum->admitted += one.admitted;
-		sum->waiting += one.waiting;
-		sum->refused += one.refused;
-		sum->evicted += one.evicted;
-		sum->expired += one.expired;
+		lookup_tenants_add(sum, &one);
 	}
 	if (!again && t->summary->n_exact > 0 && m->step > 0 && sum->clock == 0
 	    && t->settings->embedding.expire_after > 0 && ranks_lead(t->options->place))
@@ -477,11 +476,13 @@ train_count_tenants(struct training *t)
 }
 
 static enum rs_status
-fill_summary(struct training *t)
+fill_summary(struct training *t, enum rs_status status)
 {
 	struct train_summary *const out = t->summary;
 
-	train_count_tenants(t);
+	/* Of shards that may be gone nothing is asked. */
+	if (t->m == NULL || t->m->lookup->ops->fetch == NULL || status == RS_OK)
+		train_count_tenants(t);
 	out->best_epoch = t->progress.best_epoch;
 	out->step = t->m != NULL ? t->m->step : t->progress.step;
 	out->skipped_steps = t->m != NULL ? t->m->skipped_steps : t->progress.skipped_steps;
@@ -528,7 +529,7 @@ run_locked(struct training *t, struct spec *spec)
 	struct rs_failure failure = { .status = RS_OK };
 	if (status != RS_OK)
 		rs_failure_take(&failure);
-	const enum rs_status filled = fill_summary(t);
+	const enum rs_status filled = fill_summary(t, status);
 	train_live_end(t, status);
 	tear_down(t);
 	if (status != RS_OK)

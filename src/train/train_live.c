@@ -193,17 +193,6 @@ train_live_go_on(struct training *t)
 	t->summary->epochs_done = h->epochs_done;
 }
 
-/* Who comes and goes in exact tables is in versions only. */
-static int
-has_tenancy(const struct model *m)
-{
-	int n = 0;
-
-	for (size_t i = 0; i < m->n_tables; i++)
-		n += lookup_has_tenancy(&m->table[i]);
-	return n > 0;
-}
-
 enum rs_status
 train_live_begin(struct training *t)
 {
@@ -211,7 +200,7 @@ train_live_begin(struct training *t)
 	const struct train_place *const place = t->options->place;
 	const struct live_state *const s = t->start.live;
 
-	if (live == NULL || t->start.evaluates || has_tenancy(t->m))
+	if (live == NULL || t->start.evaluates)
 		return RS_OK;
 	if (t->m->lookup->ops->fetch != NULL && (place == NULL || place->tables == NULL))
 		return RS_OK;
@@ -232,19 +221,24 @@ train_live_begin(struct training *t)
 
 /* --- a round is over ------------------------------------------------------------ */
 
-/* Every rank has all tables: they are those of the last step. */
+/* Every rank has all tables: they are those of the last step, and who waits for them. */
 static enum rs_status
 keep_tables(struct training *t)
 {
 	struct live *const live = t->options->live;
 	struct lookup *const l = t->m->lookup;
+	const size_t n = t->m->n_tables;
 
-	RS_TRY(memory_alloc(t->m->n_tables + 1, sizeof *live->table, &live->table));
-	for (size_t i = 0; i < t->m->n_tables; i++) {
+	RS_TRY(memory_alloc(2 * n + 1, sizeof *live->table, &live->table));
+	for (size_t i = 0; i < 2 * n; i++) {
 		RS_TRY(file_writer_open_memory(&live->table[i]));
 		live->n_tables = i + 1;
-		RS_TRY(l->ops->save(l, i, &live->table[i]));
-		RS_TRY(file_writer_commit(&live->table[i]));
+		if (i < n)
+			RS_TRY(l->ops->save(l, i, &live->table[i]));
+		else if (lookup_has_tenancy(&t->m->table[i - n]))
+			RS_TRY(l->ops->save_tenancy(l, i - n, &live->table[i]));
+		if (live->table[i].size > 0)
+			RS_TRY(file_writer_commit(&live->table[i]));
 	}
 	live->table_clock = t->clock;
 	return RS_OK;

@@ -62,3 +62,36 @@ between() {
 	awk -v a="$1" -v b="$2" -v s="$(($(od -An -N4 -tu4 /dev/urandom) % 2147483647))" \
 		'BEGIN { srand(s); printf "%.3f", a + (b - a) * rand() }'
 }
+
+# tenants: train.tsv with ids that come and go, s.ini, and RULES of tables in which they do.
+tenants() {
+	awk 'function u() { s = (s * 69069 + 1) % 4294967296; return s / 4294967296 }
+	BEGIN {
+		s = 7
+		for (i = 0; i < 9000; i++) {
+			a = u() < 0.5 ? int(u() * u() * 200) : 1000 + int(i / 4 + u() * 40)
+			printf "%d\tu%d\ti%d\t%.3f\t%d\n", (u() < 0.3), a, u() * 40, u(),
+				1700000000 + i * 6
+		}
+	}' >train.tsv
+	make_spec s.ini
+	RULES="$JOB -o embedding.table=exact -o data.time=5 -o data.shuffle=no -o train.early_stop=0
+		-o embedding.expire_after=9h -o embedding.max_bytes=320k -o embedding.admit_count=2
+		-o embedding.admit_cells=64k"
+}
+
+# train_rules MODEL OPTION...
+train_rules() {
+	# shellcheck disable=SC2086
+	expect 0 timeout -k 9 100 "$T" train s.ini $RULES -f "$@"
+}
+
+# same_tables MODEL VERSION MODEL VERSION WHAT: rows, and who waits for one.
+same_tables() {
+	for file in "$1/$2"/t*.bin; do
+		cmp "$file" "$3/$4/${file##*/}" || { echo "$5: another ${file##*/}" >&2; exit 1; }
+	done
+}
+
+# came_and_went: the figures of exact tables in the summary of the last run with --json.
+came_and_went() { tail -n 1 out | grep -o '"exact":{.*}'; }

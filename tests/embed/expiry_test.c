@@ -73,7 +73,8 @@ the_clock_counts_steps_or_minutes_and_never_goes_back(void **state)
 	assert_int_equal(expiry_clock(&minutes, 0, 7, 1700000000), 28333333);
 	assert_int_equal(expiry_clock(&minutes, 28333334, 7, 1700000000), 28333334);
 	assert_int_equal(expiry_clock(&minutes, 0, 7, -1), 0);
-	assert_int_equal(expiry_clock(&minutes, 0, 7, INT64_MAX), UINT32_MAX);
+	assert_int_equal(expiry_clock(&minutes, 0, 7, INT64_MAX),
+		EXPIRY_MINUTES_MAX);
 }
 
 int

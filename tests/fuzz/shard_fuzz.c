@@ -22,7 +22,9 @@ static const struct lookup_table table[N_TABLES] = {
 	{ .name = "A.linear", .rows = 100, .dim = 1, .optimizer = { .kind = ROW_SGD } },
 	{ .name = "B", .rows = 7, .dim = 2, .optimizer = { .kind = ROW_ADAM } },
 	{ .name = "E", .kind = TABLE_EXACT, .rows = EXACT_ROWS, .expected = 10, .dim = 2,
-	  .optimizer = { .kind = ROW_ADAGRAD } },
+	  .optimizer = { .kind = ROW_ADAGRAD },
+	  .tenancy = { .admit = ADMISSION_COUNT, .admit_count = 2, .admit_cells = 512,
+		.expire_steps = 2, .segment_rows = 20 } },
 };
 
 /* The socket: what comes, and how much was answered. */

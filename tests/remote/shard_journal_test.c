@@ -1,4 +1,5 @@
 /* A shard that writes a journal, is killed, and comes back with the very bits. */
+#include "embed/tenancy.h"
 #include "tests/remote/shard_bed.h"
 
 #include <poll.h>
@@ -11,11 +12,13 @@ static struct bed b;
 static size_t run;              /* of the test, for a directory of its own              */
 static uint64_t growth;         /* of segments; 0: as usual                             */
 static int durable;
+static int with_rules;          /* C2 lets rows come and go, all are of one segment a part   */
 
 /* All rows of all shards, with their state. */
 struct image { uint8_t bytes[IMAGE]; size_t n; };
 
 static struct image want[STEPS + 1], have;
+static struct lookup_tenants tally;     /* of the last one taken                        */
 
 /* Rows of a part, and the id of one: C2 is exact, its ids are spread. */
 static uint64_t
@@ -27,13 +30,37 @@ n_rows(const struct part *p)
 static uint64_t
 id_at(const struct part *p, uint64_t i)
 {
-	return p->begin + i * ((p->end - p->begin) / n_rows(p));
+	return p->begin + i * (with_rules && p->table == 1 ? 7 : (p->end - p->begin) / n_rows(p));
+}
+
+/* Who waits in a segment, and what was counted there. */
+static void
+take_waiting(const struct part *p, unsigned segment, uint64_t step, struct image *out)
+{
+	const struct body_waiting head = { .table = (uint32_t)p->table, .segment = segment,
+		.n = 64 };
+	const struct frame f = bed_frame(&b, FRAME_WAITING_GET, 0, step + 1);
+	struct body_waiting got;
+	struct lookup_waiting w;
+	struct buffer body;
+	size_t n;
+
+	buffer_init(&body, 1 << 10);
+	bed_put(&body, &head, sizeof(head));
+	n = bed_ask(&b, p->shard, &f, &body, FRAME_WAITING_R, out->bytes + out->n, IMAGE - out->n);
+	assert_true(n >= sizeof(got));
+	memcpy(&got, out->bytes + out->n, sizeof(got));
+	body_waiting_get(&got, &w);
+	lookup_tenants_add(&tally, &w.tally);
+	out->n += n;
+	buffer_free(&body);
 }
 
 static void
 take_image(uint64_t step, struct image *out)
 {
 	out->n = 0;
+	tally = (struct lookup_tenants){ .rows = 0 };
 	for (size_t i = 0; i < b.parts.n; i++) {
 		const struct part *p = &b.parts.part[i];
 		const struct body_rows head = { .table = (uint32_t)p->table,
@@ -48,6 +75,11 @@ take_image(uint64_t step, struct image *out)
 			IMAGE - out->n);
 		buffer_free(&body);
 	}
+	for (size_t i = 0; with_rules && i < b.parts.n; i++)
+		for (unsigned k = 0; b.parts.part[i].table == 1 && k < EXACT_SEGMENTS; k++)
+			if (exact_segment_begin(k) >= b.parts.part[i].begin
+			    && exact_segment_begin(k) < b.parts.part[i].end)
+				take_waiting(&b.parts.part[i], k, step, out);
 }
 
 static void
@@ -63,7 +95,7 @@ static void
 push_to(size_t shard, size_t rank, uint64_t step, double scale)
 {
 	struct body_push head = { .rate_factor = 1, .finite = step % 5 != 4,
-		.decay = step % 3 == 2 ? 0.75 : 0 };
+		.decay = step % 3 == 2 ? 0.75 : 0, .step = step, .newest = 1000 + step };
 	struct frame f = bed_frame(&b, FRAME_PUSH, rank, step);
 	struct bed_sections s;
 	struct buffer body;
@@ -114,6 +146,12 @@ push_steps(uint64_t from, uint64_t to)
 		}
 }
 
+/* What comes in step 4 has its row at once, what came before waits for a second time. */
+static struct lookup_tenancy rules = {
+	.admit = ADMISSION_COUNT, .admit_count = 5, .admit_cells = 64 * 30, .key = 3,
+	.segment_rows = TENANCY_SHARE, .evict = EVICT_LFU,
+};
+
 static void
 open_bed(const char *directory, enum row_optimizer_kind kind, enum consistency consistency,
 	int with_journals)
@@ -123,6 +161,8 @@ open_bed(const char *directory, enum row_optimizer_kind kind, enum consistency c
 	memset(&b, 0, sizeof(b));
 	bed_tables(&b, kind);
 	bed_make_exact(&b, 1);
+	if (with_rules)
+		b.table[1].tenancy = rules;
 	b.consistency = consistency;
 	b.staleness = consistency == CONSISTENCY_SSP ? 2 : 0;
 	b.with_journals = with_journals > 0;
@@ -307,6 +347,36 @@ what_a_dead_round_staged_is_not_replayed(void **state)
 		check_image(STEPS);
 		bed_close(&b);
 	}
+}
+
+static void
+who_comes_and_goes_is_the_same_after_a_comeback(void **state)
+{
+	with_rules = 1;
+	for (size_t i = 0; i < N_ROWS(mode); i++)
+		for (int sketch = 0; sketch < 2; sketch++) {
+			rules.admit = sketch ? ADMISSION_SKETCH : ADMISSION_COUNT;
+			rules.expire_steps = sketch ? 0 : 4;
+			rules.expire_after = sketch ? 240 : 0;
+			run_undisturbed(*state, ROW_ADAM, mode[i]);
+			assert_true(tally.admitted > 20 && tally.waiting > 5);
+			assert_true(tally.evicted > 0 && tally.expired > 0);
+			check_comeback(*state, ROW_ADAM, mode[i], 1 + 2 * sketch);
+		}
+	with_rules = 0;
+}
+
+/* Nor by what the journal knows of it, when there is none. */
+static void
+a_step_in_which_others_went_is_not_taken_back(void **state)
+{
+	with_rules = 1;
+	open_bed(*state, ROW_ADAM, CONSISTENCY_SYNC, 0);
+	push_steps(1, 6);
+	for (size_t i = 0; i < b.n_shards; i++)
+		assert_true(offer_of(i).lowest == 6 && offer_of(i).applied == 6);
+	bed_close(&b);
+	with_rules = 0;
 }
 
 static void
@@ -507,6 +577,8 @@ main(void)
 		cmocka_unit_test(rows_come_back_with_the_very_bits),
 		cmocka_unit_test(without_a_journal_one_step_can_be_taken_back),
 		cmocka_unit_test(what_a_dead_round_staged_is_not_replayed),
+		cmocka_unit_test(who_comes_and_goes_is_the_same_after_a_comeback),
+		cmocka_unit_test(a_step_in_which_others_went_is_not_taken_back),
 		cmocka_unit_test(every_optimizer_comes_back),
 		cmocka_unit_test(rows_come_back_from_one_of_many_segments),
 		cmocka_unit_test(a_full_disk_costs_the_journal_only),
