@@ -182,7 +182,7 @@ expect_rows(struct contrast *c)
 	if (f == NULL)
 		return RS_OK;
 	RS_TRY(contrast_array_reserve(&c->log_q, c->M, 1));
-	frequency_add(f, batch->item, batch->B);
+	RS_TRY(frequency_add(f, batch->item, batch->B));
 	for (size_t b = 0; b < batch->B; b++)
 		c->log_q.x[b] = (float)-log((double)(batch->B > 1 ? batch->B - 1 : 1)
 		    * frequency_share(f, batch->item[b]));

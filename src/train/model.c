@@ -85,7 +85,7 @@ init_params(struct model *m, const struct settings *s, int for_training)
 	return RS_OK;
 }
 
-/* One place a bucket of the field that names the item. */
+/* One place a bucket of the field that names the item; without such buckets, one an item. */
 static enum rs_status
 open_frequency(struct model *m, const struct settings *s)
 {
@@ -96,13 +96,11 @@ open_frequency(struct model *m, const struct settings *s)
 
 		if (f->is_dense || strcmp(f->name, s->items.key) != 0)
 			continue;
-		if (m->schema.table[f->table].kind == TABLE_EXACT) {
-			(void)rs_fail(RS_ESPEC, "field '%s': table = exact: two_tower.logq counts "
-				"how often an item comes up by its bucket", f->name);
-			return rs_hint("set table = hashed there, or two_tower.logq = no");
-		}
-		return frequency_create(m->schema.table[f->table].buckets,
-			s->two_tower.logq_rate, &m->frequency);
+		const struct schema_table *const t = &m->schema.table[f->table];
+		const int has_buckets = t->kind == TABLE_HASHED && t->rounds == 1;
+
+		return frequency_create(has_buckets ? t->buckets : 0, s->two_tower.logq_rate,
+			&m->frequency);
 	}
 	return rs_fail(RS_ESPEC, "items.key: field '%s' is needed to tell how frequent an item is",
 		s->items.key);

@@ -137,6 +137,70 @@ additions_are_taken_back(void **state)
 	frequency_free(want);
 }
 
+/* Items of an exact table: each is told from every other, however many there are. */
+static void
+items_have_places_of_their_own(void **state)
+{
+	enum { N = 5000 };
+	static uint64_t item[2 * N];
+	struct frequency *f;
+
+	(void)state;
+	for (size_t i = 0; i < 2 * N; i++)
+		item[i] = i / 2 * 0x9e3779b97f4a7c15u;
+	assert_int_equal(frequency_create(0, 0.01, &f), RS_OK);
+	assert_int_equal(frequency_add(f, item, 2 * N), RS_OK);
+	for (size_t i = 0; i < N; i++)         /* rows 2i + 1 and 2i + 2 */
+		assert_true(fabs(frequency_share(f, item[2 * i]) - 1 / (double)(i + 1)) < 1e-9);
+	assert_true(frequency_share(f, 12345) == 0);
+	frequency_free(f);
+}
+
+/* The same numbers as with a place for each, from the file, and taken back; the file is the same
+ * in whatever order the items came. */
+static void
+own_places_are_saved_and_taken_back(void **state)
+{
+	char path[] = "/tmp/frequency_test.XXXXXX";
+	static uint64_t item[1000];
+	struct frequency *f, *again, *want;
+	struct file_writer w;
+
+	(void)state;
+	close(mkstemp(path));
+	draw(item, 1000, 3);
+	for (size_t i = 400; i < 500; i++)
+		item[i] = 1000 * i;            /* only in what is taken back */
+	assert_int_equal(frequency_create(0, 0.05, &f), RS_OK);
+	assert_int_equal(frequency_create(0, 0.05, &again), RS_OK);
+	assert_int_equal(frequency_create(N_PLACES, 0.05, &want), RS_OK);
+	assert_int_equal(frequency_remember(f, 2), RS_OK);
+	assert_int_equal(frequency_add(f, item, 400), RS_OK);
+	assert_int_equal(frequency_add(f, item + 400, 100), RS_OK);
+	assert_int_equal(frequency_take_back(f, 400), RS_OK);
+	assert_int_equal(frequency_add(want, item, 400), RS_OK);
+	assert_int_equal(file_writer_open(&w, path), RS_OK);
+	assert_int_equal(frequency_save(f, &w), RS_OK);
+	assert_int_equal(file_writer_commit(&w), RS_OK);
+	file_writer_close(&w);
+	assert_int_equal(frequency_add(again, item + 600, 10), RS_OK);
+	assert_int_equal(frequency_load(again, path), RS_OK);
+	assert_int_equal(frequency_rows(again), 400);
+	for (uint64_t i = 0; i < N_PLACES; i++) {
+		const double a = frequency_share(again, i), b = frequency_share(want, i);
+
+		assert_memory_equal(&a, &b, sizeof(a));
+	}
+	assert_true(frequency_share(again, 400000) == 0);
+	assert_int_equal(frequency_load(want, path), RS_ESPEC);
+	assert_int_equal(truncate(path, 50), 0);
+	assert_int_equal(frequency_load(f, path), RS_EDATA);
+	frequency_free(f);
+	frequency_free(again);
+	frequency_free(want);
+	unlink(path);
+}
+
 int
 main(void)
 {
@@ -146,6 +210,8 @@ main(void)
 		cmocka_unit_test(a_new_rhythm_is_followed),
 		cmocka_unit_test(the_file_restores_the_state),
 		cmocka_unit_test(additions_are_taken_back),
+		cmocka_unit_test(items_have_places_of_their_own),
+		cmocka_unit_test(own_places_are_saved_and_taken_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,99 @@
+#!/bin/sh
+# In-batch softmax with logq over items of an exact table, or of one of several rounds: how often
+# an item comes up is counted by item.  The same on any threads, in a job, stopped or not.
+set -u
+. "$SRCDIR/tests/cli/train_data.sh"
+T=$RECSYS_TRAIN
+
+# rows N SEED: label 1, user, item; items by popularity, users like those of their parity.
+rows() {
+	awk -v n="$1" -v s="$2" '
+	function u() { s = (s * 69069 + 1) % 4294967296; return s / 4294967296 }
+	BEGIN {
+		for (i = 0; i < n; i++) {
+			a = int(u() * 40); b = int(u() * u() * 60)
+			if (a % 2 != b % 2 && u() < 0.9) b = (b + 1) % 60
+			printf "1\tu%d\ti%d\n", a, b
+		}
+	}'
+}
+rows 2000 1 >train.tsv
+rows 300 2 >valid.tsv
+cat >s.ini <<'END'
+[model]
+type = two_tower
+loss = softmax
+[data]
+train = train.tsv
+format = tsv
+header = no
+label = 1
+[field user]
+column = 2
+buckets = 500
+[field item]
+column = 3
+buckets = 20
+[embedding]
+dim = 8
+learning_rate = 0.1
+init_stddev = 0.1
+[tower user]
+fields = user
+hidden =
+[tower item]
+fields = item
+hidden =
+[train]
+batch_size = 250
+epochs = 2
+slots = 4
+[items]
+key = item
+[eval]
+metrics = recall@20
+candidates = catalogue
+END
+
+for kind in table=exact rounds=2; do
+	set -- -o "embedding.$kind"
+	for threads in 1 2 3; do
+		expect 0 "$T" train s.ini "$@" -f m$threads -j $threads
+		for file in m$threads/v000001/*.bin; do
+			same "$file" "m1/v000001/${file##*/}" "$kind: $threads threads"
+		done
+	done
+	expect 0 "$T" eval m1 valid.tsv --json
+	grep -q '"recall@20":0\.[1-9]' out || { cat out; exit 1; }
+
+	# 60 items, of 32 bytes each behind a head of 32.
+	[ "$(wc -c <m1/v000001/frequency.bin)" = $((32 + 32 * $(cut -f 3 train.tsv | sort -u | wc -l))) ] ||
+		fail "$kind: $(wc -c <m1/v000001/frequency.bin) bytes of frequencies"
+
+	# Counts go on where they stopped.
+	head -n 1000 train.tsv >a.tsv
+	tail -n +1001 train.tsv >b.tsv
+	expect 0 "$T" train s.ini "$@" -f whole -o data.shuffle=no -o train.epochs=1
+	expect 0 "$T" train s.ini "$@" -f half -o data.shuffle=no -o train.epochs=1 -d a.tsv
+	expect 0 "$T" train s.ini "$@" -f half -i half -o data.shuffle=no -o train.epochs=1 -d b.tsv
+	for file in frequency.bin table-item.0-of-1.bin; do
+		same "whole/v000001/$file" "half/v000002/$file" "$kind: stopped and gone on"
+	done
+
+	"$T" --version | grep -qw zmq || continue
+	for where in '--workers 2 --ps 2' '--workers 2 --ps 0 -o placement.mode=allreduce'; do
+		rm -rf job
+		# shellcheck disable=SC2086
+		expect 0 "$T" train s.ini "$@" -f job $where -o placement.min_shard_bytes=1
+		dump m1 >want
+		dump job >have
+		same want have "$kind: $where"
+		same m1/v000001/frequency.bin job/v000001/frequency.bin "$kind: $where"
+	done
+	rm -rf m? whole half job
+done
+
+# Buckets of 20 for 60 items count several items as one, so these are others.
+expect 0 "$T" train s.ini -f hashed
+[ "$(wc -c <hashed/v000001/frequency.bin)" -le $((32 + 32 * 20)) ] || exit 1
+exit 0
