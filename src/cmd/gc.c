@@ -227,6 +227,7 @@ remove_item(const struct call *c, const struct gc_item *item, int *changed)
 	case GC_REJECTED:
 		return publish_shrink(c->g.directory, item->version);
 	case GC_TEMPORARY:
+	case GC_ROWS:
 		return file_remove_tree(item->path);
 	case GC_COPY:
 		*changed = 1;
@@ -312,6 +313,7 @@ gc_run(const struct arguments *a)
 	RS_TRY(model_spec_read(a, c.g.directory, &spec));
 	c.settings = spec_settings(spec);
 	c.g.settings = &c.settings->incremental;
+	c.g.cache = c.settings->data.cache;
 	const enum rs_status status = collect_alone(&c, spec);
 	gc_free(&c.g);
 	gc_files_free(&c.gone);

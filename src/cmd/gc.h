@@ -20,7 +20,8 @@ enum gc_kind {
 	GC_REJECTED,
 	GC_TEMPORARY,              /* of a process that is gone                       */
 	GC_COPY,                   /* in the directory for serving                    */
-	GC_TABLE                   /* of a field that the current version has no more */
+	GC_TABLE,                  /* of a field that the current version has no more */
+	GC_ROWS                    /* parsed rows of a text that is no more            */
 };
 enum gc_fate { GC_REMOVE, GC_STRIP, GC_KEEP };     /* strip: but for ledger and reason */
 
@@ -40,6 +41,7 @@ struct gc_item {
 struct gc {
 	const char *directory;
 	const struct incremental_settings *settings;
+	const char *cache;             /* directory of parsed rows, NULL or "": none    */
 	uint64_t current;              /* or the version that stands in for it        */
 	struct gc_item *item;          /* [n] newest version first                    */
 	size_t n, capacity;

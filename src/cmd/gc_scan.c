@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "cmd/cache_files.h"
 #include "cmd/gc.h"
 #include "train/checkpoint_chain.h"
 #include "train/publish.h"
@@ -183,6 +184,25 @@ scan_tables(struct gc *g)
 	return status;
 }
 
+/* Those that nobody can use any more; all others may be of other models. */
+static enum rs_status
+take_rows(void *context, const struct cache_file *file)
+{
+	struct gc *const g = context;
+	const int gone = file->source != NULL && file->state == CACHE_NONE;
+	struct gc_item item = { .kind = file->abandoned ? GC_TEMPORARY : GC_ROWS };
+	char *path;
+
+	if (!file->abandoned && !gone && file->source != NULL && file->state != CACHE_STALE)
+		return RS_OK;
+	RS_TRY(memory_strdup(file->path, &path));
+	item.name = path;
+	if (!file->abandoned)
+		gc_reason(&item, file->source == NULL ? "damaged" :
+			gone ? "its source is gone" : "its source changed");
+	return add_path(g, item, path);
+}
+
 /* CURRENT; where it is missing or damaged the version that a reader falls back to. */
 static enum rs_status
 find_current(struct gc *g)
@@ -204,6 +224,7 @@ gc_scan(struct gc *g)
 	RS_TRY(scan_versions(g, GC_REJECTED));
 	RS_TRY(scan_temporary(g));
 	RS_TRY(scan_copies(g));
+	RS_TRY(cache_files_each(g->cache, take_rows, g));
 	return scan_tables(g);
 }
 
@@ -286,6 +307,8 @@ gc_bind(struct gc *g)
 			break;
 		case GC_TABLE:
 			gc_reason(&g->item[i], "of a field that was removed");
+			break;
+		case GC_ROWS:
 			break;
 		}
 	return RS_OK;

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "cmd/bench_data.h"
 #include "cmd/bench_limit.h"
+#include "cmd/cache_files.h"
 #include "cmd/command.h"
 #include "cmd/session.h"
 #include "data/fit.h"
@@ -29,8 +30,24 @@ struct planning {
 	struct bench_batches batches;
 	struct placement placement;
 	uint64_t n_files, file_bytes;
+	uint64_t n_cached, cache_bytes;    /* files of parsed rows that may serve        */
+	char   **file;                     /* [n_files] whole names                      */
 	int64_t  sample;
 };
+
+static enum rs_status
+count_cached(void *context, const struct cache_file *file)
+{
+	struct planning *p = context;
+
+	for (uint64_t i = 0; file->source != NULL && i < p->n_files; i++)
+		if (strcmp(p->file[i], file->source) == 0 &&
+		    (file->state == CACHE_SAME || file->state == CACHE_UNSURE)) {
+			p->n_cached++;
+			p->cache_bytes += file->bytes;
+		}
+	return RS_OK;
+}
 
 static enum rs_status
 count_files(struct planning *p)
@@ -44,13 +61,18 @@ count_files(struct planning *p)
 		return RS_OK;
 	RS_TRY(source_expand(&data->train, &path, &n));
 	for (size_t i = 0; i < n; i++) {
+		char *const whole = realpath(path[i], NULL);
+
 		if (range_stat(path[i], &st) == 0)
 			p->file_bytes += (uint64_t)st.st_size;
-		free(path[i]);
+		if (whole != NULL) {
+			free(path[i]);
+			path[i] = whole;
+		}
 	}
-	free(path);
+	p->file = path;
 	p->n_files = n;
-	return RS_OK;
+	return cache_files_each(data->cache, count_cached, p);
 }
 
 /* Steps a second of all workers, from the time of the matrix products alone. */
@@ -101,6 +123,8 @@ print_json(const struct planning *p)
 	json_string(&j, "model", s->model.type);
 	json_int(&j, "files", (int64_t)p->n_files);
 	json_int(&j, "file_bytes", (int64_t)p->file_bytes);
+	json_int(&j, "cached_files", (int64_t)p->n_cached);
+	json_int(&j, "cache_bytes", (int64_t)p->cache_bytes);
 	json_int(&j, "sampled_batches", (int64_t)p->placement.n_sampled);
 	placement_json(&p->placement, &j);
 	json_close(&j);
@@ -125,6 +149,10 @@ print_text(const struct planning *p)
 			(unsigned long long)p->n_files, p->n_files == 1 ? "" : "s",
 			(double)p->file_bytes / (1 << 20));
 	}
+	if (status == RS_OK && s->data.cache[0] != '\0')
+		status = buffer_printf(&text, "cache      %llu file%s of parsed rows, %.1f MiB\n",
+			(unsigned long long)p->n_cached, p->n_cached == 1 ? "" : "s",
+			(double)p->cache_bytes / (1 << 20));
 	if (status == RS_OK)
 		status = placement_print(&p->placement, argument_given(p->a, "--verbose"), &text);
 	if (status == RS_OK)
@@ -177,6 +205,9 @@ plan_command(const struct arguments *a)
 		status = make_plan(&p);
 	placement_free(&p.placement);
 	bench_batches_free(&p.batches);
+	for (uint64_t i = 0; i < p.n_files; i++)
+		free(p.file[i]);
+	free(p.file);
 	sampler_free(p.sampler);
 	model_free(p.shape);
 	return status;

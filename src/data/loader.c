@@ -70,12 +70,17 @@ worker_parse(struct loader_worker *worker, struct loader_slot *slot)
 	struct parser_span span = { .file = input->file.path, .layout = input->layout,
 		.line = slot->group.line, .offset = slot->group.offset };
 	enum rs_status status;
+	int done = 0;
 
 	batch_clear(&slot->batch);
 	memset(&slot->tally, 0, sizeof slot->tally);
 	if (slot->mark != LOADER_ROWS)
 		return RS_OK;
-	if (worker->loader->indexed)
+	if (input->cache != NULL)
+		RS_TRY(loader_cache_read(worker->loader, slot, &done));
+	if (done)
+		return RS_OK;
+	if (worker->loader->indexed || input->cache != NULL)
 		RS_TRY(worker_read(worker, slot));
 	span.text = slot->text.data;
 	span.n = slot->text.n;
@@ -298,6 +303,7 @@ loader_prepare(struct loader *l)
 	RS_TRY(loader_find_inputs(l));
 	RS_TRY(loader_check_epochs(l));
 	loader_size_gzip(l);
+	RS_TRY(loader_cache_open(l));
 	RS_TRY(loader_make_threads(l));
 	RS_TRY(loader_make_outputs(l));
 	if (!l->indexed)
@@ -393,6 +399,7 @@ loader_free_inputs(struct loader *l)
 		if (!l->input[i].layout_borrowed)
 			parser_layout_free(l->input[i].layout);
 		source_index_free(l->input[i].index);
+		loader_cache_close(&l->input[i]);
 		free((char *)(uintptr_t)l->input[i].file.path);
 	}
 	free(l->input);

@@ -21,6 +21,13 @@
 
 struct sampler;
 
+/* What is done with the directory data.cache, which changes nothing but the time it takes. */
+enum loader_cache {
+	LOADER_CACHE_NONE,                 /* nothing                                 */
+	LOADER_CACHE_USE,                  /* rows come from there if they are there  */
+	LOADER_CACHE_MAKE                  /* and files that have none get one        */
+};
+
 struct loader_options {
 	const struct schema *schema;
 	const struct text_list *files;     /* patterns; ignored when command is given */
@@ -33,6 +40,7 @@ struct loader_options {
 	size_t   n_threads;                /* parsers; 0 = auto                       */
 	struct sampler *sampler;           /* borrowed, used by one thread; NULL none */
 	int      may_be_empty;             /* no rows: an epoch is a batch of none */
+	enum loader_cache cache;
 };
 
 struct loader_position {

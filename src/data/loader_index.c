@@ -8,8 +8,8 @@
 #include "data/loader_private.h"
 #include "data/range.h"
 
-static enum rs_status
-index_add(struct loader_index *index, const struct loader_group *g)
+enum rs_status
+loader_index_add(struct loader_index *index, const struct loader_group *g)
 {
 	if (index->n == index->capacity) {
 		const size_t capacity = index->capacity == 0 ? 256 : 2 * index->capacity;
@@ -40,7 +40,7 @@ index_spans(struct loader *l, struct loader_reader *r, size_t file)
 			.line = g.line, .offset = g.offset }));
 		g.hash = l->input[file].may_grow ? hash_fingerprint64(text, g.size) : 0;
 		l->index.rows += parser_count(l->options.schema, text, g.size);
-		RS_TRY(index_add(&l->index, &g));
+		RS_TRY(loader_index_add(&l->index, &g));
 	}
 }
 
@@ -49,7 +49,11 @@ index_file(struct loader *l, size_t file)
 {
 	struct loader_input *input = &l->input[file];
 	struct loader_reader reader;
-	enum rs_status status = loader_reader_open(&reader, l, input, l->gzip_group_bytes);
+	enum rs_status status;
+
+	if (input->cache != NULL)
+		return loader_cache_index(l, file);
+	status = loader_reader_open(&reader, l, input, l->gzip_group_bytes);
 
 	if (status == RS_OK)
 		status = index_spans(l, &reader, file);

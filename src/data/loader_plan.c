@@ -6,6 +6,7 @@
 
 #include "base/hash.h"
 #include "base/rng.h"
+#include "data/cache.h"
 #include "data/loader_private.h"
 
 static const struct loader_group *
@@ -42,12 +43,32 @@ plan_step(struct loader *l, struct loader_slot *slot)
 	}
 }
 
+/* The same of a file that has a cache: without the text. */
+static void
+plan_read_cached(struct loader *l, struct loader_group *g)
+{
+	struct loader_plan *p = &l->plan;
+	uint64_t hash;
+
+	*g = (struct loader_group){ .file = p->file, .number = p->cached };
+	loader_cache_next(&l->input[p->file], g, &hash);
+	if (g->size == 0)
+		return;
+	p->cached++;
+	p->identity = hash_cat(p->identity, hash);
+}
+
 /* The next span of this epoch; g->size == 0: the current file is at its end. */
 static enum rs_status
 plan_read(struct loader *l, const char **text, struct loader_group *g)
 {
 	struct loader_plan *p = &l->plan;
 
+	*text = NULL;
+	if (l->input[p->file].cache != NULL) {
+		plan_read_cached(l, g);
+		return RS_OK;
+	}
 	if (!p->open) {
 		struct loader_input *input = &l->input[p->file];
 
@@ -67,16 +88,30 @@ plan_read(struct loader *l, const char **text, struct loader_group *g)
 }
 
 static void
+plan_close_file(struct loader_plan *p)
+{
+	if (p->open)
+		loader_reader_close(&p->reader);
+	p->open = 0;
+	p->cached = 0;
+	p->file++;
+}
+
+static void
 plan_end_file(struct loader *l, struct loader_slot *slot)
 {
 	struct loader_plan *p = &l->plan;
+	const struct loader_input *const input = &l->input[p->file];
 
 	slot->mark = LOADER_FILE_END;
-	slot->file_size = p->reader.content.size;
-	slot->file_hash = content_hash_value(&p->reader.content);
-	loader_reader_close(&p->reader);
-	p->open = 0;
-	p->file++;
+	if (input->cache != NULL) {
+		slot->file_size = cache_text(input->cache)->size;
+		slot->file_hash = cache_text(input->cache)->content_hash;
+	} else {
+		slot->file_size = p->reader.content.size;
+		slot->file_hash = content_hash_value(&p->reader.content);
+	}
+	plan_close_file(p);
 }
 
 static void
@@ -120,7 +155,7 @@ plan_stream(struct loader *l, struct loader_slot *slot)
 	}
 	p->window++;
 	slot->text.n = 0;
-	return buffer_append(&slot->text, text, slot->group.size);
+	return text != NULL ? buffer_append(&slot->text, text, slot->group.size) : RS_OK;
 }
 
 enum rs_status
@@ -177,9 +212,7 @@ plan_replay(struct loader *l, uint64_t window, int whole)
 	while (p->file < l->n_inputs) {
 		RS_TRY(plan_read(l, &p->pending_text, &p->pending_group));
 		if (p->pending_group.size == 0) {
-			loader_reader_close(&p->reader);
-			p->open = 0;
-			p->file++;
+			plan_close_file(p);
 		} else if (!whole && p->window == window) {
 			p->pending = 1;
 			return RS_OK;

@@ -43,6 +43,7 @@ struct loader_group {
 	uint64_t hash;                     /* of the text, where the file may grow        */
 	size_t   size;
 	size_t   file;
+	size_t   number;                   /* of the groups of the cache, if there is one */
 };
 
 struct loader_input {
@@ -54,6 +55,7 @@ struct loader_input {
 	struct timespec modified;
 	uint64_t stored_size, inode;
 	int      once;                     /* a pipe                                  */
+	struct cache *cache;               /* NULL: rows come from the text           */
 	int      may_grow;                 /* ranges with an end: what follows may change */
 	uint64_t header;                   /* bytes that another range of the file has, too */
 };
@@ -72,6 +74,7 @@ struct loader_plan {
 	size_t   window_bytes;
 	size_t   file;             /* stream                                          */
 	int      open;
+	size_t   cached;           /* groups of the file that its cache gave          */
 	struct loader_reader reader;
 	uint64_t identity;         /* hash of the spans of this epoch                 */
 	int      pending;          /* the span of `window` is read already (resumed)  */
@@ -192,10 +195,22 @@ enum rs_status loader_find_ranges(struct loader *l);
 enum rs_status loader_check_header(const struct loader_input *input);
 
 enum rs_status loader_index_build(struct loader *l);
+enum rs_status loader_index_add(struct loader_index *index, const struct loader_group *g);
 void loader_index_free(struct loader_index *index);
 enum rs_status loader_changed(const struct loader_input *input);
 /* RS_EDATA when the file is not the one that was indexed. */
 enum rs_status loader_index_check(const struct loader_input *input);
+
+/* Finds or makes the caches of the inputs (loader_cache.c). */
+enum rs_status loader_cache_open(struct loader *l);
+void loader_cache_close(struct loader_input *input);
+/* Adds the groups of a file that has a cache. */
+enum rs_status loader_cache_index(struct loader *l, size_t file);
+/* Group g->number of the cache, and the hash of its text; g->size == 0: the end. */
+void loader_cache_next(
+	const struct loader_input *input, struct loader_group *g, uint64_t *hash);
+/* Rows of the slot's group; *done == 0: its text must be read. */
+enum rs_status loader_cache_read(const struct loader *l, struct loader_slot *slot, int *done);
 
 /* Fills the slot with the next span; stream: with its text, too. */
 enum rs_status loader_plan_next(struct loader *l, struct loader_slot *slot);

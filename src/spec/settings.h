@@ -85,6 +85,7 @@ struct data_settings {
 	int64_t shuffle_window;             /* bytes of text permuted together      */
 	int64_t row_group;                  /* bytes of text in one row group       */
 	int64_t threads;                    /* parser threads, 0 = auto             */
+	char   *cache;                      /* directory of parsed rows; "" = none  */
 };
 
 /* One [field NAME] after ranges are expanded. */

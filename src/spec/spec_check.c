@@ -1,5 +1,6 @@
 /* Rules over several keys; each is one function that adds problems. */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/number.h"
 #include "spec/spec_private.h"
@@ -397,6 +398,22 @@ check_dims(struct spec *spec)
 	return RS_OK;
 }
 
+static enum rs_status
+check_cache(struct spec *spec)
+{
+	const struct data_settings *const d = &spec->settings.data;
+	const struct spec_place place = spec_place(spec, "data", "cache", NONE);
+	struct stat st;
+
+	if (d->cache[0] == '\0')
+		return RS_OK;
+	if (stat(d->cache, &st) == 0 && !S_ISDIR(st.st_mode))
+		return spec_key_error(spec, "data", "cache", "it is made when it is not there",
+			"'%s' is no directory", d->cache);
+	return spec_reads_a_stream(d) ? spec_add_problem(spec, 0, &place, NULL,
+		"[data] cache: rows of standard input and commands get no cache") : RS_OK;
+}
+
 /* What the cross layers of model dcn cannot be. */
 static enum rs_status
 check_dcn(struct spec *spec)
@@ -436,6 +453,7 @@ spec_check_all(struct spec *spec)
 	RS_TRY(check_input(spec));
 	RS_TRY(check_format(spec));
 	RS_TRY(check_label(spec));
+	RS_TRY(check_cache(spec));
 	RS_TRY(check_train(spec));
 	RS_TRY(check_lease(spec));
 	RS_TRY(check_dcn(spec));

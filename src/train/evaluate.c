@@ -31,7 +31,7 @@ open_files(const struct schema *schema, const struct text_list *files, int may_b
 		.schema = schema, .files = files, .purpose = PARSE_EVAL,
 		.batch_size = EVALUATE_BATCH, .epochs = 1,
 		.n_threads = (size_t)schema->settings->data.threads,
-		.may_be_empty = may_be_empty,
+		.may_be_empty = may_be_empty, .cache = LOADER_CACHE_USE,
 	};
 
 	return loader_open(&options, out);

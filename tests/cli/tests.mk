@@ -2,7 +2,7 @@
 EXTRA_DIST += tests/cli/train_data.sh
 EXTRA_DIST += tests/cli/cases.sh tests/cli/models_data.sh
 dist_check_SCRIPTS += tests/cli/retrieval.sh tests/cli/eval.sh tests/cli/predict.sh tests/cli/inspect.sh
-dist_check_SCRIPTS += tests/cli/layers.sh
+dist_check_SCRIPTS += tests/cli/layers.sh tests/cli/cache.sh
 dist_check_SCRIPTS += tests/cli/ranges.sh tests/cli/decay.sh
 dist_check_SCRIPTS += tests/cli/faults_data.sh tests/cli/faults_runs.sh
 dist_check_SCRIPTS += tests/cli/b033_comma_locale.sh

@@ -28,3 +28,5 @@ check_PROGRAMS += tests/data/source_view_test tests/data/loader_ranges_test
 tests_data_loader_ranges_test_SOURCES = tests/data/loader_ranges_test.c tests/data/loader_bed.c tests/data/loader_bed.h
 check_PROGRAMS += tests/data/content_hash_test
 check_PROGRAMS += tests/data/row_column_test
+check_PROGRAMS += tests/data/cache_test
+tests_data_cache_test_SOURCES = tests/data/cache_test.c tests/data/loader_bed.c tests/data/loader_bed.h

@@ -1,0 +1,68 @@
+/* Walking a directory of parsed rows. */
+#include "cmd/cache_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+
+static int
+ends_in(const char *name, const char *suffix)
+{
+	const size_t n = strlen(name), m = strlen(suffix);
+
+	return n >= m && strcmp(name + n - m, suffix) == 0;
+}
+
+/* ".tmp-PID-...": being written, unless the process is gone. */
+static int
+is_abandoned(const char *name)
+{
+	long pid;
+
+	return sscanf(name, ".tmp-%ld-", &pid) == 1 && pid > 0 && kill((pid_t)pid, 0) != 0 &&
+		errno == ESRCH;
+}
+
+static enum rs_status
+look(const char *directory, const char *name, struct cache_file *file, char **path, char **source)
+{
+	struct stat st;
+
+	RS_TRY(file_join(directory, name, path));
+	file->path = *path;
+	file->abandoned = is_abandoned(name);
+	file->bytes = stat(*path, &st) == 0 ? (uint64_t)st.st_size : 0;
+	RS_TRY(cache_examine(*path, source, &file->state));
+	file->source = *source;
+	return RS_OK;
+}
+
+enum rs_status
+cache_files_each(const char *directory,
+	enum rs_status (*take)(void *context, const struct cache_file *file), void *context)
+{
+	DIR *const dir = directory != NULL && *directory != '\0' ? opendir(directory) : NULL;
+	enum rs_status status = RS_OK;
+
+	for (const struct dirent *e = dir != NULL ? readdir(dir) : NULL; status == RS_OK &&
+	     e != NULL; e = readdir(dir)) {
+		struct cache_file file = { .state = CACHE_NONE };
+		char *path = NULL, *source = NULL;
+
+		if (!ends_in(e->d_name, CACHE_SUFFIX))
+			continue;
+		status = look(directory, e->d_name, &file, &path, &source);
+		if (status == RS_OK && (file.abandoned || e->d_name[0] != '.'))
+			status = take(context, &file);
+		free(path);
+		free(source);
+	}
+	if (dir != NULL)
+		closedir(dir);
+	return status;
+}

@@ -1,0 +1,172 @@
+/* Rows packed and unpacked: one list of parts for both ways. */
+#include "data/cache_rows.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/hash.h"
+
+#define WEIGHTED 1u                /* flag: some weight is not 1                     */
+
+struct head {
+	uint32_t B, flags;
+};
+
+/* Both ways: exactly one of `out` and `in` is there. */
+struct parts {
+	struct buffer *out;
+	const char *in;
+	size_t left;               /* of in                                          */
+	int    failed;             /* in is too short                                */
+};
+
+static int
+take(struct parts *p, void *to, size_t bytes)
+{
+	if (p->failed || bytes > p->left) {
+		p->failed = 1;
+		return 0;
+	}
+	if (bytes > 0)
+		memcpy(to, p->in, bytes);
+	p->in += bytes;
+	p->left -= bytes;
+	return 1;
+}
+
+/* n values of an array that is there. */
+static enum rs_status
+part(struct parts *p, void *values, size_t n, size_t size)
+{
+	if (values == NULL)
+		return RS_OK;
+	if (p->out != NULL)
+		return buffer_append(p->out, values, n * size);
+	(void)take(p, values, n * size);
+	return RS_OK;
+}
+
+/* ---- ids -------------------------------------------------------------------- */
+
+static int
+is_narrow(const struct schema *schema, size_t f)
+{
+	return schema->table[schema->field[schema->column_field[f]].table].buckets < UINT32_MAX;
+}
+
+__attribute__((optimize("O3"))) static void
+narrow(const uint64_t *restrict from, uint32_t *restrict to, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = (uint32_t)from[i];
+}
+
+__attribute__((optimize("O3"))) static void
+widen(const uint32_t *restrict from, uint64_t *restrict to, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = from[i];
+}
+
+#define PIECE 1024u                /* ids at once, on the stack                      */
+
+static enum rs_status
+narrow_ids(struct parts *p, uint64_t *ids, size_t n)
+{
+	uint32_t piece[PIECE];
+
+	for (size_t i = 0; i < n; i += PIECE) {
+		const size_t m = n - i < PIECE ? n - i : PIECE;
+
+		if (p->out != NULL) {
+			narrow(ids + i, piece, m);
+			RS_TRY(buffer_append(p->out, piece, m * sizeof *piece));
+		} else if (take(p, piece, m * sizeof *piece)) {
+			widen(piece, ids + i, m);
+		}
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+column(struct parts *p, const struct schema *schema, size_t f, struct batch *batch)
+{
+	struct batch_column *const c = &batch->column[f];
+	uint32_t N = (uint32_t)c->N;
+
+	if (c->offset == NULL)
+		N = (uint32_t)batch->B;
+	else
+		RS_TRY(part(p, &N, 1, sizeof N));
+	if (p->failed || (p->in != NULL && N / 2 > p->left))   /* an id has four bytes or more */
+		p->failed = 1;
+	else
+		RS_TRY(batch_reserve_ids(batch, f, N));
+	if (p->failed)
+		return RS_OK;
+	c->N = N;
+	if (is_narrow(schema, f))
+		RS_TRY(narrow_ids(p, c->ids, N));
+	else
+		RS_TRY(part(p, c->ids, N, sizeof *c->ids));
+	RS_TRY(part(p, c->weight, N, sizeof *c->weight));
+	return part(p, c->offset, batch->B + 1, sizeof *c->offset);
+}
+
+/* ---- rows ------------------------------------------------------------------- */
+
+static enum rs_status
+all_parts(struct parts *p, const struct schema *schema, struct batch *batch, unsigned flags)
+{
+	const size_t B = batch->B, cells = B * batch->K;
+
+	RS_TRY(part(p, batch->label, B, sizeof *batch->label));
+	if (flags & WEIGHTED)
+		RS_TRY(part(p, batch->weight, B, sizeof *batch->weight));
+	RS_TRY(part(p, batch->dense, cells, sizeof *batch->dense));
+	RS_TRY(part(p, batch->missing, cells, sizeof *batch->missing));
+	RS_TRY(part(p, batch->group, B, sizeof *batch->group));
+	RS_TRY(part(p, batch->item, B, sizeof *batch->item));
+	RS_TRY(part(p, batch->time, B, sizeof *batch->time));
+	for (size_t f = 0; f < batch->F; f++)
+		RS_TRY(column(p, schema, f, batch));
+	return RS_OK;
+}
+
+static unsigned
+flags_of(const struct batch *batch)
+{
+	for (size_t b = 0; b < batch->B; b++)
+		if (batch->weight[b] != 1)
+			return WEIGHTED;
+	return 0;
+}
+
+enum rs_status
+cache_rows_pack(const struct schema *schema, const struct batch *batch, struct buffer *out)
+{
+	const struct head head = { .B = (uint32_t)batch->B, .flags = flags_of(batch) };
+	struct parts p = { .out = out };
+	struct batch same = *batch;            /* nothing of it is changed on this way        */
+
+	RS_TRY(buffer_append(out, &head, sizeof head));
+	return all_parts(&p, schema, &same, head.flags);
+}
+
+enum rs_status
+cache_rows_unpack(const struct schema *schema, const char *bytes, size_t n, struct batch *batch)
+{
+	struct parts p = { .in = bytes, .left = n };
+	struct head head = { .B = 0 };
+
+	assert(batch->B == 0);
+	if (!take(&p, &head, sizeof head) || head.B > n)
+		return rs_fail(RS_EDATA, "rows of a cache are cut off");
+	RS_TRY(batch_reserve(batch, head.B));
+	batch->B = head.B;
+	for (size_t b = 0; b < batch->B && !(head.flags & WEIGHTED); b++)
+		batch->weight[b] = 1;
+	RS_TRY(all_parts(&p, schema, batch, head.flags));
+	return p.failed || p.left > 0
+		? rs_fail(RS_EDATA, "rows of a cache have another length") : RS_OK;
+}

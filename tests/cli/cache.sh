@@ -1,0 +1,74 @@
+#!/bin/sh
+# data.cache: the model is the same to the bit with and without, resumed or not, and rows
+# of a text that changed are never used; check, plan and gc know of it.
+set -u
+. "$SRCDIR/tests/cli/train_data.sh"
+T=$RECSYS_TRAIN
+make_rows 900 1 >train.tsv
+make_spec s.ini
+dump() {
+	"$T" inspect "$1" --dump text >"$1.txt" || fail "cannot dump $1"
+}
+same() {
+	dump "$1"
+	cmp -s plain.txt "$1.txt" || fail "$1 is another model than without a cache"
+}
+train() {
+	expect 0 "$T" train s.ini --fresh -o train.epochs=2 "$@"
+}
+
+train -f plain
+dump plain
+train -f made -o data.cache=rows
+same made
+set -- rows/*.rows
+[ -f "$1" ] && [ $# = 1 ] || fail "no cache was made"
+cp "$1" former
+train -f used -o data.cache=rows -j 2
+same used
+
+# a run that is killed half way goes on with or without it
+for way in '' '-o data.cache=rows'; do
+	for back in '-o data.cache=rows' ''; do
+		rm -rf halves
+		RECSYS_TRAIN_FAILPOINT=checkpoint.before_manifest@2=kill "$T" train s.ini --fresh \
+			-o train.epochs=2 -f halves -o train.checkpoint_every=0.001 $way \
+			>/dev/null 2>&1 && fail "the run was not killed"
+		expect 0 "$T" train s.ini -f halves --resume -o train.epochs=2 $back
+		same halves
+	done
+done
+
+# another text of the same size and times
+touch -r train.tsv times
+sed '1,20s/u1/u2/' train.tsv >other.tsv
+cat other.tsv >train.tsv
+touch -r times train.tsv
+rm -rf plain
+train -f plain
+dump plain
+train -f stale -o data.cache=rows
+same stale
+cmp -s former "$1" && fail "the cache of a changed text stayed"
+
+# no room, no directory: a warning, and the rows come from the text
+: >full
+expect 0 "$T" train s.ini --fresh -o train.epochs=2 -f full_model -o data.cache=/proc/nothing
+grep -q 'without a cache' err || fail "nothing is told of a cache that cannot be made"
+same full_model
+expect 78 "$T" check s.ini -o data.cache=full
+grep -q 'no directory' err || fail "check takes a file for a directory"
+expect 0 "$T" check s.ini -o data.cache=rows
+
+expect 0 "$T" plan s.ini -o data.cache=rows
+grep -q '^cache  *1 file of parsed rows' out || fail "plan does not tell of the cache"
+expect 0 "$T" gc stale -n
+grep -q 'rows/' out && fail "gc takes a cache that is good"
+: >rows/broken.rows
+: >rows/.tmp-1-0-busy.rows
+echo '1	more' >>train.tsv
+expect 0 "$T" gc stale
+[ -e rows/broken.rows ] && fail "a damaged cache stayed"
+[ -e rows/.tmp-1-0-busy.rows ] || fail "a file of a process that lives was removed"
+[ -e "$1" ] && fail "the cache of a changed text stayed"
+exit 0
