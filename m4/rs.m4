@@ -80,6 +80,7 @@ AS_IF([test "$with_cuda" != no], [
 				[rs_cuda_lib=$rs_cuda_home/$rs_dir])
 		done
 		AS_IF([test "$rs_cuda_home" = /usr], [CUDA_CFLAGS=], [CUDA_CFLAGS="-isystem $rs_cuda_home/include"])
+		CUDA_LIBDIR=$rs_cuda_lib
 		CUDA_LIBS="$rs_cuda_lib/libcudart_static.a -lrt -lpthread -ldl"
 		AC_MSG_CHECKING([whether $NVCC compiles and programs link with what it makes])
 		AS_IF([test -z "$rs_cuda_lib"], [rs_cuda_why="there is no libcudart_static.a"],
@@ -100,6 +101,7 @@ AC_ARG_VAR([CUDA_ARCH], [machine code of the kernels for GPUs, for nvcc @<:@sm_8
 AS_VAR_SET_IF([CUDA_ARCH], [], [CUDA_ARCH="-gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_90,code=compute_90"])
 AC_SUBST([CUDA_CFLAGS])
 AC_SUBST([CUDA_LIBS])
+AC_SUBST([CUDA_LIBDIR])
 AC_SUBST([NVCC_FLAGS])
 AM_CONDITIONAL([HAVE_CUDA], [test "$rs_cuda" = yes])
 ])

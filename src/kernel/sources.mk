@@ -35,11 +35,23 @@ endif
 librs_a_SOURCES += src/kernel/device.c src/kernel/device.h
 
 # Kernels for GPUs; the program and the tests link them, the scoring library does not.
-kernel_cuda_files = src/kernel/cuda/cuda.h src/kernel/cuda/cuda_look.c
-EXTRA_DIST += $(kernel_cuda_files)
+kernel_cuda_headers = src/kernel/cuda/cuda.h src/kernel/cuda/cuda_private.h \
+	src/kernel/cuda/gemm_column.h src/kernel/cuda/cuda_body.h src/kernel/cuda/cross_body.h \
+	src/kernel/cuda/dense_body.h src/kernel/cuda/embed_body.h src/kernel/cuda/loss_body.h \
+	src/kernel/cuda/optimizer_body.h src/kernel/cuda/segment_body.h \
+	src/kernel/cuda/vector_body.h
+kernel_cuda_files = src/kernel/cuda/cuda_look.c src/kernel/cuda/cuda_context.c \
+	src/kernel/cuda/cuda_blas.c src/kernel/cuda/cuda_set.cu
+EXTRA_DIST += $(kernel_cuda_headers) $(kernel_cuda_files)
+SUFFIXES = .cu
+.cu.o:
+	$(AM_V_GEN)$(NVCC) $(NVCC_FLAGS) $(NVCC_WARNINGS) $(CUDA_ARCH) -I$(top_srcdir)/src -c -o $@ $<
 if HAVE_CUDA
 noinst_LIBRARIES += libkernel_cuda.a
 libkernel_cuda_a_SOURCES = $(kernel_cuda_files)
-libkernel_cuda_a_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CFLAGS)
-KERNEL_CUDA += libkernel_cuda.a $(CUDA_LIBS)
+libkernel_cuda_a_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CFLAGS) -DCUDA_LIBDIR='"$(CUDA_LIBDIR)"'
+# Members of a work that a kernel does not use are left out and zero.
+NVCC_WARNINGS = -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wno-missing-field-initializers
+src/kernel/cuda/cuda_set.o: $(kernel_cuda_headers) src/kernel/kernel_table.h
+KERNEL_CUDA += libkernel_cuda.a librs.a $(CUDA_LIBS)
 endif

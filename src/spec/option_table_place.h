@@ -7,7 +7,7 @@
 	  .text = "who holds what; local: one process all; allreduce: every worker all tables; ps: "
 	  "parameter servers the tables and the dense sums; hybrid: parameter servers the "
 	  "tables, the workers the dense sums; auto: chosen and printed with its reason" },
-	{ "placement", "device", OPTION_CHOICE, "auto", IN(placement.device),
+	{ "placement", "device", OPTION_CHOICE, "auto", IN(placement.device), FREE,
 	  .choices = "auto cpu cuda",
 	  .text = "what trains the dense network; this version trains on CPUs: auto says so "
 	  "where its build has CUDA, cuda is refused" },

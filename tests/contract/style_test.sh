@@ -6,7 +6,7 @@ cd "$SRCDIR" || exit 99
 LC_ALL=C
 export LC_ALL
 
-find src models tests -name '*.[ch]' ! -name '*.pb-c.[ch]' | sort | xargs awk '
+find src models tests \( -name '*.[ch]' -o -name '*.cu' \) ! -name '*.pb-c.[ch]' | sort | xargs awk '
 	function complain(text) {
 		printf "%s:%d: %s\n", FILENAME, FNR, text
 		bad++

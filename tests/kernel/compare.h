@@ -24,12 +24,32 @@ KERNEL_TABLE(ROW)
 	for (size_t side = 0; side < 2; side++) { \
 		const struct kernel_set *k = side == 0 ? &kernel_ref : set; \
 		statement; \
+		if (side == 1) \
+			agree_wait(t); \
 	}
+
+static inline size_t
+odd_or_drawn(struct agree *t)
+{
+	return t->is_odd ? t->shape.rows * t->shape.columns : agree_below(t, 200);
+}
 
 static inline size_t
 some_dim(struct agree *t)
 {
+	if (t->is_odd)
+		return t->shape.columns;
 	return agree_below(t, 2) == 1 ? 16 : agree_below(t, MAX_DIM);
 }
+
+/*
+ * Compares each kernel of the set with the reference: with drawn shapes, or is_odd with those
+ * that are no multiple of anything, none of rows among them.  crc [COMPARE_TRIALS of each
+ * kernel] may be NULL: of what the set gave.
+ */
+enum { COMPARE_TRIALS = 12 };
+extern const size_t compare_n;
+void compare_set(const struct kernel_set *set, const struct agree_memory *memory, int is_odd,
+	double tolerance, uint32_t *crc);
 
 #endif

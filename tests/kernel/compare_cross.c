@@ -4,7 +4,7 @@
 /* The input of the first layer is also the layer's own: one buffer for both gradients. */
 COMPARE(cross_v1_forward)
 {
-	const size_t B = agree_below(t, MAX_ROWS), H = agree_below(t, MAX_COLUMNS);
+	const size_t B = agree_rows(t, MAX_ROWS), H = agree_columns(t, MAX_COLUMNS);
 	const size_t x0 = agree_pair(t, B * H, -1, 1), x = agree_pair(t, B * H, -1, 1);
 	const size_t w = agree_pair(t, H, -1, 1), bias = agree_pair(t, H, -1, 1);
 	const size_t s = agree_pair(t, B, 0, 1), y = agree_pair(t, B * H, 0, 1);
@@ -15,7 +15,7 @@ COMPARE(cross_v1_forward)
 
 COMPARE(cross_v1_backward)
 {
-	const size_t B = agree_below(t, MAX_ROWS), H = agree_below(t, MAX_COLUMNS);
+	const size_t B = agree_rows(t, MAX_ROWS), H = agree_columns(t, MAX_COLUMNS);
 	const size_t x0 = agree_pair(t, B * H, -1, 1), x = agree_pair(t, B * H, -1, 1);
 	const size_t w = agree_pair(t, H, -1, 1), s = agree_pair(t, B, -1, 1);
 	const size_t dy = agree_pair(t, B * H, -1, 1), dx0 = agree_pair(t, B * H, -1, 1);
@@ -28,7 +28,7 @@ COMPARE(cross_v1_backward)
 
 COMPARE(cross_v2_forward)
 {
-	const size_t B = agree_below(t, MAX_ROWS), H = agree_below(t, MAX_COLUMNS);
+	const size_t B = agree_rows(t, MAX_ROWS), H = agree_columns(t, MAX_COLUMNS);
 	const size_t x0 = agree_pair(t, B * H, -1, 1), x = agree_pair(t, B * H, -1, 1);
 	const size_t z = agree_pair(t, B * H, -1, 1), bias = agree_pair(t, H, -1, 1);
 	const size_t y = agree_pair(t, B * H, 0, 1);
@@ -39,7 +39,7 @@ COMPARE(cross_v2_forward)
 
 COMPARE(cross_v2_backward)
 {
-	const size_t B = agree_below(t, MAX_ROWS), H = agree_below(t, MAX_COLUMNS);
+	const size_t B = agree_rows(t, MAX_ROWS), H = agree_columns(t, MAX_COLUMNS);
 	const size_t x0 = agree_pair(t, B * H, -1, 1), z = agree_pair(t, B * H, -1, 1);
 	const size_t bias = agree_pair(t, H, -1, 1), dy = agree_pair(t, B * H, -1, 1);
 	const size_t dz = agree_pair(t, B * H, 0, 1), dx0 = agree_pair(t, B * H, -1, 1);
@@ -52,7 +52,7 @@ COMPARE(cross_v2_backward)
 
 COMPARE(gate_forward)
 {
-	const size_t B = agree_below(t, MAX_ROWS), E = agree_below(t, 5), R = agree_below(t, 9);
+	const size_t B = agree_rows(t, MAX_ROWS), E = agree_below(t, 5), R = agree_columns(t, 9);
 	const size_t x = agree_pair(t, B * E * R, -1, 1), logit = agree_pair(t, B * E, -9, 9);
 	const size_t p = agree_pair(t, B * E, 0, 1), y = agree_pair(t, B * E * R, 0, 1);
 
@@ -61,7 +61,7 @@ COMPARE(gate_forward)
 
 COMPARE(gate_backward)
 {
-	const size_t B = agree_below(t, MAX_ROWS), E = agree_below(t, 5), R = agree_below(t, 9);
+	const size_t B = agree_rows(t, MAX_ROWS), E = agree_below(t, 5), R = agree_columns(t, 9);
 	const size_t x = agree_pair(t, B * E * R, -1, 1), p = agree_pair(t, B * E, 0, 1);
 	const size_t dy = agree_pair(t, B * E * R, -1, 1), dx = agree_pair(t, B * E * R, -1, 1);
 	const size_t dlogit = agree_pair(t, B * E, -1, 1);
@@ -69,9 +69,16 @@ COMPARE(gate_backward)
 	BOTH(k->gate_backward(B, E, R, BUF(x), BUF(p), BUF(dy), BUF(dx), BUF(dlogit)));
 }
 
+/* Among them rows that are more than the shared memory of a GPU. */
+static size_t
+dots_fields(struct agree *t, size_t D)
+{
+	return D > 1000 ? 13 : agree_below(t, 9);
+}
+
 COMPARE(dots_forward)
 {
-	const size_t B = agree_below(t, MAX_ROWS), F = agree_below(t, 9), D = some_dim(t);
+	const size_t B = agree_rows(t, MAX_ROWS), D = some_dim(t), F = dots_fields(t, D);
 	const size_t x = agree_pair(t, B * F * D, -1, 1);
 	const size_t y = agree_pair(t, B * F * (F - 1) / 2 + 1, 0, 1);
 
@@ -80,7 +87,7 @@ COMPARE(dots_forward)
 
 COMPARE(dots_backward)
 {
-	const size_t B = agree_below(t, MAX_ROWS), F = agree_below(t, 9), D = some_dim(t);
+	const size_t B = agree_rows(t, MAX_ROWS), D = some_dim(t), F = dots_fields(t, D);
 	const size_t x = agree_pair(t, B * F * D, -1, 1), dx = agree_pair(t, B * F * D, -1, 1);
 	const size_t dy = agree_pair(t, B * F * (F - 1) / 2 + 1, -1, 1);
 

@@ -6,30 +6,32 @@
 
 /* Histories of 0..6 items, and a block of their positions. */
 struct segments {
-	uint32_t offset[MAX_ROWS + 1];
-	struct segment_args args;
-	size_t n;                   /* positions in the block                         */
+	struct segment_args args[2];
+	size_t B, n;                /* rows, positions in the block                   */
 };
 
 static void
 segments_make(struct agree *t, struct segments *s, int whole)
 {
-	const size_t B = agree_below(t, MAX_ROWS);
+	const size_t B = agree_rows(t, MAX_ROWS), bytes = (B + 1) * sizeof(uint32_t);
+	uint32_t *const offset = agree_bytes(t, 0, NULL, bytes);
+	size_t begin = 0, end = B;
 
-	s->offset[0] = (uint32_t)agree_below(t, 9);
+	offset[0] = (uint32_t)agree_below(t, 9);
 	for (size_t b = 0; b < B; b++)
-		s->offset[b + 1] = s->offset[b] + (uint32_t)agree_below(t, 7) - 1;
-	s->args = (struct segment_args){ .B = B, .end = s->offset[B] - s->offset[0],
-		.offset = s->offset };
-	if (t->key % 5 == 4) {
-		s->args.offset = NULL;
-		s->args.end = B;
+		offset[b + 1] = offset[b] + (uint32_t)agree_below(t, 7) - 1;
+	const int has_offset = t->key % 5 != 4;
+	if (has_offset)
+		end = offset[B] - offset[0];
+	if (!whole && end > 1) {
+		begin = agree_below(t, end) - 1;
+		end = begin + agree_below(t, end - begin);
 	}
-	if (!whole && s->args.end > 1) {
-		s->args.begin = agree_below(t, s->args.end) - 1;
-		s->args.end = s->args.begin + agree_below(t, s->args.end - s->args.begin);
-	}
-	s->n = s->args.end - s->args.begin;
+	const uint32_t *const other = agree_bytes(t, 1, offset, bytes);
+	*s = (struct segments){ .B = B, .n = end - begin };
+	for (size_t side = 0; side < 2; side++)
+		s->args[side] = (struct segment_args){ .B = B, .begin = begin, .end = end,
+			.offset = !has_offset ? NULL : side == 0 ? offset : other };
 }
 
 COMPARE(attention_expand)
@@ -37,10 +39,10 @@ COMPARE(attention_expand)
 	struct segments s;
 
 	segments_make(t, &s, 0);
-	const size_t B = s.args.B, D = some_dim(t);
+	const size_t B = s.B, D = some_dim(t);
 	const size_t q = agree_pair(t, B * D, -1, 1), key = agree_pair(t, s.n * D, -1, 1);
 	const size_t x = agree_pair(t, s.n * 2 * D, 0, 1);
-	BOTH(k->attention_expand(&s.args, D, BUF(q), BUF(key), BUF(x)));
+	BOTH(k->attention_expand(&s.args[side], D, BUF(q), BUF(key), BUF(x)));
 }
 
 COMPARE(attention_fold)
@@ -48,11 +50,11 @@ COMPARE(attention_fold)
 	struct segments s;
 
 	segments_make(t, &s, 0);
-	const size_t B = s.args.B, D = some_dim(t);
+	const size_t B = s.B, D = some_dim(t);
 	const size_t q = agree_pair(t, B * D, -1, 1), key = agree_pair(t, s.n * D, -1, 1);
 	const size_t dx = agree_pair(t, s.n * 2 * D, -1, 1), dk = agree_pair(t, s.n * D, -1, 1);
 	const size_t dq = agree_pair(t, B * D, -1, 1);
-	BOTH(k->attention_fold(&s.args, D, BUF(q), BUF(key), BUF(dx), BUF(dk), BUF(dq)));
+	BOTH(k->attention_fold(&s.args[side], D, BUF(q), BUF(key), BUF(dx), BUF(dk), BUF(dq)));
 }
 
 COMPARE(segment_add)
@@ -60,9 +62,9 @@ COMPARE(segment_add)
 	struct segments s;
 
 	segments_make(t, &s, 0);
-	const size_t H = agree_below(t, MAX_COLUMNS), z = agree_pair(t, s.n * H, -1, 1);
-	const size_t row = agree_pair(t, s.args.B * H, -1, 1);
-	BOTH(k->segment_add(&s.args, H, BUF(row), BUF(z)));
+	const size_t H = agree_columns(t, MAX_COLUMNS), z = agree_pair(t, s.n * H, -1, 1);
+	const size_t row = agree_pair(t, s.B * H, -1, 1);
+	BOTH(k->segment_add(&s.args[side], H, BUF(row), BUF(z)));
 }
 
 COMPARE(segment_sum)
@@ -70,9 +72,9 @@ COMPARE(segment_sum)
 	struct segments s;
 
 	segments_make(t, &s, 0);
-	const size_t H = agree_below(t, MAX_COLUMNS), z = agree_pair(t, s.n * H, -1, 1);
-	const size_t row = agree_pair(t, s.args.B * H, -1, 1);
-	BOTH(k->segment_sum(&s.args, H, BUF(z), BUF(row)));
+	const size_t H = agree_columns(t, MAX_COLUMNS), z = agree_pair(t, s.n * H, -1, 1);
+	const size_t row = agree_pair(t, s.B * H, -1, 1);
+	BOTH(k->segment_sum(&s.args[side], H, BUF(z), BUF(row)));
 }
 
 COMPARE(segment_softmax_forward)
@@ -81,7 +83,7 @@ COMPARE(segment_softmax_forward)
 
 	segments_make(t, &s, 1);
 	const size_t a = agree_pair(t, s.n, -99, 99), y = agree_pair(t, s.n, 0, 1);
-	BOTH(k->segment_softmax_forward(&s.args, BUF(a), BUF(y)));
+	BOTH(k->segment_softmax_forward(&s.args[side], BUF(a), BUF(y)));
 }
 
 COMPARE(segment_softmax_backward)
@@ -91,7 +93,7 @@ COMPARE(segment_softmax_backward)
 	segments_make(t, &s, 1);
 	const size_t y = agree_pair(t, s.n, 0, 1), dy = agree_pair(t, s.n, -1, 1);
 	const size_t da = agree_pair(t, s.n, -1, 1);
-	BOTH(k->segment_softmax_backward(&s.args, BUF(y), BUF(dy), BUF(da)));
+	BOTH(k->segment_softmax_backward(&s.args[side], BUF(y), BUF(dy), BUF(da)));
 }
 
 COMPARE(segment_pool_forward)
@@ -100,8 +102,8 @@ COMPARE(segment_pool_forward)
 
 	segments_make(t, &s, 1);
 	const size_t D = some_dim(t), a = agree_pair(t, s.n, -1, 1);
-	const size_t key = agree_pair(t, s.n * D, -1, 1), y = agree_pair(t, s.args.B * D, 0, 1);
-	BOTH(k->segment_pool_forward(&s.args, D, BUF(a), BUF(key), BUF(y)));
+	const size_t key = agree_pair(t, s.n * D, -1, 1), y = agree_pair(t, s.B * D, 0, 1);
+	BOTH(k->segment_pool_forward(&s.args[side], D, BUF(a), BUF(key), BUF(y)));
 }
 
 COMPARE(segment_pool_backward)
@@ -110,9 +112,9 @@ COMPARE(segment_pool_backward)
 
 	segments_make(t, &s, 1);
 	const size_t D = some_dim(t), a = agree_pair(t, s.n, -1, 1);
-	const size_t key = agree_pair(t, s.n * D, -1, 1), dy = agree_pair(t, s.args.B * D, -1, 1);
+	const size_t key = agree_pair(t, s.n * D, -1, 1), dy = agree_pair(t, s.B * D, -1, 1);
 	const size_t da = agree_pair(t, s.n, -1, 1), dk = agree_pair(t, s.n * D, -1, 1);
 	const float beta = t->key % 2 ? 0.5f : 0;
 	BOTH(k->segment_pool_backward(
-		&s.args, D, BUF(a), BUF(key), BUF(dy), beta, BUF(da), BUF(dk)));
+		&s.args[side], D, BUF(a), BUF(key), BUF(dy), beta, BUF(da), BUF(dk)));
 }

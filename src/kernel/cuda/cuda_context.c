@@ -1,0 +1,190 @@
+/* One GPU: its stream, its memory, what failed on it. */
+#include <assert.h>
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "kernel/cuda/cuda.h"
+#include "kernel/cuda/cuda_private.h"
+
+#define ALIGNMENT       ((size_t)256)
+#define BLAS_WORKSPACE  ((size_t)32 << 20)      /* what cuBLAS wants on sm_90             */
+
+/* The block: what kernels need between passes, what cuBLAS does, then what is taken. */
+struct cuda_context {
+	cudaStream_t stream;
+	struct cuda_blas *blas;
+	char  *block;
+	float *scratch;
+	size_t scratch_floats, first, used, n_bytes;
+	cudaError_t failure;            /* the first since cuda_wait()                     */
+};
+
+static _Thread_local struct cuda_context *current;
+
+size_t
+cuda_scratch_floats(size_t B, size_t H)
+{
+	return B + 2 * 128 * H;
+}
+
+static size_t
+aligned(size_t bytes)
+{
+	return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+static enum rs_status
+fail(cudaError_t status, const char *what)
+{
+	return rs_fail(status == cudaErrorMemoryAllocation ? RS_ERESOURCE : RS_EPEER,
+		"GPU: %s: %s", what, cudaGetErrorString(status));
+}
+
+static enum rs_status
+open_block(struct cuda_context *c, const struct cuda_plan *plan)
+{
+	c->scratch_floats = plan->scratch_floats;
+	c->first = aligned(plan->scratch_floats * sizeof(float)) + BLAS_WORKSPACE;
+	c->used = c->first;
+	c->n_bytes = c->first + aligned(plan->bytes);
+	const cudaError_t status = plan->is_shared
+		? cudaMallocManaged((void **)&c->block, c->n_bytes, cudaMemAttachGlobal)
+		: cudaMalloc((void **)&c->block, c->n_bytes);
+
+	if (status != cudaSuccess) {
+		(void)cudaGetLastError();
+		return rs_fail(RS_ERESOURCE, "GPU: no block of %zu bytes: %s", c->n_bytes,
+			cudaGetErrorString(status));
+	}
+	c->scratch = (float *)(void *)c->block;
+	return cuda_blas_open(plan->precision, c->stream, c->block + c->first - BLAS_WORKSPACE,
+		BLAS_WORKSPACE, &c->blas);
+}
+
+enum rs_status
+cuda_open(const struct cuda_plan *plan, struct cuda_context **out)
+{
+	struct cuda_context *c;
+
+	cudaError_t status = cudaSetDevice(plan->device);
+	if (status != cudaSuccess)
+		return fail(status, "cannot be used");
+	RS_TRY(memory_alloc(1, sizeof(*c), &c));
+	status = cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking);
+	const enum rs_status opened = status != cudaSuccess ? fail(status, "no stream")
+		: open_block(c, plan);
+	if (opened != RS_OK) {
+		cuda_close(c);
+		return opened;
+	}
+	*out = c;
+	return RS_OK;
+}
+
+void
+cuda_close(struct cuda_context *c)
+{
+	if (c == NULL)
+		return;
+	if (c->stream != NULL)
+		(void)cudaStreamSynchronize(c->stream);
+	cuda_blas_close(c->blas);
+	if (c->block != NULL)
+		(void)cudaFree(c->block);
+	if (c->stream != NULL)
+		(void)cudaStreamDestroy(c->stream);
+	if (current == c)
+		current = NULL;
+	free(c);
+}
+
+void
+cuda_use(struct cuda_context *c)
+{
+	current = c;
+}
+
+void *
+cuda_take(struct cuda_context *c, size_t bytes)
+{
+	const size_t n = aligned(bytes);
+
+	if (n < bytes || n > c->n_bytes - c->used)
+		return NULL;
+	c->used += n;
+	return c->block + (c->used - n);
+}
+
+void
+cuda_reset(struct cuda_context *c)
+{
+	c->used = c->first;
+}
+
+static void
+copy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind)
+{
+	if (cuda_is_well())
+		cuda_note(cudaMemcpyAsync(to, from, bytes, kind, current->stream));
+}
+
+void
+cuda_upload(void *to, const void *from, size_t bytes)
+{
+	copy(to, from, bytes, cudaMemcpyHostToDevice);
+}
+
+void
+cuda_download(void *to, const void *from, size_t bytes)
+{
+	copy(to, from, bytes, cudaMemcpyDeviceToHost);
+}
+
+enum rs_status
+cuda_wait(void)
+{
+	assert(current != NULL);
+	const cudaError_t ended = cudaStreamSynchronize(current->stream);
+	const cudaError_t first = current->failure != cudaSuccess ? current->failure : ended;
+
+	current->failure = cudaSuccess;
+	return first == cudaSuccess ? RS_OK : fail(first, "a kernel or copy failed");
+}
+
+/* --- for kernels ----------------------------------------------------------------------- */
+
+cudaStream_t
+cuda_stream(void)
+{
+	return current->stream;
+}
+
+int
+cuda_is_well(void)
+{
+	assert(current != NULL);
+	return current->failure == cudaSuccess;
+}
+
+void
+cuda_note(cudaError_t status)
+{
+	if (status != cudaSuccess && current->failure == cudaSuccess)
+		current->failure = status;
+}
+
+float *
+cuda_scratch(size_t n)
+{
+	assert(current != NULL);
+	if (n > current->scratch_floats)
+		cuda_note(cudaErrorMemoryAllocation);
+	return current->scratch;
+}
+
+struct cuda_blas *
+cuda_blas_of_thread(void)
+{
+	return current->blas;
+}

@@ -1,0 +1,28 @@
+/*
+ * What the parts of kernel/cuda share: the context of the thread, as kernels see it, and
+ * cuBLAS.
+ */
+#ifndef KERNEL_CUDA_CUDA_PRIVATE_H
+#define KERNEL_CUDA_CUDA_PRIVATE_H
+
+#include <driver_types.h>
+#include <stddef.h>
+
+#include "base/status.h"
+#include "kernel/cuda/cuda.h"
+
+struct cuda_blas;
+
+cudaStream_t cuda_stream(void);
+int  cuda_is_well(void);                /* nothing failed since cuda_wait()               */
+void cuda_note(cudaError_t status);
+/* At least n floats that the kernels of one slot may use; more than the plan's is a failure
+ * that keeps them from running. */
+float *cuda_scratch(size_t n);
+
+enum rs_status cuda_blas_open(enum cuda_precision precision, cudaStream_t stream,
+	void *workspace, size_t workspace_bytes, struct cuda_blas **out);
+void cuda_blas_close(struct cuda_blas *b);
+struct cuda_blas *cuda_blas_of_thread(void);
+
+#endif

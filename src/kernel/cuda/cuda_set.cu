@@ -1,0 +1,22 @@
+/* The kernels for GPUs, compiled by nvcc; every slot of the table is filled. */
+#include <cuda_runtime.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+
+extern "C" {
+#include "kernel/cuda/cross_body.h"
+#include "kernel/cuda/dense_body.h"
+#include "kernel/cuda/embed_body.h"
+#include "kernel/cuda/loss_body.h"
+#include "kernel/cuda/optimizer_body.h"
+#include "kernel/cuda/segment_body.h"
+#include "kernel/cuda/vector_body.h"
+
+const struct kernel_set kernel_cuda = {
+	.name = "cuda",
+#define ROW(name, arguments) .name = name##_cuda,
+	KERNEL_TABLE(ROW)
+#undef ROW
+};
+}

@@ -1,0 +1,318 @@
+/*
+ * Kernels for the GPU: histories, position by position.
+ *
+ * All are bound by memory; bytes moved, n positions:
+ *   attention_expand 12 n D; attention_fold 20 n D, dq in that pass; segment_add 8 n H;
+ *   segment_sum 4 n H; segment_softmax_forward 12 n, _backward 16 n; segment_pool_forward
+ *   4 n D; segment_pool_backward 12 n D (8 where beta is 0), da and dk in one pass.
+ * A thread has a row and a column and goes through the positions of the row: lanes of a warp
+ * read neighbours, and a history longer than the rest keeps D threads, not a warp each.
+ */
+#ifndef KERNEL_CUDA_SEGMENT_BODY_H
+#define KERNEL_CUDA_SEGMENT_BODY_H
+
+#include "kernel/cuda/cuda_body.h"
+
+struct segment_work {
+	size_t n, B, D, begin, end;        /* n: threads with something to do                */
+	struct view_u32 offset;
+	struct view_in q, k, a, dy, dx;
+	struct view x, dk, dq, da, y;
+	float beta;
+};
+
+struct segment_span { size_t begin, end; };
+
+static inline struct segment_work
+segment_work_of(const struct segment_args *s, size_t D, size_t n)
+{
+	const struct segment_work w = {
+		.n = n, .B = s->B, .D = D, .begin = s->begin, .end = s->end,
+		.offset = { s->offset, s->B + 1 },
+	};
+
+	return w;
+}
+
+static inline struct view_in
+segment_in(const float *p, size_t n)
+{
+	const struct view_in v = { p, n };
+
+	return v;
+}
+
+static inline struct view
+segment_out(float *p, size_t n)
+{
+	const struct view v = { p, n };
+
+	return v;
+}
+
+/* Positions of row b that lie in the block, counted from its beginning. */
+DEVICE struct segment_span
+segment_span_of(const struct segment_work *w, size_t b)
+{
+	const size_t first = w->offset.p == NULL ? b : AT(w->offset, b) - AT(w->offset, 0);
+	const size_t last = w->offset.p == NULL ? b + 1 : AT(w->offset, b + 1) - AT(w->offset, 0);
+	const size_t low = first < w->begin ? w->begin : first;
+	const size_t high = last > w->end ? w->end : last;
+	const struct segment_span s = { low - w->begin, high > low ? high - w->begin
+		: low - w->begin };
+
+	return s;
+}
+
+/* The row of position i of the block: the last that does not begin after it. */
+DEVICE size_t
+segment_row_of(const struct segment_work *w, size_t i)
+{
+	size_t low = 0, high = w->B;
+
+	if (w->offset.p == NULL)
+		return w->begin + i;
+	while (high - low > 1) {
+		const size_t middle = low + (high - low) / 2;
+		if (AT(w->offset, middle) - AT(w->offset, 0) <= w->begin + i)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+DEVICE void
+attention_expand_at(const struct segment_work *w, size_t at)
+{
+	const size_t b = at / w->D, d = at % w->D;
+	const struct segment_span s = segment_span_of(w, b);
+
+	for (size_t i = s.begin; i < s.end; i++) {
+		const float k = AT(w->k, i * w->D + d);
+		AT(w->x, i * 2 * w->D + d) = k;
+		AT(w->x, i * 2 * w->D + w->D + d) = k * AT(w->q, at);
+	}
+}
+
+ELEMENT_BODY(attention_expand, segment_work)
+
+void
+SLOT(attention_expand)(const struct segment_args *s, size_t D, const float *q, const float *k,
+	float *x)
+{
+	struct segment_work w = segment_work_of(s, D, s->B * D);
+	const size_t n = s->end - s->begin;
+
+	w.q = segment_in(q, s->B * D);
+	w.k = segment_in(k, n * D);
+	w.x = segment_out(x, n * 2 * D);
+	ELEMENT_RUN(attention_expand, w);
+}
+
+DEVICE void
+attention_fold_at(const struct segment_work *w, size_t at)
+{
+	const size_t b = at / w->D, d = at % w->D;
+	const struct segment_span s = segment_span_of(w, b);
+	const float q = AT(w->q, at);
+	float sum = 0;
+
+	for (size_t i = s.begin; i < s.end; i++) {
+		const float dproduct = AT(w->dx, i * 2 * w->D + w->D + d);
+		AT(w->dk, i * w->D + d) += AT(w->dx, i * 2 * w->D + d) + q * dproduct;
+		sum += AT(w->k, i * w->D + d) * dproduct;
+	}
+	AT(w->dq, at) += sum;
+}
+
+ELEMENT_BODY(attention_fold, segment_work)
+
+void
+SLOT(attention_fold)(const struct segment_args *s, size_t D, const float *q, const float *k,
+	const float *dx, float *dk, float *dq)
+{
+	struct segment_work w = segment_work_of(s, D, s->B * D);
+	const size_t n = s->end - s->begin;
+
+	w.q = segment_in(q, s->B * D);
+	w.k = segment_in(k, n * D);
+	w.dx = segment_in(dx, n * 2 * D);
+	w.dk = segment_out(dk, n * D);
+	w.dq = segment_out(dq, s->B * D);
+	ELEMENT_RUN(attention_fold, w);
+}
+
+/* q is what is added to all positions of a row; y what they sum up to. */
+DEVICE void
+segment_add_at(const struct segment_work *w, size_t at)
+{
+	const struct segment_span s = segment_span_of(w, at / w->D);
+
+	for (size_t i = s.begin; i < s.end; i++)
+		AT(w->x, i * w->D + at % w->D) += AT(w->q, at);
+}
+
+ELEMENT_BODY(segment_add, segment_work)
+
+void
+SLOT(segment_add)(const struct segment_args *s, size_t H, const float *t, float *z)
+{
+	struct segment_work w = segment_work_of(s, H, s->B * H);
+
+	w.q = segment_in(t, s->B * H);
+	w.x = segment_out(z, (s->end - s->begin) * H);
+	ELEMENT_RUN(segment_add, w);
+}
+
+DEVICE void
+segment_sum_at(const struct segment_work *w, size_t at)
+{
+	const struct segment_span s = segment_span_of(w, at / w->D);
+	float sum = 0;
+
+	for (size_t i = s.begin; i < s.end; i++)
+		sum += AT(w->k, i * w->D + at % w->D);
+	AT(w->y, at) += sum;
+}
+
+ELEMENT_BODY(segment_sum, segment_work)
+
+void
+SLOT(segment_sum)(const struct segment_args *s, size_t H, const float *z, float *t)
+{
+	struct segment_work w = segment_work_of(s, H, s->B * H);
+
+	w.k = segment_in(z, (s->end - s->begin) * H);
+	w.y = segment_out(t, s->B * H);
+	ELEMENT_RUN(segment_sum, w);
+}
+
+/* A thread a row: n floats in all are little beside the keys they weigh. */
+DEVICE void
+segment_softmax_forward_at(const struct segment_work *w, size_t b)
+{
+	const struct segment_span s = segment_span_of(w, b);
+	float largest = -INFINITY, sum = 0;
+
+	for (size_t i = s.begin; i < s.end; i++)
+		largest = AT(w->a, i) > largest ? AT(w->a, i) : largest;
+	for (size_t i = s.begin; i < s.end; i++)
+		sum += expf(AT(w->a, i) - largest);
+	for (size_t i = s.begin; i < s.end; i++)
+		AT(w->y, i) = expf(AT(w->a, i) - largest) / sum;
+}
+
+ELEMENT_BODY(segment_softmax_forward, segment_work)
+
+void
+SLOT(segment_softmax_forward)(const struct segment_args *s, const float *a, float *y)
+{
+	struct segment_work w = segment_work_of(s, 1, s->B);
+
+	w.a = segment_in(a, s->end - s->begin);
+	w.y = segment_out(y, s->end - s->begin);
+	ELEMENT_RUN(segment_softmax_forward, w);
+}
+
+/* a is the output of the forward pass. */
+DEVICE void
+segment_softmax_backward_at(const struct segment_work *w, size_t b)
+{
+	const struct segment_span s = segment_span_of(w, b);
+	float sum = 0;
+
+	for (size_t i = s.begin; i < s.end; i++)
+		sum += AT(w->a, i) * AT(w->dy, i);
+	for (size_t i = s.begin; i < s.end; i++)
+		AT(w->da, i) += AT(w->a, i) * (AT(w->dy, i) - sum);
+}
+
+ELEMENT_BODY(segment_softmax_backward, segment_work)
+
+void
+SLOT(segment_softmax_backward)(const struct segment_args *s, const float *y, const float *dy,
+	float *da)
+{
+	struct segment_work w = segment_work_of(s, 1, s->B);
+	const size_t n = s->end - s->begin;
+
+	w.a = segment_in(y, n);
+	w.dy = segment_in(dy, n);
+	w.da = segment_out(da, n);
+	ELEMENT_RUN(segment_softmax_backward, w);
+}
+
+DEVICE void
+segment_pool_forward_at(const struct segment_work *w, size_t at)
+{
+	const struct segment_span s = segment_span_of(w, at / w->D);
+	float sum = 0;
+
+	for (size_t i = s.begin; i < s.end; i++)
+		sum += AT(w->a, i) * AT(w->k, i * w->D + at % w->D);
+	AT(w->y, at) = sum;
+}
+
+ELEMENT_BODY(segment_pool_forward, segment_work)
+
+void
+SLOT(segment_pool_forward)(const struct segment_args *s, size_t D, const float *a, const float *k,
+	float *y)
+{
+	struct segment_work w = segment_work_of(s, D, s->B * D);
+	const size_t n = s->end - s->begin;
+
+	w.a = segment_in(a, n);
+	w.k = segment_in(k, n * D);
+	w.y = segment_out(y, s->B * D);
+	ELEMENT_RUN(segment_pool_forward, w);
+}
+
+/* Lanes over the columns of a position, which a binary search finds its row for. */
+struct segment_pool_backward_work {
+	struct row_grid grid;
+	struct segment_work of;
+};
+
+DEVICE void
+segment_pool_backward_term(const struct segment_pool_backward_work *w, size_t i, size_t d,
+	float sum[2])
+{
+	const size_t D = w->of.D, b = segment_row_of(&w->of, i);
+	const float dy = AT(w->of.dy, b * D + d), a = AT(w->of.a, i);
+	const float before = w->of.beta == 0 ? 0 : w->of.beta * AT(w->of.dk, i * D + d);
+
+	sum[0] += dy * AT(w->of.k, i * D + d);
+	AT(w->of.dk, i * D + d) = before + a * dy;
+}
+
+DEVICE void
+segment_pool_backward_end(const struct segment_pool_backward_work *w, size_t i, size_t d,
+	const float total[2])
+{
+	if (d == 0)
+		AT(w->of.da, i) += total[0];
+}
+
+ROW_BODY(segment_pool_backward, segment_pool_backward_work)
+
+void
+SLOT(segment_pool_backward)(const struct segment_args *s, size_t D, const float *a,
+	const float *k, const float *dy, float beta, float *da, float *dk)
+{
+	const size_t n = s->end - s->begin;
+	struct segment_pool_backward_work w = {
+		.grid = row_grid_of(n, D), .of = segment_work_of(s, D, n)
+	};
+
+	w.of.a = segment_in(a, n);
+	w.of.k = segment_in(k, n * D);
+	w.of.dy = segment_in(dy, s->B * D);
+	w.of.da = segment_out(da, n);
+	w.of.dk = segment_out(dk, n * D);
+	w.of.beta = beta;
+	ROW_RUN(segment_pool_backward, w);
+}
+
+#endif
