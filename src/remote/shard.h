@@ -7,9 +7,11 @@
  * (ssp: t-1-staleness; async: at once); of step 0 (no step), when what its rank pushed is.
  * Step t is applied when the last push of every worker for it is there, in slot order; every
  * worker pushes for every step, if only an empty body_push, to all shards with rows.  SNAP_GET
- * of step t sees exactly t-1 steps in every mode.  A push or sum that was had already is
- * acknowledged and dropped.  Requests of another job or epoch are refused (RS_EPROTOCOL),
- * and those of a worker that has not sent its INIT_TABLE, or under another key than that.
+ * of step t sees exactly t-1 steps in every mode.  Answers and steps take turns, so a row that
+ * is read is whole, whoever pushes meanwhile and whatever goes.  A push or sum that was had
+ * already is acknowledged and dropped.  Requests of another job or epoch are refused
+ * (RS_EPROTOCOL), and those of a worker that has not sent its INIT_TABLE, or under another key
+ * than that.  WAITING_* read and set what exact tables have besides rows.
  * What a shard holds when a round ends it offers to the next one (OFFER), whose INIT_TABLE
  * says whether to keep it.  A shard that has a journal may send a copy of it to a peer,
  * which keeps it beside its own (DIRECTORY.copyK); one that is started without files has
