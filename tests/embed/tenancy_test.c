@@ -1,169 +1,8 @@
 /*
  * Rows of an exact table that come and go, through the lookup: what is asked for in
- * FAULTS of tables of other programs (numbers in the comments), and any number of threads.
+ * FAULTS of tables of other programs (numbers in the comments).
  */
-#include <string.h>
-
-#include "base/rng.h"
-#include "base/thread.h"
-#include "embed/exact.h"
-#include "embed/lookup.h"
-#include "kernel/kernel.h"
-#include "tests/test.h"
-
-#define DIM      3u
-#define N_SLOTS  2u
-#define N_MAX    4000u         /* ids of a slot                                      */
-#define RATE     0.5
-
-/* A lookup of one table, and the step at hand. */
-struct bed {
-	struct lookup *lookup;
-	size_t   n_threads;
-	uint64_t step;
-	int64_t  newest;
-	size_t   n[N_SLOTS];
-	uint64_t id[N_SLOTS][N_MAX];
-	float    value[N_SLOTS][N_MAX][DIM];
-	const float *row[N_SLOTS][N_MAX], *grad[N_SLOTS][N_MAX];
-	struct barrier barrier;
-};
-
-static void
-open_bed(struct bed *b, const struct lookup_tenancy *tenancy, size_t n_threads)
-{
-	const struct lookup_table table = {
-		.name = "C1", .kind = TABLE_EXACT, .rows = EXACT_ROWS, .dim = DIM,
-		.init_stddev = 0.1, .seed = 5, .tenancy = *tenancy,
-		.optimizer = { .kind = ROW_SGD, .learning_rate = RATE },
-	};
-	const struct lookup_local_options options = {
-		.kernel = &kernel_ref, .table = &table, .n_tables = 1, .n_slots = N_SLOTS,
-		.n_inputs = 1, .n_threads = n_threads, .for_training = 1,
-	};
-
-	memset(b, 0, sizeof(*b));
-	b->n_threads = n_threads;
-	assert_int_equal(lookup_local_open(&options, &b->lookup), RS_OK);
-}
-
-static void
-close_bed(struct bed *b)
-{
-	b->lookup->ops->close(b->lookup);
-}
-
-static void
-add(struct bed *b, size_t slot, uint64_t id, float grad)
-{
-	const size_t i = b->n[slot]++;
-
-	assert_true(i < N_MAX);
-	b->id[slot][i] = id;
-	for (size_t d = 0; d < DIM; d++)
-		b->value[slot][i][d] = grad;
-	b->grad[slot][i] = b->value[slot][i];
-}
-
-static void
-pull_slot(struct bed *b, size_t slot, int training)
-{
-	const struct lookup_pull p = { .slot = slot, .ids = b->id[slot], .n = b->n[slot],
-		.row = b->row[slot], .training = training };
-
-	assert_int_equal(b->lookup->ops->pull(b->lookup, &p), RS_OK);
-}
-
-struct worker { struct bed *bed; size_t number; };
-
-/* One thread of a step, as train/step.c does it. */
-static void *
-work(void *argument)
-{
-	const struct worker *w = argument;
-	struct bed *b = w->bed;
-	const struct lookup_commit c = { .step = b->step, .finite = 1, .newest = b->newest,
-		.rate_factor = 1, .worker = w->number, .n_workers = b->n_threads };
-
-	for (size_t slot = w->number; slot < N_SLOTS; slot += b->n_threads) {
-		const struct lookup_push p = { .slot = slot, .ids = b->id[slot], .n = b->n[slot],
-			.grad = b->grad[slot] };
-
-		pull_slot(b, slot, 1);
-		assert_int_equal(b->lookup->ops->push(b->lookup, &p), RS_OK);
-	}
-	barrier_wait(&b->barrier);
-	assert_int_equal(b->lookup->ops->commit(b->lookup, &c), RS_OK);
-	barrier_wait(&b->barrier);
-	return NULL;
-}
-
-static void
-train(struct bed *b)
-{
-	struct worker worker[4];
-	pthread_t thread[4];
-
-	b->step++;
-	barrier_init(&b->barrier, (unsigned)b->n_threads, 1);
-	for (size_t i = 0; i < b->n_threads; i++)
-		worker[i] = (struct worker){ b, i };
-	for (size_t i = 1; i < b->n_threads; i++)
-		assert_int_equal(thread_start(&thread[i], "work", work, &worker[i]), RS_OK);
-	work(&worker[0]);
-	for (size_t i = 1; i < b->n_threads; i++)
-		thread_join(thread[i]);
-	memset(b->n, 0, sizeof(b->n));
-}
-
-/* One step of one id. */
-static void
-train_one(struct bed *b, uint64_t id)
-{
-	add(b, 0, id, 1);
-	train(b);
-}
-
-static int
-has(const struct bed *b, uint64_t id)
-{
-	return b->lookup->ops->touched(b->lookup, 0, id);
-}
-
-/* What those who read get, in the first place. */
-static float
-read_one(struct bed *b, uint64_t id, int training)
-{
-	float value;
-
-	add(b, 0, id, 0);
-	pull_slot(b, 0, training);
-	value = b->row[0][0][0];
-	memset(b->n, 0, sizeof(b->n));
-	return value;
-}
-
-static struct lookup_tenants
-count(const struct bed *b)
-{
-	struct lookup_tenants n;
-
-	b->lookup->ops->tenants(b->lookup, 0, &n);
-	return n;
-}
-
-static uint64_t
-bytes_of(const struct bed *b)
-{
-	return b->lookup->ops->bytes(b->lookup);
-}
-
-/* Number i of the ids of one segment, spread over it. */
-static uint64_t
-id_of(unsigned segment, uint64_t i)
-{
-	return exact_segment_begin(segment) | hash_mix(i) >> EXACT_SEGMENT_BITS;
-}
+#include "tests/embed/tenancy_bed.h"
 
 /* D2-2: gradients behind that of an id that is kept out are those of their own ids. */
 static void
@@ -271,10 +110,10 @@ those_trained_longest_ago_or_least_often_go(void **state)
 	}
 }
 
-/* L014: whatever goes was there.  L015: rows behind one that went are still found, with
+/* L014: whatever goes was there; L015: rows behind one that went are still found, with
  * their values, and there is room for another. */
 static void
-what_goes_was_there_and_the_rest_keeps_its_values(void **state)
+L014_L015_what_goes_was_there_and_the_rest_keeps_its_values(void **state)
 {
 	static struct bed b;
 	const struct lookup_tenancy t = { .segment_rows = LIMIT };
@@ -308,9 +147,9 @@ what_goes_was_there_and_the_rest_keeps_its_values(void **state)
 	close_bed(&b);
 }
 
-/* L030: hours of data with nothing between, and rows that last for half of one. */
+/* Hours of data with nothing between, and rows that last for half of one. */
 static void
-rows_go_by_data_time_and_not_before(void **state)
+L030_rows_go_by_data_time_and_not_before(void **state)
 {
 	static struct bed b;
 	const struct lookup_tenancy t = { .expire_after = 1800 };
@@ -353,133 +192,6 @@ rows_go_by_steps(void **state)
 	fill(&b, 2, 1);
 	assert_false(has(&b, id));
 	close_bed(&b);
-}
-
-/* --- long runs ----------------------------------------------------------------------- */
-
-static const struct lookup_tenancy everything[] = {
-	{ .admit = ADMISSION_COUNT, .admit_count = 2, .admit_cells = 64 * 40, .expire_steps = 25,
-	  .segment_rows = 30, .evict = EVICT_LRU },
-	{ .admit = ADMISSION_SKETCH, .admit_count = 3, .admit_cells = 64 * 4 * 16,
-	  .expire_after = 25 * 60, .segment_rows = 30, .evict = EVICT_LFU },
-	{ .admit = ADMISSION_PROBABILITY, .admit_probability = 0.3, .segment_rows = 30 },
-	{ .segment_rows = 30, .expire_after = 25 * 60 },
-};
-
-/* Hot ids, ids that are for a while, ids that come once. */
-static void
-long_step(struct bed *b)
-{
-	const uint64_t step = b->step + 1;
-
-	b->newest = 1700000000 + (int64_t)step * 60;
-	for (size_t slot = 0; slot < N_SLOTS; slot++)
-		for (uint64_t i = 0; i < 400; i++) {
-			const uint64_t r = rng_below(step, slot * 400 + i, 10);
-			const uint64_t n = rng_below(step + 7000, slot * 400 + i, 300);
-			const uint64_t number = r < 4 ? n : r < 7 ? 1000 + step * 40 + n :
-				1000000 + step * 1000 + n;
-
-			add(b, slot, hash_mix(number), (float)(1 + i % 3));
-		}
-	train(b);
-}
-
-/* L062: nothing adds up. */
-static void
-memory_of_a_long_run_is_flat(void **state)
-{
-	static struct bed b;
-
-	(void)state;
-	for (size_t k = 0; k < N_ROWS(everything); k++) {
-		uint64_t bytes = 0;
-
-		open_bed(&b, &everything[k], 1);
-		for (int i = 0; i < 300; i++) {
-			long_step(&b);
-			bytes = i == 150 ? bytes_of(&b) : bytes;
-		}
-		assert_int_equal(bytes_of(&b), bytes);
-		assert_true(count(&b).evicted > 0);
-		assert_true(count(&b).rows <= 64 * 30);
-		close_bed(&b);
-	}
-}
-
-static void
-save(struct bed *b, const char *directory, const char *name, char path[2][256])
-{
-	enum rs_status (*const write[])(struct lookup *, size_t, struct file_writer *) = {
-		b->lookup->ops->save, b->lookup->ops->save_tenancy,
-	};
-
-	for (size_t i = 0; i < 2; i++) {
-		struct file_writer w;
-
-		snprintf(path[i], 256, "%s/%s%zu", directory, name, i);
-		assert_int_equal(file_writer_open(&w, path[i]), RS_OK);
-		assert_int_equal(write[i](b->lookup, 0, &w), RS_OK);
-		assert_int_equal(file_writer_commit(&w), RS_OK);
-		file_writer_close(&w);
-	}
-}
-
-static void
-load(struct bed *b, char path[2][256])
-{
-	const char *rows = path[0], *tenancy = path[1];
-
-	assert_int_equal(b->lookup->ops->load(b->lookup, 0, &rows, 1), RS_OK);
-	assert_int_equal(b->lookup->ops->load_tenancy(b->lookup, 0, &tenancy, 1), RS_OK);
-}
-
-static void
-assert_same(char a[2][256], char b[2][256])
-{
-	for (size_t i = 0; i < 2; i++) {
-		struct file_map x, y;
-
-		assert_int_equal(file_map_open(&x, a[i]), RS_OK);
-		assert_int_equal(file_map_open(&y, b[i]), RS_OK);
-		assert_int_equal(x.size, y.size);
-		assert_memory_equal(x.data, y.data, x.size);
-		file_map_close(&x);
-		file_map_close(&y);
-	}
-}
-
-static void
-threads_and_stops_change_no_bit(void **state)
-{
-	static struct bed one, other;
-	char path[2][256], path2[2][256];
-
-	for (size_t k = 0; k < N_ROWS(everything); k++) {
-		open_bed(&one, &everything[k], 1);
-		for (int i = 0; i < 120; i++)
-			long_step(&one);
-		save(&one, *state, "one", path);
-		for (size_t n_threads = 2; n_threads <= 4; n_threads++) {
-			open_bed(&other, &everything[k], n_threads);
-			for (int i = 0; i < 120; i++) {
-				long_step(&other);
-				if (i % 50 != 40)
-					continue;
-				save(&other, *state, "stop", path2);       /* and go on  */
-				if (i < 50)
-					continue;
-				close_bed(&other);                         /* or stop    */
-				open_bed(&other, &everything[k], n_threads);
-				other.step = (uint64_t)i + 1;
-				load(&other, path2);
-			}
-			save(&other, *state, "other", path2);
-			assert_same(path, path2);
-			close_bed(&other);
-		}
-		close_bed(&one);
-	}
 }
 
 /* Rows whose age was counted in steps, then in minutes: they are as old as the next step. */
@@ -547,11 +259,9 @@ main(void)
 		cmocka_unit_test(a_new_row_is_trained_when_all_ids_get_one),
 		cmocka_unit_test(a_batch_of_new_ids_cannot_flush_the_others),
 		cmocka_unit_test(those_trained_longest_ago_or_least_often_go),
-		cmocka_unit_test(what_goes_was_there_and_the_rest_keeps_its_values),
-		cmocka_unit_test(rows_go_by_data_time_and_not_before),
+		cmocka_unit_test(L014_L015_what_goes_was_there_and_the_rest_keeps_its_values),
+		cmocka_unit_test(L030_rows_go_by_data_time_and_not_before),
 		cmocka_unit_test(rows_go_by_steps),
-		cmocka_unit_test(memory_of_a_long_run_is_flat),
-		cmocka_unit_test(threads_and_stops_change_no_bit),
 		cmocka_unit_test(another_clock_lets_no_row_go_at_once),
 		cmocka_unit_test(rows_take_no_more_than_the_limit),
 	};
