@@ -10,7 +10,7 @@ main(int argc, char **argv)
 	int code;
 
 	process_keep_standard_files();
-	process_keep_pipe_errors();
+	process_keep_write_errors();
 	status = arguments_parse(argc, argv, &a);
 	if (status == RS_OK)
 		status = process_start(&a);

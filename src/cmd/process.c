@@ -35,7 +35,7 @@ process_keep_standard_files(void)
 
 /* A handler, not SIG_IGN: programs we start get the default back. */
 void
-process_keep_pipe_errors(void)
+process_keep_write_errors(void)
 {
 	struct sigaction action;
 
@@ -43,6 +43,7 @@ process_keep_pipe_errors(void)
 	action.sa_handler = no_action;
 	action.sa_flags = SA_RESTART;
 	sigaction(SIGPIPE, &action, NULL);
+	sigaction(SIGXFSZ, &action, NULL);
 }
 
 /* The value of an option is one of the words of its argument, "a|b|c". */

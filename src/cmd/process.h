@@ -7,8 +7,9 @@
 /* No file that is opened later becomes standard input, output or errors, when who started us
  * had one of them closed; to read or write that one fails as before. */
 void process_keep_standard_files(void);
-/* A write to a closed pipe gives an error instead of ending the program. */
-void process_keep_pipe_errors(void);
+/* A write to a closed pipe, or to a file that may not grow, gives an error instead of ending the
+ * program. */
+void process_keep_write_errors(void);
 /* -C, -q, -v, --log-file, --color and the others are checked and put into effect. */
 enum rs_status process_start(const struct arguments *a);
 /* --help, --version, or the command. */

@@ -75,6 +75,15 @@ spill_resident_rows(uint64_t n_rows, size_t row_bytes, uint64_t resident_bytes)
 }
 
 uint64_t
+spill_memory(uint64_t n_rows, size_t row_bytes, uint64_t resident_bytes)
+{
+	const uint64_t n = count_sets(n_rows, row_bytes, resident_bytes);
+
+	return large_size(n * sizeof(struct set)) + large_size(n * SPILL_WAYS * row_bytes)
+	    + large_size(n_rows * sizeof(uint32_t));
+}
+
+uint64_t
 spill_bytes(const struct spill *s)
 {
 	return large_size(s->set_bytes) + large_size(s->row_bytes) + large_size(s->place_bytes);
@@ -412,6 +421,19 @@ spill_clear(struct spill *s)
 	atomic_store(&s->is_used, 0);
 }
 
+/* A set is held for so short a time that who wants it had better not sleep. */
+static void
+init_locks(struct spill *s)
+{
+	pthread_mutexattr_t kind;
+
+	pthread_mutexattr_init(&kind);
+	pthread_mutexattr_settype(&kind, PTHREAD_MUTEX_ADAPTIVE_NP);
+	for (uint64_t i = 0; i < s->n_sets; i++)
+		pthread_mutex_init(&s->set[i].lock, &kind);
+	pthread_mutexattr_destroy(&kind);
+}
+
 static enum rs_status
 open_blocks(struct spill *s)
 {
@@ -434,8 +456,7 @@ open_blocks(struct spill *s)
 	RS_TRY(large_alloc(s->set_bytes, &s->set));
 	RS_TRY(large_alloc(s->row_bytes, &s->row));
 	RS_TRY(large_alloc(s->place_bytes, &s->place));
-	for (uint64_t i = 0; i < s->n_sets; i++)
-		pthread_mutex_init(&s->set[i].lock, NULL);
+	init_locks(s);
 	empty_sets(s);
 	return open_file(s);
 }

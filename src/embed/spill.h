@@ -59,8 +59,9 @@ enum rs_status spill_open(const struct spill_settings *settings, struct spill **
 void spill_close(struct spill *s);     /* NULL: none */
 /* The least that resident_bytes can be. */
 uint64_t spill_least(uint64_t n_rows, size_t row_bytes);
-/* Rows in memory at most, of those bytes. */
+/* Rows in memory at most, of those bytes; and what it takes of memory in all. */
 uint64_t spill_resident_rows(uint64_t n_rows, size_t row_bytes, uint64_t resident_bytes);
+uint64_t spill_memory(uint64_t n_rows, size_t row_bytes, uint64_t resident_bytes);
 
 enum rs_status spill_take(struct spill *s, uint64_t i, unsigned how, struct spill_row *out);
 void spill_give(struct spill *s, uint64_t i, int is_changed);

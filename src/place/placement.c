@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "embed/row_optimizer.h"
+#include "embed/spill.h"
+#include "embed/table.h"
 #include "place/placement_private.h"
 #include "train/buckets.h"
 
@@ -36,6 +38,20 @@ placement_dense_name(enum dense_plane dense)
 
 /* --- what the model weighs -------------------------------------------------- */
 
+/* A table that is larger than memory. */
+static void
+weigh_spilled(const struct lookup_table *from, struct placement_table *to)
+{
+	const uint64_t bits = (from->rows + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS
+		* sizeof(uint64_t);
+	const uint64_t row_bytes = (to->bytes - bits) / from->rows;
+
+	if (from->resident == 0)
+		return;
+	to->memory = bits + spill_memory(from->rows, row_bytes, from->resident);
+	to->disk = from->rows * row_bytes;
+}
+
 static enum rs_status
 list_tables(struct placement *p, const struct model *shape)
 {
@@ -52,10 +68,14 @@ list_tables(struct placement *p, const struct model *shape)
 			row_optimizer_get(from->optimizer.kind), from->dim);
 		to->bytes = parts_bytes(from, 0, from->rows);
 		to->n_parts = 1;
+		weigh_spilled(from, to);
 		to->occurrences = to->keys = NAN;
 		p->embedding_params += from->expected * from->dim;
 		p->embedding_bytes += to->bytes;
+		p->table_bytes += to->memory > 0 ? to->memory : to->bytes;
+		p->spill_bytes += to->disk;
 	}
+	p->spill = spec_settings(shape->spec)->embedding.spill;
 	return RS_OK;
 }
 
@@ -75,7 +95,8 @@ largest_table(const struct placement *p)
 	uint64_t most = 0;
 
 	for (size_t i = 0; i < p->n_tables; i++)
-		most = p->table[i].bytes > most ? p->table[i].bytes : most;
+		if (p->table[i].memory == 0)
+			most = p->table[i].bytes > most ? p->table[i].bytes : most;
 	return most;
 }
 
@@ -303,6 +324,17 @@ check_workers(const struct placement *p)
 		p->n_slots);
 }
 
+/* Shards of parameter servers keep every row in memory. */
+static enum rs_status
+check_spilled(const struct placement *p)
+{
+	if (p->spill_bytes == 0 || (p->mode != PLACE_PS && p->mode != PLACE_HYBRID))
+		return RS_OK;
+	(void)rs_fail(RS_ESPEC, "embedding.resident is for tables of the workers, not for those of "
+		"parameter servers");
+	return rs_hint("set placement.mode = local or allreduce, or more shards and no resident");
+}
+
 static enum rs_status
 check_memory(const struct placement *p)
 {
@@ -318,7 +350,10 @@ check_memory(const struct placement *p)
 		(double)p->shard_bytes / gib, (double)p->memory_bytes / gib);
 	if (p->mode == PLACE_ALLREDUCE)
 		return rs_hint("placement.mode = hybrid has the tables once, not in every worker");
-	return rs_hint("fewer buckets, a smaller dim, an optimizer with less state, or more hosts");
+	if (p->spill_bytes > 0)
+		return rs_hint("embedding.resident = with fewer bytes leaves more rows on disk");
+	return rs_hint("fewer buckets, a smaller dim, an optimizer with less state, more hosts, or "
+		"rows on disk (embedding.resident)");
 }
 
 /* --- all together ----------------------------------------------------------- */
@@ -394,6 +429,7 @@ fill(struct placement *p, const struct model *shape, const struct placement_host
 	weigh(p, shape);
 	RS_TRY(choose_mode(p, s, host));
 	RS_TRY(check_workers(p));
+	RS_TRY(check_spilled(p));
 	RS_TRY(dealer_choose(s, p->n_workers, p->n_hosts, &p->policy));
 	RS_TRY(choose_dense(p, s, host));
 	RS_TRY(choose_buckets(p, shape));

@@ -37,6 +37,7 @@ struct placement_host {
 struct placement_table {
 	char     name[128];
 	uint64_t rows, bytes;       /* bytes: weights, optimizer slots, touched bits  */
+	uint64_t memory, disk;      /* larger than memory: of a worker, at most; 0: it is not */
 	size_t   dim, n_slot, n_parts;
 	double   occurrences, keys; /* of a step; keys: of all workers together; NaN: unknown */
 };
@@ -64,6 +65,8 @@ struct placement {
 	struct placement_shard *shard;      /* [n_ps]                                 */
 	struct parts parts;                 /* n == 0 without shards                  */
 	double   balance;                   /* bytes of the largest shard / mean      */
+	uint64_t table_bytes, spill_bytes;  /* of a worker's tables: in memory, on disk at most */
+	const char *spill;                  /* the directory there                    */
 	uint64_t worker_bytes, shard_bytes; /* of one process, the largest            */
 	uint64_t memory_bytes;              /* of the host, 0: unknown                */
 	double   rows_a_step, steps_a_second;   /* NaN: unknown                       */

@@ -158,6 +158,19 @@ merge_bytes(const struct weighing *w)
 	return (uint64_t)MERGE_BYTES * most * w->slots;
 }
 
+/* Copies of the rows of a step that are not in memory for good. */
+static uint64_t
+copied_bytes(const struct weighing *w)
+{
+	const struct graph *const g = w->shape->graph;
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < graph_n_inputs(g); i++)
+		if (w->p->table[graph_input(g, i)->table].memory > 0)
+			bytes += input_rows(w, i) * graph_input(g, i)->dim * sizeof(float);
+	return w->slots * (bytes + bytes / 4);
+}
+
 static uint64_t
 worker_bytes(const struct weighing *w)
 {
@@ -175,7 +188,7 @@ worker_bytes(const struct weighing *w)
 		return bytes + 3 * w->slots * grads;
 	if (p->n_workers > 1)          /* gradients of the others                         */
 		bytes += p->n_workers * w->slots * grads;
-	return bytes + large_size(p->embedding_bytes);
+	return bytes + large_size(p->table_bytes) + copied_bytes(w);
 }
 
 /* --- all ----------------------------------------------------------------------- */

@@ -113,10 +113,25 @@ print_shards(const struct placement *p, struct buffer *out)
 	return buffer_printf(out, "\n");
 }
 
+/* Tables larger than memory. */
+static enum rs_status
+print_spilled(const struct placement *p, struct buffer *out)
+{
+	char memory[32], disk[32];
+
+	if (p->spill_bytes == 0)
+		return RS_OK;
+	return buffer_printf(out, "spill      tables of a worker take %s of memory, and up to %s "
+		"in %s\n", bytes_text(memory, (double)p->table_bytes),
+		bytes_text(disk, (double)p->spill_bytes), p->spill);
+}
+
 static enum rs_status
 print_memory(const struct placement *p, struct buffer *out)
 {
 	char worker[32], shard[32], host[32];
+
+	RS_TRY(print_spilled(p, out));
 
 	RS_TRY(buffer_printf(out, "memory     worker about %s",
 		bytes_text(worker, (double)p->worker_bytes)));
@@ -237,6 +252,8 @@ placement_json(const struct placement *p, struct json *j)
 	json_double(j, "dense_bytes_a_step", p->dense_step_bytes);
 	json_double(j, "steps_a_second", p->steps_a_second);
 	json_double(j, "rows_a_step", p->rows_a_step);
+	json_int(j, "table_memory_bytes", (int64_t)p->table_bytes);
+	json_int(j, "spill_bytes", (int64_t)p->spill_bytes);
 	json_int(j, "worker_bytes", (int64_t)p->worker_bytes);
 	json_int(j, "shard_bytes", (int64_t)p->shard_bytes);
 	json_int(j, "memory_bytes", (int64_t)p->memory_bytes);

@@ -311,6 +311,16 @@ const struct option_row option_table[] = {
 	  "first-order weights together; beyond it rows go; 0: no limit" },
 	{ "embedding", "evict", OPTION_CHOICE, "lru", IN(embedding.evict), .choices = "lru lfu",
 	  .text = "which go: those trained longest ago, or least often" },
+	{ "embedding", "resident", OPTION_SIZE, "0", IN(embedding.resident), FREE,
+	  RANGE(0, WHOLE_MAX), .unit = "bytes", .example = "8G",
+	  .text = "hashed tables that are larger than memory: what rows of all tables together "
+	  "take of it at most, in each process; the others are in a file in embedding.spill, which "
+	  "has no name and goes with the process; small tables stay in memory whole; every row of "
+	  "the others takes 4 bytes more, trained or not; a row that was never trained is in no "
+	  "file, and not in those of a version; 0: all rows are in memory" },
+	{ "embedding", "spill", OPTION_PATH, "/var/tmp", IN(embedding.spill), FREE,
+	  .text = "directory for the rows that embedding.resident has no room for, on a fast disk "
+	  "with room for all rows that are ever trained" },
 
 	ROW_OPTIMIZER(linear, EMBEDDINGS)
 	{ "linear", "init_stddev", OPTION_NUMBER, NULL, IN(linear.init_stddev),

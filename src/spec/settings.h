@@ -149,6 +149,9 @@ struct embedding_settings {
 	int64_t expire_steps;               /* 0 = never                            */
 	int64_t max_bytes;                  /* of a field's tables, 0 = no limit    */
 	enum evict_kind evict;
+	/* Hashed tables that are larger than memory (embed/spill.h). */
+	int64_t resident;                   /* bytes of the rows of all tables, 0 = all */
+	char   *spill;                      /* directory for the others             */
 };
 
 /* First-order weights; an optimizer of their own, by default the embedding's. */

@@ -1,4 +1,5 @@
-/* Rules of tables: rounds of hashes, what comes and goes in exact ones. */
+/* Rules of tables: rounds of hashes, what comes and goes in exact ones, those larger than
+ * memory. */
 #include "spec/spec_private.h"
 
 #define NONE SPEC_NO_FIELD
@@ -54,6 +55,7 @@ check_used(struct spec *spec)
 		{ "expire_steps", exact, "table = exact" },
 		{ "max_bytes", exact, "table = exact" },
 		{ "evict", e->max_bytes > 0, "max_bytes" },
+		{ "spill", e->resident > 0, "resident" },
 	};
 
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -122,11 +124,28 @@ check_rounds(struct spec *spec)
 	return RS_OK;
 }
 
+/* Rows of exact tables are in memory. */
+static enum rs_status
+check_resident(struct spec *spec)
+{
+	const struct settings *s = &spec->settings;
+
+	for (size_t i = 0; i < s->n_fields; i++)
+		if (s->field[i].type != FIELD_NUMERIC && s->field[i].table == TABLE_EXACT)
+			return spec_key_error(spec, "embedding", "resident",
+				"bound exact tables with max_bytes, or use table = hashed",
+				"rows of exact tables cannot leave memory, and field '%s' has one",
+				s->field[i].name);
+	return RS_OK;
+}
+
 enum rs_status
 spec_check_exact(struct spec *spec)
 {
 	RS_TRY(check_used(spec));
 	RS_TRY(check_rounds(spec));
+	if (spec->settings.embedding.resident > 0)
+		RS_TRY(check_resident(spec));
 	if (!has_exact(&spec->settings))
 		return RS_OK;
 	RS_TRY(check_expiry(spec));

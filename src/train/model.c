@@ -53,6 +53,7 @@ open_tables(struct model *m, const struct settings *s, const struct model_option
 	RS_TRY(memory_alloc(m->n_tables + 1, sizeof(*m->table), &m->table));
 	for (size_t i = 0; i < m->n_tables; i++)
 		RS_TRY(model_describe_table(m, i, &m->table[i]));
+	RS_TRY(model_share_resident(m));
 	if (options->shape_only)
 		return RS_OK;
 	RS_TRY(model_open_stacked(m));

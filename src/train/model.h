@@ -74,6 +74,8 @@ void model_forget_kept(struct model *m);
 /* m->graph from spec, schema and kernel; then what table i of it is. */
 enum rs_status model_build_graph(struct model *m);
 enum rs_status model_describe_table(const struct model *m, size_t i, struct lookup_table *out);
+/* Once all are described: embedding.resident is shared among those it has no room for. */
+enum rs_status model_share_resident(struct model *m);
 
 /* m->stacked, once the tables are described. */
 enum rs_status model_open_stacked(struct model *m);

@@ -10,6 +10,7 @@
 #include "embed/exact.h"
 #include "embed/row_optimizer.h"
 #include "embed/row.h"
+#include "embed/spill.h"
 #include "embed/tenancy.h"
 #include "models/models.h"
 
@@ -160,11 +161,78 @@ model_describe_table(const struct model *m, size_t i, struct lookup_table *out)
 				     vector_optimizer(t->settings, &s->embedding);
 	out->init_stddev = g->linear ? s->linear.init_stddev : s->embedding.init_stddev;
 	out->seed = (uint64_t)s->train.seed;
+	out->spill = s->embedding.spill;
 	if (t->kind != TABLE_EXACT)
 		return RS_OK;
 	RS_TRY(describe_tenancy(m, g->schema_table, &out->tenancy));
 	const uint64_t most = out->tenancy.segment_rows * EXACT_SEGMENTS;
 	if (most > 0 && out->expected > most)
 		out->expected = most;
+	return RS_OK;
+}
+
+/* --- tables larger than memory ---------------------------------------------------- */
+
+static size_t
+row_bytes(const struct lookup_table *t)
+{
+	const size_t n_slot = row_optimizer_slots(row_optimizer_get(t->optimizer.kind), t->dim);
+
+	return (row_slot_at(t->storage, t->dim) + n_slot) * sizeof(float);
+}
+
+/* Tables that fit an even share of what is left stay in memory whole, the smallest first:
+ * those that do not are marked and counted, with their bytes. */
+static uint64_t
+keep_small(struct model *m, uint64_t *left, double *bytes)
+{
+	uint64_t n = m->n_tables, before;
+
+	for (size_t i = 0; i < m->n_tables; i++)
+		m->table[i].resident = UINT64_MAX;
+	do {
+		before = n;
+		for (size_t i = 0; i < m->n_tables && n > 0; i++) {
+			struct lookup_table *const t = &m->table[i];
+
+			if (t->resident == 0 || t->rows > *left / n / row_bytes(t))
+				continue;
+			*left -= t->rows * row_bytes(t);
+			t->resident = 0;
+			n--;
+		}
+	} while (n < before);
+	*bytes = 0;
+	for (size_t i = 0; i < m->n_tables; i++)
+		*bytes += m->table[i].resident > 0
+			? (double)m->table[i].rows * (double)row_bytes(&m->table[i]) : 0;
+	return n;
+}
+
+/* The others have the rest in proportion to their bytes. */
+enum rs_status
+model_share_resident(struct model *m)
+{
+	const uint64_t resident = (uint64_t)spec_settings(m->spec)->embedding.resident;
+	uint64_t left = resident;
+	double bytes;
+
+	if (resident == 0 || keep_small(m, &left, &bytes) == 0)
+		return RS_OK;
+	for (size_t i = 0; i < m->n_tables; i++) {
+		struct lookup_table *const t = &m->table[i];
+		const uint64_t least = spill_least(t->rows, row_bytes(t));
+		const double all = (double)t->rows * (double)row_bytes(t);
+
+		if (t->resident == 0)
+			continue;
+		t->resident = (uint64_t)((double)left * all / bytes);
+		if (t->resident >= least)
+			continue;
+		(void)rs_fail(RS_ESPEC, "embedding.resident: %" PRIu64 " bytes are too few for "
+			"table '%s' of %" PRIu64 " rows", resident, t->name, t->rows);
+		return rs_hint("the least is about %" PRIu64 "k", (resident - left
+			+ (uint64_t)((double)least * bytes / all)) / 1024 + 1);
+	}
 	return RS_OK;
 }

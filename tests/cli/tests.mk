@@ -57,3 +57,5 @@ dist_check_SCRIPTS += tests/cli/device.sh
 dist_check_SCRIPTS += tests/cli/hash_stack.sh
 dist_check_SCRIPTS += tests/cli/storage.sh tests/cli/delta_storage.sh
 dist_check_SCRIPTS += tests/cli/retrieval_exact.sh
+dist_check_SCRIPTS += tests/cli/spill.sh
+EXTRA_DIST += tests/bench/spill.sh

@@ -1,0 +1,103 @@
+#!/bin/sh
+# spill.sh: what a table that is larger than memory costs.
+#
+#	[ROWS=6000000] [TABLE=31M] [RESIDENT=700M] [CAP=1500] [SPARSE=312M] sh tests/bench/spill.sh
+#
+# A bag of 8 ids a row, half of them Zipf, half any of the table, dim 16 and Adagrad: a row is
+# 128 bytes, 31M of them are 4 GB.  It is trained in memory, and with RESIDENT bytes of rows in
+# memory in a control group of CAP MiB, page cache and all, where one can be made; the dumps
+# must be equal.  Then a table of SPARSE rows (40 GB) trains on Zipf ids, and again, which is
+# saved as a delta.  DIRECTORY (TMPDIR) wants some 12 GB.
+set -u
+: "${RECSYS_TRAIN:?}"
+T=$RECSYS_TRAIN ROWS=${ROWS:-6000000} CAP=${CAP:-1500}
+work=$(mktemp -d "${DIRECTORY:-${TMPDIR:-/var/tmp}}/spill-XXXXXX") || exit 1
+group=/sys/fs/cgroup/memory/recsys-spill.$$
+trap 'rm -rf "$work"; [ ! -d $group ] || rmdir $group' EXIT
+trap 'exit 130' INT TERM
+cd "$work" || exit 1
+if mkdir $group 2>/dev/null && echo $((CAP * 1048576)) >$group/memory.limit_in_bytes; then
+	limit="a control group of $CAP MiB"
+else
+	group= limit='no control group can be made: resident memory is measured'
+fi
+
+# rows N SEED MOST ZIPF: bags of 8 ids below MOST, every ZIPFth one Zipf.
+rows() {
+	awk -v n="$1" -v s="$2" -v most="$3" -v zipf="$4" '
+	function u() { s = (s * 69069 + 1) % 4294967296; return s / 4294967296 }
+	BEGIN {
+		for (i = 0; i < n; i++) {
+			line = (u() < 0.4) "\t"
+			for (k = 0; k < 8; k++)
+				line = line (k ? "|" : "") int(k % zipf ? u() * most : exp(u() * log(most)))
+			print line
+		}
+	}'
+}
+
+spec() {
+	cat <<-END
+	[model]
+	type = fm
+	[data]
+	train = train.tsv
+	format = tsv
+	label = 1
+	[field bag]
+	column = 2
+	type = multi
+	buckets = $1
+	[embedding]
+	dim = 16
+	spill = .
+	[train]
+	batch_size = 4096
+	slots = 8
+	full_every = 5
+	END
+}
+
+# timed NAME COMMAND...: seconds in NAME.s, the most memory in MiB in NAME.m.
+timed() {
+	name=$1
+	shift
+	/usr/bin/env time -f '%e %M' -o "$name.t" "$@" >"$name.out" 2>"$name.err" ||
+		{ echo "$name failed:"; cat "$name.err"; exit 1; }
+	read -r seconds memory <"$name.t"
+	echo "$name: $seconds s, most memory $((memory / 1024)) MiB"
+}
+
+"$T" --version | head -n 1
+echo "$limit; $(df -h . | awk 'NR == 2 { print $4 }') of disk"
+rows "$ROWS" 1 31000000 2 >train.tsv
+spec "${TABLE:-31M}" >s.ini
+"$T" plan s.ini -o embedding.resident="${RESIDENT:-700M}" 2>&1 | grep -e '^spill' -e '^memory'
+timed memory "$T" -q train s.ini -f memory -j "${THREADS:-1}"
+timed spilled sh -c '[ -z "$1" ] || echo $$ >$1/tasks; shift; exec "$@"' sh "$group" \
+	"$T" -q train s.ini -f spilled -j "${THREADS:-1}" -o embedding.resident="${RESIDENT:-700M}"
+[ -z "$group" ] || echo "in the group at most $(($(cat $group/memory.max_usage_in_bytes) / 1048576)) MiB"
+awk '{ print $1 }' memory.t spilled.t | paste -sd ' ' | awk '{ printf "slowdown %.2f\n", $2 / $1 }'
+du -m memory/v*/table-bag.0* spilled/v*/table-bag.0*
+for model in memory spilled; do
+	"$T" inspect $model --dump text | tee $model.size | sha256sum >$model.sum &
+done
+wait
+cmp memory.sum spilled.sum || { echo 'the dumps differ'; exit 1; }
+echo 'the dumps are equal'
+rm -rf memory spilled memory.size spilled.size
+
+rows 4096 2 1000000000 1 >one.tsv
+rows 500000 2 1000000000 1 >train.tsv
+rows 200000 3 1000000000 1 >more.tsv
+spec "${SPARSE:-312M}" >s.ini
+few="-o embedding.resident=${RESIDENT:-700M}"
+# shellcheck disable=SC2086
+timed 'sparse, one batch' "$T" -q train s.ini -f one -j 1 $few -d one.tsv
+# shellcheck disable=SC2086
+timed sparse "$T" -q train s.ini -f sparse -j 1 $few
+# shellcheck disable=SC2086
+timed 'sparse, more' "$T" -q train s.ini -f sparse -j 1 $few -d more.tsv -i sparse
+grep -h '^kind' sparse/v*/MANIFEST
+du -m sparse/v*/table-bag.*
+"$T" eval sparse more.tsv

@@ -1,0 +1,172 @@
+#!/bin/sh
+# embedding.resident: a table that is larger than its memory trains to the same model, on any
+# number of threads, and every command takes the model; a full disk is an error; a kill leaves
+# nothing behind.
+set -u
+. "$SRCDIR/tests/cli/train_data.sh"
+T=$RECSYS_TRAIN
+# label, bag of ids, item: half of the ids are few, the others are any of the table.
+make_bags() {
+	awk -v n="$1" -v s="$2" '
+	function u() { s = (s * 69069 + 1) % 4294967296; return s / 4294967296 }
+	BEGIN {
+		for (i = 0; i < n; i++) {
+			printf "%d\t", u() < 0.4
+			for (k = 0; k < 6; k++)
+				printf "%sb%d", k ? "|" : "", k % 2 ? u() * 300000 : exp(u() * 12)
+			printf "\ti%d\n", u() * 40
+		}
+	}'
+}
+make_bags 6000 1 >train.tsv
+make_bags 3000 2 >more.tsv
+make_bags 500 3 >valid.tsv
+mkdir files
+cat >s.ini <<END
+[model]
+type = deepfm
+[data]
+train = train.tsv
+format = tsv
+label = 1
+[field bag]
+column = 2
+type = multi
+buckets = 300k
+[field item]
+column = 3
+buckets = 100
+[embedding]
+dim = 16
+learning_rate = 0.1
+[dnn]
+hidden = 8
+[train]
+batch_size = 250
+slots = 4
+END
+few="-o embedding.resident=1M -o embedding.spill=files"
+bag=table-bag.0-of-1.bin
+
+# What a plan says of it, and what cannot be.
+expect 0 "$T" plan s.ini $few
+prints 'spill      tables of a worker take'
+prints 'up to 39.8 MiB in files'
+expect 78 "$T" plan s.ini $few -o embedding.table=exact
+says "rows of exact tables cannot leave memory, and field 'bag' has one"
+says max_bytes
+expect 78 "$T" plan s.ini $few -o placement.mode=ps -o cluster.ps=1
+says 'embedding.resident is for tables of the workers'
+expect 78 "$T" plan s.ini -o embedding.resident=100
+says 'the least is about'
+expect 71 "$T" plan s.ini -o embedding.resident=50000G -o 'field bag.buckets=1000G'
+says 'embedding.resident = with fewer bytes'
+expect 0 "$T" check s.ini -o embedding.spill=files
+says 'has no effect without resident'
+expect 73 "$T" train s.ini -f m $few -o embedding.spill=nowhere
+says "cannot create a file in"
+rm -rf m
+
+# The same model.
+expect 0 "$T" train s.ini -f all -j 1
+dump all >all.dump
+for threads in 1 3; do
+	rm -rf m
+	# shellcheck disable=SC2086
+	expect 0 "$T" train s.ini -f m -j $threads $few
+	dump m >m.dump
+	same all.dump m.dump "$threads threads"
+done
+[ "$(wc -c <m/v000001/$bag)" -lt $(($(wc -c <all/v000001/$bag) / 2)) ] ||
+	{ echo 'rows that were never trained are in the file'; exit 1; }
+[ -z "$(ls -A files)" ] || { echo 'a file is left'; exit 1; }
+expect 0 "$T" inspect m --diff all
+[ "$(grep -c 'changed rows 0 ' out)" = 4 ] || { cat out; exit 1; }
+for model in all m; do
+	expect 0 "$T" predict $model valid.tsv
+	cp out $model.predict
+	expect 0 "$T" eval $model valid.tsv --json
+	sed 's/"model".*//; s/"seconds":[^,]*//' out >$model.eval
+	expect 0 "$T" inspect $model --tables
+	cp out $model.tables
+	expect 0 "$T" export $model --to npz -O $model.npz
+	expect 0 "$T" audit $model valid.tsv
+	cp out $model.audit
+done
+for what in predict eval tables npz audit; do
+	same all.$what m.$what "$what"
+done
+expect 0 "$T" export m --to onnx -O m.onnx --verify valid.tsv
+
+# The scoring library.
+if ! nm "$BUILDDIR/librecsys.so" | grep -q '__asan_init\|__tsan_init'; then
+	"$T" predict m valid.tsv --format logit >want
+	python3 - "$BUILDDIR/librecsys.so" m valid.tsv want <<-'END' || exit 1
+	import ctypes, sys
+	class Scores(ctypes.Structure):
+	    _fields_ = [("value", ctypes.POINTER(ctypes.c_float)), ("n", ctypes.c_size_t),
+	                ("width", ctypes.c_size_t), ("version", ctypes.c_uint64)]
+	lib = ctypes.CDLL(sys.argv[1])
+	lib.recsys_error.restype = ctypes.c_char_p
+	def call(name, *arguments):
+	    if getattr(lib, name)(*arguments) != 0:
+	        sys.exit("%s: %s" % (name, lib.recsys_error().decode()))
+	model, scorer, scores = ctypes.c_void_p(), ctypes.c_void_p(), Scores()
+	call("recsys_open", sys.argv[2].encode(), ctypes.byref(model))
+	call("recsys_scorer_open", model, 1, ctypes.byref(scorer))
+	text = open(sys.argv[3], "rb").read()
+	call("recsys_score_text", scorer, text, ctypes.c_size_t(len(text)), ctypes.byref(scores))
+	want = [float(line) for line in open(sys.argv[4])]
+	have = scores.value[:scores.n]
+	if len(have) != len(want) or any(abs(x - y) > 2e-5 for x, y in zip(have, want)):
+	    sys.exit("librecsys scores otherwise than predict")
+	END
+fi
+
+# It goes on with rows in memory or not, whatever it was; versions are deltas where they may be.
+for model in all m; do
+	expect 0 "$T" train s.ini -f $model.more -d more.tsv -i $model
+	dump $model.more >$model.more.dump
+	expect 0 "$T" train s.ini -f $model.few -d more.tsv -i $model $few -o embedding.storage=fp32
+	dump $model.few >$model.few.dump
+	same all.more.dump $model.more.dump "gone on with $model"
+	same all.more.dump $model.few.dump "gone on with $model, few rows in memory"
+done
+rounds='--epochs 3 --valid valid.tsv -o train.early_stop=0 -o train.full_every=5'
+# shellcheck disable=SC2086
+expect 0 "$T" train s.ini -f all.rounds $rounds
+# shellcheck disable=SC2086
+expect 0 "$T" train s.ini -f rounds $rounds $few
+[ "$(cat rounds/v*/MANIFEST | grep -c '^kind = delta$')" = 2 ] || { cat rounds/v*/MANIFEST; exit 1; }
+dump all.rounds >all.dump
+dump rounds >m.dump
+same all.dump m.dump 'a chain of deltas'
+# shellcheck disable=SC2086
+expect 0 "$T" train s.ini -f rounds $rounds $few --epochs 4 --resume
+# shellcheck disable=SC2086
+expect 0 "$T" train s.ini -f all.rounds $rounds --epochs 4 --resume
+dump all.rounds >all.dump
+dump rounds >m.dump
+same all.dump m.dump 'a chain that was resumed'
+
+# Killed while it trains: no file is left.
+# shellcheck disable=SC2086
+"$T" train s.ini -f killed $few --epochs 1000 >o 2>e & pid=$!
+tries=0
+until ls -l /proc/$pid/fd 2>/dev/null | grep -q "$TMP/files/.*deleted"; do
+	sleep 0.02
+	tries=$((tries + 1))
+	[ $tries -lt 1000 ] || { echo 'no file is open'; cat e; exit 1; }
+done
+kill -9 $pid
+ends $pid
+[ -z "$(ls -A files)" ] || { echo 'a file is left by a process that was killed'; exit 1; }
+
+# A disk that is full, here by a limit on the size of files.
+rm -rf m
+# shellcheck disable=SC2086
+expect 74 sh -c 'ulimit -f 4000; exec "$@"' sh "$T" train s.ini -f m $few
+says "cannot write the rows that are not in memory, in 'files': File too large"
+says 'make room there'
+[ ! -e m/v000001 ] || { echo 'a version of a model that could not be trained'; exit 1; }
+exit 0
