@@ -5,8 +5,7 @@
 #
 # First the training step in memory on one thread, beside PyTorch with sparse gradients and with
 # Adam over every row; then FM from text, a whole run with two threads, beside PyTorch, Vowpal
-# Wabbit (linear, and its FM on a tenth of the rows, as it is slow) and LightGBM.  Medians over the
-# rounds.  Needs python3-torch and python3-numpy (PYTHON names the interpreter that has them);
+# Wabbit (linear) and LightGBM.  Medians over the rounds.  Needs python3-torch and python3-numpy (PYTHON names the interpreter that has them);
 # Vowpal Wabbit and LightGBM come from PyPI into a directory of this run, or are left out.
 set -u
 : "${RECSYS_TRAIN:?}" "${SRCDIR:?}"
@@ -59,8 +58,8 @@ done
 
 # ---- from text -----------------------------------------------------------------
 "$T" -q synth --layout criteo --no-header --rows "$rows" -O all.tsv || exit 1
-head -n $((rows / 10 * 9)) all.tsv >train.tsv
-tail -n +$((rows / 10 * 9 + 1)) all.tsv >valid.tsv
+head -n $((rows * 9 / 10)) all.tsv >train.tsv
+tail -n +$((rows * 9 / 10 + 1)) all.tsv >valid.tsv
 cat >fm.ini <<INI
 [model]
 type = fm
@@ -108,33 +107,28 @@ fm_ours() {
 	"$T" eval model valid.tsv --metrics logloss --json >json || return 1
 	echo "$(rate "$(wc -l <train.tsv)" "$begin" "$end") $(sed 's/.*"logloss":\([0-9.]*\).*/\1/' json)"
 }
-# vw TRAIN OPTION...
-vw() {
-	train=$1
-	shift
+vw_linear() {
 	rm -f vw.model vw.out
 	begin=$(now)
-	venv/bin/python -m vowpalwabbit -d "$train" --loss_function logistic -b 22 --quiet -f vw.model "$@" ||
+	venv/bin/python -m vowpalwabbit -d train.vw --loss_function logistic -b 22 --quiet -f vw.model ||
 		return 1
 	end=$(now)
 	venv/bin/python -m vowpalwabbit -d valid.vw -t -i vw.model --link logistic --quiet -p vw.out ||
 		return 1
-	echo "$(rate "$(wc -l <"$train")" "$begin" "$end") $(paste vw.out valid.vw | awk '{ p = $1 < 1e-7 ? 1e-7 : $1 > 1 - 1e-7 ? 1 - 1e-7 : $1
+	echo "$(rate "$(wc -l <train.vw)" "$begin" "$end") $(paste vw.out valid.vw | awk '{ p = $1 < 1e-7 ? 1e-7 : $1 > 1 - 1e-7 ? 1 - 1e-7 : $1
 		s -= log($2 > 0 ? p : 1 - p) } END { print s / NR }')"
 }
-head -n $((rows / 10)) train.vw >tenth.vw
 for _ in $(seq "$rounds"); do
 	into t-this fm_ours
 	into t-torch env OMP_NUM_THREADS=2 "$PYTHON" "$torch" --text all.tsv
 	[ -x venv/bin/pip ] || continue
-	into t-vw_linear vw train.vw
+	into t-vw_linear vw_linear
 	into t-lightgbm env OMP_NUM_THREADS=2 venv/bin/python "$SRCDIR/tests/bench/peers_lightgbm.py" \
 		train.tsv valid.tsv
 done
-[ ! -x venv/bin/pip ] || into t-vw_fm vw tenth.vw --lrq aa16 --lrqdropout -l 0.05
 printf '\nFrom text, %s rows, two threads\n%-10s %12s %8s %10s\n' "$rows" what 'rows/s' 'this is' logloss
 a=$(cut -d' ' -f1 t-this | median)
-for what in this torch vw_linear vw_fm lightgbm; do
+for what in this torch vw_linear lightgbm; do
 	[ -s "t-$what" ] || continue
 	b=$(cut -d' ' -f1 "t-$what" | median)
 	printf '%-10s %12.0f %8s %10.5f\n' "$what" "$b" "$(over "$a" "$b")" "$(cut -d' ' -f2 "t-$what" | median)"
