@@ -1,21 +1,15 @@
 /* The file, the spec and the batches of bench. */
 #include "cmd/bench_data.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "base/thread.h"
 #include "cmd/bench_spec.h"
-#include "data/parser.h"
-#include "data/source.h"
 
-#define PARSE_PASSES 5
 #define SPEC_LIMIT   ((size_t)64 << 10)
-#define SPAN         ((size_t)256 << 10)
 
 static enum rs_status
 write_rows(struct synth_world *w, struct file_writer *file, uint64_t rows)
@@ -194,98 +188,4 @@ bench_batches_free(struct bench_batches *b)
 		batch_free(&b->batch[i]);
 	free(b->batch);
 	*b = (struct bench_batches){ .n = 0 };
-}
-
-/* The first bytes of a file, whatever it is packed in. */
-static enum rs_status
-read_text(const char *path, size_t limit, struct buffer *text)
-{
-	struct source *source;
-	enum rs_status status;
-	size_t got = 1;
-
-	RS_TRY(source_open(path, &source));
-	status = buffer_reserve(text, limit);
-	while (status == RS_OK && got > 0 && text->n < limit) {
-		status = source_read(source, text->data + text->n, limit - text->n, &got);
-		text->n += got;
-	}
-	source_close(source);
-	return status;
-}
-
-/* The whole text once, span by span, as the loader's parsers do. */
-static enum rs_status
-parse_once(struct parser *parser, const struct model *m, struct parser_span span,
-	struct batch *batch, const char *end, uint64_t *rows)
-{
-	struct parser_tally tally = { .read = 0 };
-
-	for (; span.text < end; span.text += span.n, span.offset += span.n) {
-		const size_t left = (size_t)(end - span.text);
-
-		span.n = parser_split(&m->schema, span.text, left < SPAN ? left : SPAN, 0);
-		if (span.n == 0)
-			break;
-		batch_clear(batch);
-		RS_TRY(parser_parse(parser, &span, batch, &tally));
-	}
-	*rows = tally.read;
-	return RS_OK;
-}
-
-static enum rs_status
-parse_passes(const struct model *m, const char *path, const struct buffer *text, double *seconds,
-	size_t *bytes, uint64_t *rows)
-{
-	struct parser_layout *layout = NULL;
-	struct parser *parser = NULL;
-	struct batch batch;
-	size_t skip = 0, lines = 0;
-	enum rs_status status = batch_init(&batch, &m->schema);
-
-	if (status == RS_OK)
-		status = parser_layout_make(
-			&m->schema, PARSE_TRAIN, path, text->data, text->n, &layout, &skip, &lines);
-	if (status == RS_OK)
-		status = parser_open(&m->schema, PARSE_TRAIN, &parser);
-	*bytes = text->n - skip;
-	*seconds = INFINITY;
-	for (size_t pass = 0; pass < PARSE_PASSES && status == RS_OK; pass++) {
-		const struct parser_span span = { .file = path,
-			.layout = layout,
-			.text = text->data + skip,
-			.line = lines + 1,
-			.offset = skip };
-		const double start = clock_seconds();
-
-		status = parse_once(parser, m, span, &batch, text->data + text->n, rows);
-		*seconds = fmin(*seconds, clock_seconds() - start);
-	}
-	if (parser != NULL)
-		parser_close(parser);
-	if (layout != NULL)
-		parser_layout_free(layout);
-	batch_free(&batch);
-	return status;
-}
-
-enum rs_status
-bench_parse(const struct model *m, size_t limit, double *seconds, size_t *bytes, uint64_t *rows)
-{
-	struct buffer text;
-	char **path;
-	size_t n;
-	enum rs_status status;
-
-	RS_TRY(source_expand(&spec_settings(m->spec)->data.train, &path, &n));
-	buffer_init(&text, limit + 1);
-	status = read_text(path[0], limit, &text);
-	if (status == RS_OK)
-		status = parse_passes(m, path[0], &text, seconds, bytes, rows);
-	buffer_free(&text);
-	for (size_t i = 0; i < n; i++)
-		free(path[i]);
-	free(path);
-	return status;
 }

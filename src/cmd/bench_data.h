@@ -35,8 +35,4 @@ enum rs_status bench_batches_read(const struct model *m, struct sampler *sampler
 	uint64_t rows_max, struct bench_batches *out);
 void bench_batches_free(struct bench_batches *b);
 
-/* Seconds and bytes of parsing the first file, up to `limit` bytes, on one thread. */
-enum rs_status bench_parse(const struct model *m, size_t limit, double *seconds, size_t *bytes,
-	uint64_t *rows);
-
 #endif

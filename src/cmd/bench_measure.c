@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "cmd/bench_data.h"
+#include "cmd/bench_input.h"
 #include "cmd/bench_limit.h"
 #include "data/sampler.h"
 #include "train/workers.h"
@@ -20,7 +21,7 @@
 #define WARM_UP         3          /* steps                                       */
 #define STEPS_A_ROUND   3
 #define STEPS_A_TURN    1          /* uncounted: threads wake, caches change hands */
-#define PARSE_LIMIT     ((size_t)32 << 20)
+#define INPUT_LIMIT     ((size_t)32 << 20)
 #define FILE_EPOCHS     1000000
 #define FILE_SHARE      0.25       /* of the seconds, for training from the file  */
 
@@ -43,9 +44,7 @@ struct bench {
 	size_t n_rounds, next_batch, n_cores;
 	struct series *series;         /* [n_series] one thread first                 */
 	size_t n_series;
-	double parse_s;
-	size_t parse_bytes;
-	uint64_t parse_rows;
+	struct bench_input input[BENCH_INPUTS];
 };
 
 static const struct settings *
@@ -204,6 +203,8 @@ measure_files(struct bench *b)
 	const int once = d->command[0] != '\0' ||
 		(d->train.n == 1 && strcmp(d->train.item[0], "-") == 0);
 
+	for (size_t i = 0; i < BENCH_INPUTS; i++)
+		b->input[i] = (struct bench_input){ 1, NAN, NAN, NAN };
 	for (size_t i = 0; i < b->n_series; i++) {
 		struct loader *loader;
 		enum rs_status status;
@@ -217,9 +218,7 @@ measure_files(struct bench *b)
 		loader_close(loader);
 		RS_TRY(status);
 	}
-	return once ?
-		RS_OK :
-		bench_parse(b->model, PARSE_LIMIT, &b->parse_s, &b->parse_bytes, &b->parse_rows);
+	return once ? RS_OK : bench_inputs(b->model, INPUT_LIMIT, b->input);
 }
 
 /* Row size of the table with the most rows. */
@@ -278,6 +277,10 @@ add_line(struct bench_result *r, struct bench_line line)
 	r->line[r->n_lines++] = line;
 }
 
+static const char *const input_name[BENCH_INPUTS] = {
+	[BENCH_PARSE] = "parse", [BENCH_GZIP] = "gzip", [BENCH_CACHE] = "cache",
+};
+
 static void
 list_lines(struct bench *b, struct bench_result *r)
 {
@@ -295,9 +298,9 @@ list_lines(struct bench *b, struct bench_result *r)
 	for (size_t i = 0; i < b->n_series; i++)
 		add_line(r, (struct bench_line){ "file", b->series[i].threads,
 			b->series[i].file_rows_per_s, r->line[i].samples_per_s, NAN });
-	add_line(r, (struct bench_line){ "parse", 1,
-		b->parse_s > 0 ? (double)b->parse_rows / b->parse_s : NAN, NAN,
-		b->parse_s > 0 ? (double)b->parse_bytes / b->parse_s / 1e6 : NAN });
+	for (size_t i = 0; i < BENCH_INPUTS; i++)
+		add_line(r, (struct bench_line){ input_name[i], b->input[i].threads,
+			b->input[i].rows_per_s, b->input[i].limit, b->input[i].mb_per_s });
 }
 
 static void

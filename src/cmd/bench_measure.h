@@ -10,10 +10,10 @@
 
 /* One rate and what it could be at most; NaN: not measured, or no limit. */
 struct bench_line {
-	const char *measure;           /* "step", "file" or "parse"                   */
+	const char *measure;           /* "step", "file", "parse", "gzip", "cache"    */
 	size_t threads;
 	double samples_per_s, limit;
-	double mb_per_s;               /* of text; NaN but for "parse"                */
+	double mb_per_s;               /* of text, where it is read; else NaN         */
 };
 
 struct bench_result {

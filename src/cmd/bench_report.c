@@ -50,7 +50,9 @@ print_line(const struct bench_line *line)
 	static const struct { const char *measure, *text, *limit; } word[] = {
 		{ "step", "training step in memory", "of the GEMM limit" },
 		{ "file", "training from the file", "of in memory" },
-		{ "parse", "parsing alone", "" },
+		{ "parse", "parsing alone", "of a copy," },
+		{ "gzip", "reading gzip", "of inflate alone," },
+		{ "cache", "reading the cache", "of a copy," },
 	};
 	size_t i = 0;
 
@@ -61,10 +63,10 @@ print_line(const struct bench_line *line)
 	RS_TRY(output_printf(
 		"%-24s %7zu %12.0f", word[i].text, line->threads, line->samples_per_s));
 	if (!isnan(line->limit))
-		return output_printf(" %12.0f %5.1f %% %s\n", line->limit,
-		    100 * bench_ratio(line), word[i].limit);
+		RS_TRY(output_printf(" %12.0f %5.1f %% %s", line->limit,
+		    100 * bench_ratio(line), word[i].limit));
 	if (!isnan(line->mb_per_s))
-		return output_printf(" %12s %5.0f MB/s\n", "", line->mb_per_s);
+		RS_TRY(output_printf(" %.0f MB/s", line->mb_per_s));
 	return output_printf("\n");
 }
 

@@ -55,7 +55,8 @@ librs_a_SOURCES += src/cmd/predict.c src/cmd/scorer.c src/cmd/scorer.h \
 	src/cmd/scorer_follow.c src/cmd/scorer_private.h
 librs_a_SOURCES += src/cmd/bench.c src/cmd/bench_measure.c src/cmd/bench_measure.h \
 	src/cmd/bench_record.c src/cmd/bench_report.c src/cmd/bench_report.h \
-	src/cmd/bench_data.c src/cmd/bench_data.h src/cmd/bench_limit.c src/cmd/bench_limit.h \
+	src/cmd/bench_data.c src/cmd/bench_data.h src/cmd/bench_input.c src/cmd/bench_input.h \
+	src/cmd/bench_limit.c src/cmd/bench_limit.h \
 	src/cmd/bench_spec.c src/cmd/bench_spec.h
 
 # The commit that --version names: of the checkout, or 'release' outside of one.

@@ -21,7 +21,9 @@ after=$(ls -d /tmp/recsys-train-bench.* 2>/dev/null | wc -l)
 # shellcheck disable=SC2086
 "$RECSYS_TRAIN" bench --rows 1024 --seconds 0.2 -j 1 $small > "$dir/table" || fail "exit $?"
 grep -q '^training step in memory  *1 .* % of the GEMM limit$' "$dir/table" || fail "no step line"
-grep -q '^parsing alone .* MB/s$' "$dir/table" || fail "no parse line"
+grep -q '^parsing alone  *1 .* % of a copy, .* MB/s$' "$dir/table" || fail "no parse line"
+grep -q '^reading gzip  *2 .* % of inflate alone, .* MB/s$' "$dir/table" || fail "no gzip line"
+grep -q '^reading the cache  *1 .* % of a copy, .* MB/s$' "$dir/table" || fail "no cache line"
 
 # Every model has rows and a spec; a name that is none is refused with the nearest.
 models=$("$RECSYS_TRAIN" help --mdoc-models | sed -n 's/^\.It Cm //p')
