@@ -8,3 +8,19 @@ check_PROGRAMS += tests/kernel/emulated_test
 tests_kernel_emulated_test_SOURCES = tests/kernel/emulated_test.c tests/kernel/emulate.c \
 	tests/kernel/emulate.h tests/kernel/emulate_set.c $(kernel_compare)
 check_PROGRAMS += tests/kernel/ref_test
+
+# What needs a GPU; each says so where there is none.
+gpu_tests =
+EXTRA_DIST += tests/kernel/cuda_test.c
+if HAVE_CUDA
+gpu_tests += tests/kernel/cuda_test
+check_PROGRAMS += tests/kernel/cuda_test
+tests_kernel_cuda_test_SOURCES = tests/kernel/cuda_test.c $(kernel_compare)
+endif
+
+check-gpu: $(gpu_tests)
+	@if test -z '$(strip $(gpu_tests))'; then echo 'SKIP: this build has no CUDA'; \
+	else $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(gpu_tests)' \
+		check_PROGRAMS='$(gpu_tests)' && \
+		sed -n 's/^nothing ran/SKIP: nothing ran/p' $(gpu_tests:=.log) | sort -u; fi
+.PHONY: check-gpu
