@@ -80,7 +80,7 @@ bed_settings(struct model_bed *f, int batch_norm, double dropout)
 void
 bed_build(struct model_bed *f, const char *model)
 {
-	assert_int_equal(graph_create(&kernel_ref, &f->g), RS_OK);
+	assert_int_equal(graph_create(f->kernel != NULL ? f->kernel : &kernel_ref, &f->g), RS_OK);
 	graph_set_dense(f->g, K);
 	struct node *logit = model_find(model)->build(f->g, &f->schema, &f->settings);
 	assert_int_equal(graph_finish(f->g, logit, 0), RS_OK);

@@ -14,6 +14,7 @@
 enum { B = 12, F = 2, K = 1, D = 3, N_ROWS = 7, MAX_INPUTS = 8 };
 
 struct model_bed {
+	const struct kernel_set *kernel;    /* NULL: ref; after bed_settings()        */
 	struct settings settings;
 	struct field_settings field_settings[F + K];
 	struct schema_field field[F + K];
