@@ -1,4 +1,5 @@
 dist_check_SCRIPTS += \
+	tests/contract/cuda_test.sh \
 	tests/contract/install_test.sh \
 	tests/contract/layers_test.sh \
 	tests/contract/man_test.sh \

@@ -1,0 +1,40 @@
+#!/bin/sh
+# Configure finds CUDA, takes a folder or goes on without; what is built with it needs no
+# library of it to start.
+set -u
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+code=0
+fail() { echo "FAIL: $*"; code=1; }
+
+# configured WANT ARGUMENT...: configure, with a cache of what it found before, ends so.
+configured() {
+	want=$1
+	shift
+	(cd "$work" && env -u MAKEFLAGS "$SRCDIR/configure" -q --cache-file=cache "$@") \
+		>"$work/out" 2>&1
+	got=$?
+	[ "$got" -eq "$want" ] || { cat "$work/out"; fail "configure $*: exit $got, not $want"; }
+}
+
+configured 1 --with-cuda="$work/nowhere"
+grep -q "error: no CUDA toolkit for --with-cuda=$work/nowhere: there is no nvcc" "$work/out" ||
+	{ cat "$work/out"; fail "no word of what is missing"; }
+configured 0 NVCC=/bin/false
+grep -q 'WARNING: no CUDA toolkit: this build trains on CPUs only (' \
+	"$work/out" || { cat "$work/out"; fail "a guess that finds nothing does not say so"; }
+grep -q '^#define HAVE_CUDA' "$work/config.h" && fail "CUDA without a compiler for it"
+configured 0 --without-cuda
+grep -qi cuda "$work/out" && { cat "$work/out"; fail "--without-cuda speaks of it"; }
+grep -q '^#define HAVE_CUDA' "$work/config.h" && fail "CUDA with --without-cuda"
+
+for file in "$RECSYS_TRAIN" "$BUILDDIR/librecsys.so.1"; do
+	ldd "$file" | grep -E 'lib(cuda|cudart|cublas|cublasLt|nccl)\.so' &&
+		fail "$file does not start without these"
+done
+if [ -f "$BUILDDIR/libkernel_cuda.a" ]; then
+	"$RECSYS_TRAIN" --version | grep -q ' cuda[ ;]' || fail "--version does not list cuda"
+	nm "$BUILDDIR/librecsys.a" 2>/dev/null | grep -q ' cuda[A-Z]' &&
+		fail "the scoring library has CUDA in it"
+fi
+exit $code
