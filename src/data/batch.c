@@ -150,14 +150,55 @@ batch_clear(struct batch *batch)
 	batch->drawn = 0;
 }
 
-int64_t
-batch_newest(const struct batch *batch)
+/* How many rows have a time in (after,until]. */
+static size_t
+count_times(const struct batch *batch, int64_t after, int64_t until)
 {
-	int64_t newest = 0;
+	size_t n = 0;
 
-	for (size_t b = 0; batch->time != NULL && b < batch->B; b++)
+	for (size_t b = 0; b < batch->B; b++)
+		n += batch->time[b] > after && batch->time[b] <= until;
+	return n;
+}
+
+/* The middle one of the times above 0, which are in [low,high]. */
+static int64_t
+middle_time(const struct batch *batch, int64_t low, int64_t high)
+{
+	const size_t half = (count_times(batch, 0, high) + 1) / 2;
+
+	while (low < high) {
+		const int64_t middle = low + (high - low) / 2;
+
+		if (count_times(batch, 0, middle) >= half)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low;
+}
+
+int64_t
+batch_newest(const struct batch *batch, int64_t ahead, size_t *n_later)
+{
+	int64_t oldest = INT64_MAX, newest = 0, last = 0;
+
+	*n_later = 0;
+	for (size_t b = 0; batch->time != NULL && b < batch->B; b++) {
 		newest = batch->time[b] > newest ? batch->time[b] : newest;
-	return newest;
+		if (batch->time[b] > 0 && batch->time[b] < oldest)
+			oldest = batch->time[b];
+	}
+	if (newest == 0 || newest - oldest <= ahead)
+		return newest;
+	const int64_t middle = middle_time(batch, oldest, newest);
+	if (newest - middle <= ahead)
+		return newest;
+	*n_later = count_times(batch, middle + ahead, newest);
+	for (size_t b = 0; b < batch->B; b++)
+		if (batch->time[b] <= middle + ahead && batch->time[b] > last)
+			last = batch->time[b];
+	return last;
 }
 
 enum rs_status

@@ -74,8 +74,10 @@ enum rs_status batch_join(struct batch *batch, const struct schema *schema,
 	const struct batch_place *rest, const struct batch_place *item, size_t n);
 /* Appends a row in which every cell is missing: label 0, weight 1. */
 enum rs_status batch_add_missing(struct batch *batch, const struct schema *schema);
-/* The newest time of its rows, at least 0. */
-int64_t batch_newest(const struct batch *batch);
+/* The newest time of its rows, at least 0, but for those more than `ahead` seconds later than the
+ * middle one, of an even number the earlier: a few rows with a wrong time do not count.  *n_later:
+ * how many these are.  O(B), times the bits of the span of times if there are such rows. */
+int64_t batch_newest(const struct batch *batch, int64_t ahead, size_t *n_later);
 /* Makes room for B rows (and n_ids ids in column f). */
 enum rs_status batch_reserve(struct batch *batch, size_t B);
 enum rs_status batch_reserve_ids(struct batch *batch, size_t f, size_t n_ids);

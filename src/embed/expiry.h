@@ -40,6 +40,15 @@ expiry_of(uint64_t after, uint64_t steps)
 	};
 }
 
+/* A row of a batch that is so many seconds later than the middle one may be a mistake, and the
+ * clock does not follow it: rows would go at once, and then none until the data have come to
+ * that time.  So no such row makes others go earlier by more than a tenth of expire_after. */
+static inline int64_t
+expiry_ahead(double expire_after)
+{
+	return expire_after > 0 ? (int64_t)(expire_after / 10) : INT64_MAX;
+}
+
 /* A time in seconds since 1970, which may be 0 or below, in minutes. */
 static inline uint32_t
 expiry_minutes(int64_t time)

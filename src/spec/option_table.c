@@ -299,8 +299,9 @@ const struct option_row option_table[] = {
 	  RANGE(0, 3e9), .example = "30d",
 	  .text = "exact tables: a row goes when the newest row of the data (data.time) is so much "
 	  "newer than it was when the row was trained last, a minute more at most; counted from "
-	  "the newest row trained so far, so rows that are shuffled over a longer time, or one row "
-	  "with a time to come, keep rows from going or make them go at once; 0: never" },
+	  "the newest row trained so far, but no row that is later than the middle one of its "
+	  "batch by more than a tenth of this, so that a few wrong times do no harm; these are "
+	  "told; 0: never" },
 	{ "embedding", "expire_steps", OPTION_INT, "0", IN(embedding.expire_steps),
 	  RANGE(0, 4e9), .unit = "steps", .example = "1000000",
 	  .text = "exact tables: a row goes when more steps than this passed since the last that "

@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "embed/expiry.h"
 #include "embed/stacked.h"
 #include "train/ranks.h"
 #include "train/step_private.h"
@@ -120,7 +121,8 @@ step_run(struct stepper *s, size_t worker, const struct batch *batch, double rat
 		.prediction = total->prediction,
 		.rows = total->rows,
 		.skipped = total->bad,
-		.votes = total->votes };
+		.votes = total->votes,
+		.n_later = w->n_later };
 	if (total->bad)
 		step_culprit(s, worker, batch, out);
 	status = apply(s, worker, total, rate, rate_factor);                 /* optimizers */
@@ -426,8 +428,9 @@ static enum rs_status
 worker_prepare(struct stepper *s, struct step_worker *w, const struct batch *batch)
 {
 	const size_t rows = (batch->B + s->n_slots - 1) / s->n_slots;
+	const struct embedding_settings *const e = &spec_settings(s->model->spec)->embedding;
 
-	w->newest = batch_newest(batch);
+	w->newest = batch_newest(batch, expiry_ahead(e->expire_after), &w->n_later);
 	RS_TRY(worker_reserve(s, w, rows));
 	return slot_view_reserve(&w->view, batch, rows);
 }

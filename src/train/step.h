@@ -22,6 +22,8 @@ struct step_result {
 	double loss, weight, label, prediction, rows;   /* sums over the global batch */
 	int    skipped;                /* 1: not finite, nothing was applied          */
 	unsigned votes;                /* bits that any rank has set, see stepper_vote() */
+	size_t n_later;                /* rows whose time is too far ahead of the others for the
+	                                * clock by which rows expire (embed/expiry.h)  */
 	const char *culprit;           /* node that went non-finite, or NULL          */
 };
 

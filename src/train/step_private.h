@@ -21,6 +21,7 @@ struct step_worker {
 	size_t  slot_begin, slot_end, B_max;
 	struct exec *exec;
 	int64_t newest;                /* time of the global batch                    */
+	size_t  n_later;               /* rows of it that are not counted in that     */
 	_Alignas(STEP_LINE) atomic_uint_fast64_t left;
 };
 

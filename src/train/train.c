@@ -93,6 +93,7 @@ train_batch(struct training *t, const struct batch *batch)
 	RS_TRY(workers_step(t->workers, batch, t->rate, factor, &result));
 	t->clock++;
 	t->votes = result.votes;
+	t->n_later += result.n_later;
 	RS_TRY(guard(t, &result, batch));
 	if (result.skipped)
 		return RS_OK;
@@ -434,45 +435,6 @@ set_up(struct training *t, struct spec *spec)
 		t->options->callbacks.started(t->options->callbacks.context, t->m,
 			t->report.total_rows);
 	return RS_OK;
-}
-
-/*
- * What came and went in exact tables, of each to the log.  Counted before the best
- * weights come back, whose lookup knows nothing of it; then only the rows are theirs.
- */
-void
-train_count_tenants(struct training *t)
-{
-	struct lookup_tenants *const sum = &t->summary->tenants, one;
-	const struct model *const m = t->m;
-	const int again = t->summary->n_exact > 0;
-
-	if (m != NULL)
-		sum->rows = 0;
-	for (size_t i = 0; m != NULL && i < m->n_tables; i++) {
-		if (m->table[i].kind != TABLE_EXACT || !ranks_lead(t->options->place))
-			continue;
-		if (m->lookup->ops->tenants(m->lookup, i, &one) != RS_OK) {
-			log_warn("rows of exact tables are not counted: %s", rs_failure()->text);
-			return;
-		}
-		sum->rows += one.rows;
-		sum->clock = one.clock;
-		if (again) {
-			log_info("table '%s': %" PRIu64 " rows of the best epoch", m->table[i].name,
-				one.rows);
-			continue;
-		}
-		log_info("table '%s': %" PRIu64 " rows; %" PRIu64 " admitted, %" PRIu64
-			" waiting, %" PRIu64 " refused, %" PRIu64 " evicted, %" PRIu64 " expired",
-			m->table[i].name, one.rows, one.admitted, one.waiting, one.refused,
-			one.evicted, one.expired);
-		t->summary->n_exact++;
-		lookup_tenants_add(sum, &one);
-	}
-	if (!again && t->summary->n_exact > 0 && m->step > 0 && sum->clock == 0
-	    && t->settings->embedding.expire_after > 0 && ranks_lead(t->options->place))
-		log_warn("no row had a time that can be read: none expires; check data.time");
 }
 
 static enum rs_status

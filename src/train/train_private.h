@@ -38,6 +38,7 @@ struct training {
 	uint64_t total_steps;
 	double   started, epoch_started, saved_at;
 	uint64_t epoch_rows, epoch_dropped, epoch_skipped_before;
+	uint64_t n_later;                          /* of struct step_result           */
 	struct metric_result best_valid;
 	int      best_is_known;                    /* best_valid is of best_version   */
 	int      best_is_saved;                    /* the weights are not the best    */

@@ -121,6 +121,18 @@ says 'no row had a time that can be read: none expires; check data.time'
 run -f timed -d a.tsv -o embedding.expire_after=1h
 grep -q 'no row had a time' err && exit 1
 
+# A few rows of a time to come: rows go when they would have gone, and these are told.
+run -f punctual -d train.tsv -o embedding.expire_after=5h --json
+grep '"summary"' out >summary.punctual
+awk -F '\t' -v OFS='\t' 'NR % 997 == 500 { $5 = 4102444800 } 1' train.tsv >ahead.tsv
+run -f ahead -d ahead.tsv -o embedding.expire_after=5h --json
+says '12 rows are later than the middle row of their batch'
+grep '"summary"' out >summary.ahead
+sed 's/.*\("exact":{[^}]*}\).*/\1/' summary.punctual >want
+sed 's/.*\("exact":{[^}]*}\).*/\1/' summary.ahead >have
+tenants summary.punctual 'n["expired"] > 1000'
+same want have 'a few wrong times change what expires'
+
 # Who reads never inserts.
 cp -r one1/v000001 before
 expect 0 "$T" predict one1 old.tsv

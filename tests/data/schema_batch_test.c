@@ -83,12 +83,47 @@ gather_copies_rows_in_the_given_order(void **state)
 	spec_free(spec);
 }
 
+static void
+a_few_rows_ahead_of_the_others_are_not_the_newest(void **state)
+{
+	static const struct {
+		int64_t time[6];
+		size_t  n;
+		int64_t ahead, newest;
+		size_t  n_later;
+	} row[] = {
+		{ { 100, 90, 110, 105, 95, 101 }, 6, INT64_MAX, 110, 0 },
+		{ { 100, 90, 110, 105, 95, 101 }, 6, 10, 110, 0 },
+		{ { 100, 90, 110, 105, 95, 101 }, 6, 9, 105, 1 },
+		{ { 100, 90, 4102444800, 105, 95, 101 }, 6, 60, 105, 1 },
+		{ { 100, 4102444800, INT64_MAX, 99, 98, 0 }, 6, 60, 100, 2 },
+		{ { 100, 4102444800 }, 2, 60, 100, 1 },
+		{ { 100, 5000, 5001, 5002 }, 4, 60, 5002, 0 },         /* the others are old  */
+		{ { 4102444800, 100, 4102444801 }, 3, 60, 4102444801, 0 },
+		{ { 0, -5, 7, 0, 0, 0 }, 6, 1, 7, 0 },                 /* 0: without a time   */
+		{ { 0, -5 }, 2, 1, 0, 0 },
+		{ { 0 }, 0, 1, 0, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+		int64_t time[6];
+		const struct batch batch = { .B = row[i].n, .time = time };
+		size_t n_later = 9;
+
+		memcpy(time, row[i].time, sizeof time);
+		assert_int_equal(batch_newest(&batch, row[i].ahead, &n_later), row[i].newest);
+		assert_int_equal(n_later, row[i].n_later);
+	}
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(fields_become_columns_and_tables),
 		cmocka_unit_test(gather_copies_rows_in_the_given_order),
+		cmocka_unit_test(a_few_rows_ahead_of_the_others_are_not_the_newest),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
