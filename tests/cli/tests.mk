@@ -59,3 +59,4 @@ dist_check_SCRIPTS += tests/cli/storage.sh tests/cli/delta_storage.sh
 dist_check_SCRIPTS += tests/cli/retrieval_exact.sh
 dist_check_SCRIPTS += tests/cli/spill.sh
 EXTRA_DIST += tests/bench/spill.sh
+dist_check_SCRIPTS += tests/cli/exact_fields.sh
