@@ -15,6 +15,7 @@
 	FORMAT("safetensors", export_arrays, 1) \
 	FORMAT("text", export_arrays, 1) \
 	FORMAT("vectors", export_arrays_vectors, 1) \
+	FORMAT("recsys", export_recsys, 0) \
 	FORMAT("delta", export_delta, 0)
 
 static const struct format {
@@ -84,8 +85,8 @@ read_arguments(struct export *e, size_t *format)
 	RS_TRY(export_proof_init(&e->proof, a));
 	if (format_table[*format].is_arrays)
 		RS_TRY(export_arrays_options(a, format_table[*format].name));
-	else if (argument_given(a, "--dtype") || argument_given(a, "--users")
-	    || argument_given(a, "--id"))
+	else if ((argument_given(a, "--dtype") && format_table[*format].export != export_recsys)
+	    || argument_given(a, "--users") || argument_given(a, "--id"))
 		return rs_fail(RS_EUSAGE, "--dtype, --users and --id are of arrays");
 	if (argument_given(a, "--from") && format_table[*format].export != export_delta)
 		return rs_fail(RS_EUSAGE, "--from is of --to delta");
@@ -149,8 +150,8 @@ static const struct command_option option[] = {
 		.argument = &(ARRAY_TYPES(NAME))[1],
 #undef NAME
 		.dflt = "f32",
-		.text = "Numbers of npy, npz, safetensors and vectors; int8 has a scale for each "
-			"row." },
+		.text = "Numbers of npy, npz, safetensors, vectors and recsys; int8 has a scale "
+			"for each row." },
 	{ .name = "--users",
 		.argument = "DATA",
 		.repeats = 1,

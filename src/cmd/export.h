@@ -6,6 +6,7 @@
 
 #include "cmd/command.h"
 #include "cmd/export_proof.h"
+#include "export/arrays.h"
 #include "export/staged.h"
 
 struct export {
@@ -26,11 +27,14 @@ enum rs_status export_onnx(struct export *e);
 enum rs_status export_savedmodel(struct export *e);
 /* Rows that differ from those of another version. */
 enum rs_status export_delta(struct export *e);
+/* A version for librecsys, with small tables. */
+enum rs_status export_recsys(struct export *e);
 /* npy, npz, safetensors, text: tables and dense parameters. */
 enum rs_status export_arrays(struct export *e);
 /* Of the catalogue, or of users. */
 enum rs_status export_arrays_vectors(struct export *e);
 /* Options that one of the forms has no use for: RS_EUSAGE. */
 enum rs_status export_arrays_options(const struct arguments *a, const char *to);
+enum rs_status export_arrays_type(const struct arguments *a, enum array_type *out);
 
 #endif

@@ -197,8 +197,8 @@ run(struct job *j)
 
 /* --- options --------------------------------------------------------------------------- */
 
-static enum rs_status
-find_type(const struct arguments *a, enum array_type *out)
+enum rs_status
+export_arrays_type(const struct arguments *a, enum array_type *out)
 {
 	const char *const name = argument(a, "--dtype");
 
@@ -260,7 +260,7 @@ export_arrays(struct export *x)
 		if (strcmp(format[i]->name, argument(x->a, "--to")) == 0)
 			j.format = format[i];
 	RS_TRY(begin(x));
-	RS_TRY(find_type(x->a, &type));
+	RS_TRY(export_arrays_type(x->a, &type));
 	RS_TRY(check_type(j.format, type));
 	RS_TRY(arrays_of_model(scorer_model(x->proof.scorer), type, &set));
 	j.set = &set;
@@ -297,7 +297,7 @@ write_vectors(struct export *x, const float *vector,
 		: ends_with(x->path, ".txt") ? &array_text : &array_npy };
 	enum array_type type;
 
-	RS_TRY(find_type(x->a, &type));
+	RS_TRY(export_arrays_type(x->a, &type));
 	RS_TRY(check_type(j.format, type));
 	j.words = j.format->has_words ? NULL : words;
 	enum rs_status status = arrays_add(&set, &like, type);

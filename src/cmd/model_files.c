@@ -297,10 +297,9 @@ const float *
 model_table_weights(const struct model_table *t, uint64_t id)
 {
 	const struct table_file_header *h = t->header;
-	const size_t row_bytes = h->dim * row_weight_bytes(h->storage);
 	const struct exact_entry *const e = is_by_id(t) ? entry_of(t, id) : NULL;
 	const void *const from = e != NULL ? (const void *)exact_row(e)
-		: t->map.data + h->weights + (id - h->begin) * row_bytes;
+		: t->map.data + h->weights + (id - h->begin) * row_bytes(h->storage, h->dim);
 
 	if (e == NULL && is_by_id(t))
 		return t->exact.header != NULL ? NULL : start_weights(t, id);

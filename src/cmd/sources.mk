@@ -74,7 +74,7 @@ librs_a_SOURCES += src/cmd/model_spec.c src/cmd/model_spec.h src/cmd/rollback.c
 librs_a_SOURCES += src/cmd/cache_files.c src/cmd/cache_files.h
 librs_a_SOURCES += src/cmd/gc.c src/cmd/gc.h src/cmd/gc_files.c src/cmd/gc_keep.c src/cmd/gc_runs.c src/cmd/gc_scan.c
 librs_a_SOURCES += src/cmd/export.c src/cmd/export.h src/cmd/export_proof.c src/cmd/export_proof.h \
-	src/cmd/export_onnx.c src/cmd/export_savedmodel.c src/cmd/export_delta.c
+	src/cmd/export_onnx.c src/cmd/export_savedmodel.c src/cmd/export_delta.c src/cmd/export_recsys.c
 librs_a_SOURCES += src/cmd/row_inputs.c src/cmd/row_inputs.h
 librs_a_SOURCES += src/cmd/export_arrays.c src/cmd/user_vectors.c src/cmd/user_vectors.h
 librs_a_SOURCES += src/cmd/runs_export.c src/cmd/mlflow.c src/cmd/mlflow.h src/cmd/mlflow_schema.c

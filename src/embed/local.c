@@ -182,18 +182,25 @@ check_late(const struct local *l, const struct table *t)
 	return table_is_spilled(t) ? spill_check(t->spill) : RS_OK;
 }
 
-static enum rs_status
-local_save(struct lookup *base, size_t table, struct file_writer *w)
+enum rs_status
+lookup_local_pack(struct lookup *base, size_t table, enum row_storage storage,
+	struct file_writer *w)
 {
 	struct table *t = &local_of(base)->table[table];
 
 	RS_TRY(check_late(local_of(base), t));
 	if (table_is_spilled(t))
-		return rows_file_write(t, w);
+		return rows_file_write(t, storage, w);
 	if (!table_is_exact(t))
-		return table_file_write(t, w);
+		return table_file_write(t, storage, w);
 	tenancy_sweep(&t->tenancy);
-	return rows_file_write(t, w);
+	return rows_file_write(t, storage, w);
+}
+
+static enum rs_status
+local_save(struct lookup *base, size_t table, struct file_writer *w)
+{
+	return lookup_local_pack(base, table, local_of(base)->table[table].settings.storage, w);
 }
 
 static enum rs_status

@@ -223,6 +223,9 @@ size_t lookup_local_slots(const struct lookup *l, size_t table);      /* n_slot 
 /* RS_EDATA: the rows are not all here.  put: like load(). */
 enum rs_status lookup_local_get(const struct lookup *l, const struct lookup_rows *r);
 enum rs_status lookup_local_put(struct lookup *l, const struct lookup_rows *r);
+/* As save(), weights in some storage: of a lookup that is not for training. */
+enum rs_status lookup_local_pack(struct lookup *l, size_t table, enum row_storage storage,
+	struct file_writer *w);
 /* What makes a table of `to` of the same table of `from` (embed/rows_delta.h); both local. */
 enum rs_status lookup_local_between(const struct lookup *from, const struct lookup *to,
 	size_t table, const struct lookup_step *step, struct file_writer *w);

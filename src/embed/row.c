@@ -1,6 +1,7 @@
 /* Weights of two bytes: conversions, and stochastic rounding. */
 #include "embed/row.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/half.h"
@@ -13,6 +14,7 @@ static const struct { const char *name; size_t bytes; } storage_table[] = {
 	[ROW_FP32] = { "fp32", sizeof(float) },
 	[ROW_BF16] = { "bf16", sizeof(uint16_t) },
 	[ROW_FP16] = { "fp16", sizeof(uint16_t) },
+	[ROW_INT8] = { "int8", sizeof(int8_t) },
 };
 
 const char *
@@ -23,9 +25,10 @@ row_storage_name(uint32_t storage)
 }
 
 size_t
-row_weight_bytes(enum row_storage storage)
+row_bytes(enum row_storage storage, size_t D)
 {
-	return storage_table[storage].bytes;
+	return storage == ROW_INT8 ? row_slot_at(storage, D) * sizeof(float)
+		: D * storage_table[storage].bytes;
 }
 
 /* --- to the nearest ------------------------------------------------------------------------ */
@@ -58,14 +61,76 @@ from_bf16(const uint16_t *from, float *to, size_t n)
 		to[i] = half_brain_value(from[i]);
 }
 
+/* Bytes n weights from the i-th on begin at, in a row that has no scale. */
+static const void *
+weights_at(enum row_storage storage, const void *row, size_t i)
+{
+	return (const char *)row + i * storage_table[storage].bytes;
+}
+
+static void
+to_int8(enum row_storage from_storage, const void *from, void *to, size_t n)
+{
+	int8_t *const byte = (int8_t *)to + sizeof(float);
+	float chunk[CHUNK], most = 0;
+
+	for (size_t i = 0; i < n; i += CHUNK) {
+		const size_t m = n - i < CHUNK ? n - i : CHUNK;
+
+		row_convert(from_storage, weights_at(from_storage, from, i), ROW_FP32, chunk, m);
+		for (size_t k = 0; k < m; k++)
+			most = fmaxf(most, fabsf(chunk[k]));
+	}
+	const float scale = most / INT8_MAX;
+	memset(to, 0, row_bytes(ROW_INT8, n));
+	memcpy(to, &scale, sizeof(scale));
+	for (size_t i = 0; i < n && scale > 0; i += CHUNK) {
+		const size_t m = n - i < CHUNK ? n - i : CHUNK;
+
+		row_convert(from_storage, weights_at(from_storage, from, i), ROW_FP32, chunk, m);
+		for (size_t k = 0; k < m; k++)
+			byte[i + k] = (int8_t)fmaxf(-INT8_MAX,
+				fminf(INT8_MAX, rintf(chunk[k] / scale)));
+	}
+}
+
+VECTORISED static void
+bytes_times(const int8_t *from, float scale, float *to, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		to[i] = (float)from[i] * scale;
+}
+
+static void
+from_int8(const void *from, enum row_storage to_storage, void *to, size_t n)
+{
+	const int8_t *const byte = (const int8_t *)from + sizeof(float);
+	float chunk[CHUNK], scale;
+
+	memcpy(&scale, from, sizeof(scale));
+	for (size_t i = 0; i < n; i += CHUNK) {
+		const size_t m = n - i < CHUNK ? n - i : CHUNK;
+
+		bytes_times(byte + i, scale, chunk, m);
+		row_convert(ROW_FP32, chunk, to_storage,
+			(char *)to + i * storage_table[to_storage].bytes, m);
+	}
+}
+
 void
 row_convert(enum row_storage from_storage, const void *from, enum row_storage to_storage, void *to,
 	size_t n)
 {
 	float chunk[CHUNK];
 
-	if (from_storage == to_storage && n > 0)
-		memcpy(to, from, n * storage_table[to_storage].bytes);
+	if (n == 0)
+		return;
+	if (from_storage == to_storage)
+		memcpy(to, from, row_bytes(to_storage, n));
+	else if (to_storage == ROW_INT8)
+		to_int8(from_storage, from, to, n);
+	else if (from_storage == ROW_INT8)
+		from_int8(from, to_storage, to, n);
 	else if (to_storage == ROW_FP32)
 		(from_storage == ROW_BF16 ? from_bf16 : from_fp16)(from, to, n);
 	else if (from_storage == ROW_FP32)
@@ -84,7 +149,7 @@ row_round(enum row_storage storage, float *w, size_t n)
 {
 	uint16_t chunk[CHUNK];
 
-	for (size_t i = 0; i < n && storage != ROW_FP32; i += CHUNK) {
+	for (size_t i = 0; i < n && storage != ROW_FP32 && storage != ROW_INT8; i += CHUNK) {
 		const size_t m = n - i < CHUNK ? n - i : CHUNK;
 
 		row_convert(ROW_FP32, w + i, storage, chunk, m);
@@ -168,7 +233,7 @@ void
 row_start_weights(const struct row_start *s, enum row_storage storage, uint64_t id, size_t D,
 	void *row)
 {
-	const size_t bytes = row_weight_bytes(storage);
+	const size_t bytes = storage_table[storage].bytes;
 	const uint64_t key = rng_key(s->key, id);
 	float piece[CHUNK] = { 0 };
 

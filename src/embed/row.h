@@ -10,6 +10,10 @@
  * The random bits of a row are rng_u64(key, column / 4), 16 of them a column, key a function of
  * (seed, table, step, id): the result does not depend on threads, shards or order.
  * A finite weight too large for the storage becomes the largest; infinity and NaN stay.
+ *
+ * int8 is for serving, in files alone: a row is a float, the scale, and a signed byte a weight,
+ * up to a multiple of 4 bytes.  A weight is its byte times the scale, which is the largest of
+ * the row / 127, so that it is off by half a scale at most.
  */
 #ifndef EMBED_ROW_H
 #define EMBED_ROW_H
@@ -22,13 +26,15 @@
 
 /* "bf16"; NULL: there is no storage of this number. */
 const char *row_storage_name(uint32_t storage);
-/* Of one weight. */
-size_t row_weight_bytes(enum row_storage storage);
+/* Of D weights in a row, without what fills it up to the slots. */
+size_t row_bytes(enum row_storage storage, size_t D);
 
 /* Floats that D weights take the room of: where the slots begin. */
 static inline size_t
 row_slot_at(enum row_storage storage, size_t D)
 {
+	if (storage == ROW_INT8)
+		return 1 + (D + 3) / 4;
 	return storage == ROW_FP32 ? D : (D + 1) / 2;
 }
 
@@ -42,10 +48,11 @@ struct row_start {
 void row_start_weights(const struct row_start *s, enum row_storage storage, uint64_t id, size_t D,
 	void *row);
 
-/* n weights of one storage as those of another, to the nearest; they do not overlap. */
+/* n weights of one storage as those of another, to the nearest; they do not overlap.  Where one
+ * is int8 they are a row, else they may be of many. */
 void row_convert(enum row_storage from_storage, const void *from, enum row_storage to_storage,
 	void *to, size_t n);
-/* w[n] becomes what it reads as once it was stored. */
+/* w[n] becomes what it reads as once it was stored; no int8. */
 void row_round(enum row_storage storage, float *w, size_t n);
 
 /* The key of a table, and of a row of it in a step. */

@@ -261,7 +261,7 @@ differs(const struct between *b, const float *former, const float *row)
 	const enum row_storage storage = b->to->settings.storage;
 
 	return former == NULL || b->from->settings.storage != storage
-	    || memcmp(former, row, b->to->D * row_weight_bytes(storage)) != 0;
+	    || memcmp(former, row, row_bytes(storage, b->to->D)) != 0;
 }
 
 /* Row i of both is as it began. */

@@ -1,6 +1,7 @@
 /* Writing and reading rows by id. */
 #include "embed/rows_file.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -250,8 +251,20 @@ rows_file_put(const struct rows_file_header *h, const struct exact_entry *head, 
 	return file_writer_write(w, zero, h->entry_bytes - sizeof(clean) - bytes);
 }
 
+/* A row of a table; one whose weights change their storage has no slots.  scratch [D]. */
 static enum rs_status
-write_marked(struct table_walk *walk, const struct rows_file_header *h, struct file_writer *w)
+put_row(const struct table *t, const struct rows_file_header *h, const struct exact_entry *head,
+	const float *row, float *scratch, struct file_writer *w)
+{
+	if (h->storage == (uint32_t)t->settings.storage)
+		return rows_file_put(h, head, row, w);
+	row_convert(t->settings.storage, row, h->storage, scratch, t->D);
+	return rows_file_put(h, head, scratch, w);
+}
+
+static enum rs_status
+write_marked(struct table_walk *walk, const struct rows_file_header *h, float *scratch,
+	struct file_writer *w)
 {
 	const float *row;
 	uint64_t i;
@@ -260,16 +273,16 @@ write_marked(struct table_walk *walk, const struct rows_file_header *h, struct f
 		RS_TRY(table_walk_next(walk, &i, &row));
 		if (row == NULL)
 			return RS_OK;
-		RS_TRY(rows_file_put(h, &(struct exact_entry){ .id = walk->t->begin + i,
-			.count = (unsigned)table_is_touched(walk->t, i) & 1 }, row, w));
+		RS_TRY(put_row(walk->t, h, &(struct exact_entry){ .id = walk->t->begin + i,
+			.count = (unsigned)table_is_touched(walk->t, i) & 1 }, row, scratch, w));
 	}
 }
 
 static enum rs_status
-write_hashed(const struct table *t, struct file_writer *w)
+write_hashed(const struct table *t, const struct rows_file_shape *shape, float *scratch,
+	struct file_writer *w)
 {
-	const struct rows_file_shape shape = rows_file_shape_of(t);
-	struct rows_file_header h = rows_file_header_make(&shape, t->begin, t->begin + t->n_rows,
+	struct rows_file_header h = rows_file_header_make(shape, t->begin, t->begin + t->n_rows,
 		table_walk_count(t, t->touched, t->kept), 0);
 	struct table_walk walk;
 
@@ -278,26 +291,39 @@ write_hashed(const struct table *t, struct file_writer *w)
 	h.start_accumulator = t->start.accumulator;
 	RS_TRY(file_writer_write(w, &h, sizeof(h)));
 	RS_TRY(table_walk_init(&walk, t, t->touched, t->kept));
-	const enum rs_status status = write_marked(&walk, &h, w);
+	const enum rs_status status = write_marked(&walk, &h, scratch, w);
 	table_walk_free(&walk);
 	return status;
 }
 
-enum rs_status
-rows_file_write(const struct table *t, struct file_writer *w)
+static enum rs_status
+write_exact(const struct table *t, const struct rows_file_shape *shape, float *scratch,
+	struct file_writer *w)
 {
-	if (!table_is_exact(t))
-		return write_hashed(t, w);
-	const struct rows_file_shape shape = rows_file_shape_of(t);
-	const struct rows_file_header h = rows_file_header_make(&shape, t->begin,
+	const struct rows_file_header h = rows_file_header_make(shape, t->begin,
 		t->begin + t->n_rows, exact_count(&t->exact), 0);
 	const struct exact_entry *entry;
 
 	RS_TRY(file_writer_write(w, &h, sizeof(h)));
 	for (unsigned i = t->exact.first; i < t->exact.last; i++)
 		for (uint64_t place = 0; (entry = exact_step(&t->exact, i, &place)) != NULL; )
-			RS_TRY(rows_file_put(&h, entry, exact_row(entry), w));
+			RS_TRY(put_row(t, &h, entry, exact_row(entry), scratch, w));
 	return RS_OK;
+}
+
+enum rs_status
+rows_file_write(const struct table *t, enum row_storage storage, struct file_writer *w)
+{
+	struct rows_file_shape shape = rows_file_shape_of(t);
+	float *scratch;
+
+	assert(storage == t->settings.storage || t->n_slot == 0);
+	shape.storage = storage;
+	RS_TRY(memory_alloc(row_slot_at(storage, t->D), sizeof(*scratch), &scratch));
+	const enum rs_status status = table_is_exact(t) ? write_exact(t, &shape, scratch, w)
+		: write_hashed(t, &shape, scratch, w);
+	free(scratch);
+	return status;
 }
 
 void

@@ -104,8 +104,9 @@ int rows_file_is(const struct file_map *m);
 enum rs_status rows_file_is_at(const char *path, int *out);
 /* What rows of a hashed table that are in no entry begin as. */
 struct row_start rows_file_start(const struct rows_file_header *h);
-/* A table, whole: exact, or spilled. */
-enum rs_status rows_file_write(const struct table *t, struct file_writer *w);
+/* A table, whole: exact, or spilled; its weights in another storage if it has no slots. */
+enum rs_status rows_file_write(const struct table *t, enum row_storage storage,
+	struct file_writer *w);
 /* Files without slots, or of another optimizer, leave the slots at their start and set
  * state_anew.  RS_EDATA: not such files; the table is then as it was. */
 enum rs_status rows_file_read(struct table *t, const char *const *path, size_t n_paths);

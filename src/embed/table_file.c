@@ -27,7 +27,7 @@ header_layout(struct table_file_header *h)
 	const uint64_t n = h->end - h->begin;
 
 	h->weights = h->header_bytes;
-	h->slots = align_up(h->weights + n * h->dim * row_weight_bytes(h->storage));
+	h->slots = align_up(h->weights + n * row_bytes(h->storage, h->dim));
 	h->touched = align_up(h->slots + n * h->n_slot * sizeof(float));
 	h->file_bytes = h->touched + (n + 7) / 8;
 }
@@ -47,23 +47,24 @@ struct section {
 	enum rs_status (*get)(void *context, uint64_t id, size_t n, float *out);
 };
 
-/* chunk [2, n_most, width]: the second half is for what is no float. */
+/* chunk [2, n_most, width]: the second half is for what is no float; int8 of 2 and more. */
 static enum rs_status
 write_section(const struct table_file_shape *s, const struct table_file_source *from,
 	const struct section *section, float *chunk, struct file_writer *w)
 {
-	const size_t width = section->width, bytes = row_weight_bytes(section->storage);
+	const size_t width = section->width, bytes = row_bytes(section->storage, width);
 	float *const stored = section->storage == ROW_FP32 ? chunk : chunk + from->n_most * width;
 
 	for (uint64_t id = s->begin; width > 0 && id < s->end; id += from->n_most) {
 		const size_t n = s->end - id < from->n_most ? (size_t)(s->end - id) : from->n_most;
 
 		RS_TRY(section->get(from->context, id, n, chunk));
-		if (stored != chunk)
-			row_convert(ROW_FP32, chunk, section->storage, stored, n * width);
-		RS_TRY(file_writer_write(w, stored, n * width * bytes));
+		for (size_t i = 0; stored != chunk && i < n; i++)
+			row_convert(ROW_FP32, chunk + i * width, section->storage,
+				(char *)stored + i * bytes, width);
+		RS_TRY(file_writer_write(w, stored, n * bytes));
 	}
-	return write_padding(w, (s->end - s->begin) * width * bytes);
+	return write_padding(w, (s->end - s->begin) * bytes);
 }
 
 static enum rs_status
@@ -146,9 +147,9 @@ shape_of(const struct table *t)
 }
 
 enum rs_status
-table_file_write(const struct table *t, struct file_writer *w)
+table_file_write(const struct table *t, enum row_storage storage, struct file_writer *w)
 {
-	const struct table_file_shape shape = shape_of(t);
+	struct table_file_shape shape = shape_of(t);
 	const size_t n = CHUNK_BYTES / sizeof(float) / t->stride;
 
 	assert(!table_is_spilled(t));
@@ -158,6 +159,7 @@ table_file_write(const struct table *t, struct file_writer *w)
 		.context = &table, .n_most = n > 0 ? n : 1,
 	};
 
+	shape.storage = storage;
 	return table_file_stream(&shape, &from, w);
 }
 
@@ -286,9 +288,11 @@ void
 table_file_weights(const struct table_file_piece *p, uint64_t i, size_t n,
 	enum row_storage storage, void *out)
 {
-	const size_t row_bytes = p->dim * row_weight_bytes(p->storage);
+	const size_t from = row_bytes(p->storage, p->dim), to = row_bytes(storage, p->dim);
 
-	row_convert(p->storage, p->weights + i * row_bytes, storage, out, n * p->dim);
+	for (size_t k = 0; k < n; k++)
+		row_convert(p->storage, p->weights + (i + k) * from, storage,
+			(char *)out + k * to, p->dim);
 }
 
 static void

@@ -36,8 +36,9 @@ struct table_file_header {
 	char     reserved[20];
 };
 
-/* Of a table in memory; a spilled one is in a file of rows by id. */
-enum rs_status table_file_write(const struct table *t, struct file_writer *w);
+/* Of a table in memory, its weights in some storage; a spilled one is in a file of rows by id. */
+enum rs_status table_file_write(const struct table *t, enum row_storage storage,
+	struct file_writer *w);
 /* Files without slots, or of another optimizer, leave the slots at their initial
  * values and set state_anew.  RS_EDATA: not such a file, another table, rows missing;
  * the table is then as it was. */

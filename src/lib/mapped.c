@@ -215,7 +215,7 @@ open_hashed(const struct lookup_table *want, struct mapped_table *t, struct mapp
 			want->name);
 	r->offset = (size_t)h->weights;
 	r->storage = h->storage;
-	r->row_bytes = want->dim * row_weight_bytes(r->storage);
+	r->row_bytes = row_bytes(r->storage, want->dim);
 	r->rows = h->rows;
 	return RS_OK;
 }

@@ -33,7 +33,7 @@ enum table_kind   { TABLE_HASHED, TABLE_EXACT };
 enum admission_kind { ADMISSION_ALL, ADMISSION_COUNT, ADMISSION_SKETCH, ADMISSION_PROBABILITY };
 enum evict_kind   { EVICT_LRU, EVICT_LFU };
 enum round_scale  { ROUNDS_SUM, ROUNDS_SQRT };
-enum row_storage  { ROW_FP32, ROW_BF16, ROW_FP16 };
+enum row_storage  { ROW_FP32, ROW_BF16, ROW_FP16, ROW_INT8 };   /* int8: in files alone */
 enum row_optimizer_kind { ROW_SGD, ROW_ADAGRAD, ROW_ROWWISE_ADAGRAD, ROW_ADAM, ROW_FTRL };
 enum dense_optimizer_kind { DENSE_SGD, DENSE_MOMENTUM, DENSE_ADAGRAD, DENSE_ADAM, DENSE_ADAMW };
 enum activation   { ACT_NONE, ACT_RELU, ACT_PRELU, ACT_DICE, ACT_TANH, ACT_SIGMOID, ACT_GELU };

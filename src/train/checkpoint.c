@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,6 +28,8 @@ struct saving {
 	struct model *model;
 	const char *directory;         /* the temporary one                           */
 	int may_be_delta;
+	int packs;                     /* tables become `storage`, nothing of training is kept */
+	enum row_storage storage;
 	struct manifest manifest;
 };
 
@@ -56,7 +59,9 @@ write_table(struct saving *s, size_t table, struct file_writer *w)
 {
 	struct lookup *const l = s->model->lookup;
 
-	return l->ops->save(l, table, w);
+	/* one weight and its scale are no less than the weight */
+	return s->packs && s->model->table[table].dim > 1
+		? lookup_local_pack(l, table, s->storage, w) : l->ops->save(l, table, w);
 }
 
 static enum rs_status
@@ -239,7 +244,7 @@ save_files(struct saving *s)
 
 		RS_TRY(save_table(s, t));
 		checkpoint_tenancy_file(name, s->model->table[t].name);
-		if (lookup_has_tenancy(&s->model->table[t]))
+		if (!s->packs && lookup_has_tenancy(&s->model->table[t]))
 			RS_TRY(save_file(s, name, t, write_tenancy));
 	}
 	for (size_t i = 0; i < s->model->n_kept; i++)
@@ -355,6 +360,24 @@ checkpoint_save(const char *directory, struct model *m,
 		*version = s.manifest.version;
 	if (bytes != NULL)
 		*bytes = manifest_bytes(&s.manifest);
+	manifest_free(&s.manifest);
+	return status;
+}
+
+enum rs_status
+checkpoint_pack(struct model *m, uint64_t version, enum row_storage storage,
+	const char *directory, uint64_t *bytes)
+{
+	struct saving s = { .model = m, .directory = directory, .packs = 1, .storage = storage };
+
+	s.manifest.version = version;
+	s.manifest.progress = (struct checkpoint_progress){ .state = CHECKPOINT_FINAL,
+		.step = m->step, .best = NAN, .rate_factor = 1 };
+	/* what reads the tables into memory is to have the numbers that are in them */
+	RS_TRY(spec_set(m->spec, "embedding", "storage", "fp32"));
+	RS_TRY(file_make_directories(directory));
+	const enum rs_status status = save_files(&s);
+	*bytes = manifest_bytes(&s.manifest);
 	manifest_free(&s.manifest);
 	return status;
 }

@@ -82,6 +82,11 @@ void checkpoint_holder(const char *directory, int64_t *pid, double *seconds);
 enum rs_status checkpoint_save(const char *directory, struct model *m,
 	const struct checkpoint_progress *progress, int make_current, uint64_t *version,
 		uint64_t *bytes);
+/* What scoring needs of a model that is not for training, as a version in a directory of its
+ * own, which is not there yet; vectors of tables in some storage, which is fp32 from here
+ * on as the model's spec has it.  *bytes: what it takes. */
+enum rs_status checkpoint_pack(struct model *m, uint64_t version, enum row_storage storage,
+	const char *directory, uint64_t *bytes);
 /* version 0: the one CURRENT names, else the newest complete one. */
 enum rs_status checkpoint_load(const char *directory, uint64_t version,
 	const struct model_options *options, struct model **out,

@@ -161,6 +161,54 @@ columns_have_bits_of_their_own(void **state)
 	assert_memory_not_equal(first, all, sizeof(all));
 }
 
+/* Rows of every width, of sizes from subnormal to huge; also from and to two bytes. */
+static void
+int8_is_off_by_half_a_scale_at_most(void **state)
+{
+	static const float size[] = { 1, 1e-3f, 1e30f, 1e-30f, 1e-44f, 0 };
+	static float x[N], back[N], again[N];
+	static uint16_t bf16[N];
+	static char row[4 + N + 3], other[4 + N + 3];
+
+	(void)state;
+	for (size_t D = 2; D <= N; D += D < 70 ? 1 : 77)
+		for (size_t s = 0; s < N_ROWS(size); s++) {
+			double most = 0;
+			float scale;
+
+			rng_normal_fill(x, D, D, 0, (double)size[s]);
+			for (size_t d = 0; d < D; d++)
+				most = fmax(most, fabs((double)x[d]));
+			row_convert(ROW_FP32, x, ROW_INT8, row, D);
+			memcpy(&scale, row, sizeof(scale));
+			row_convert(ROW_INT8, row, ROW_FP32, back, D);
+			assert_true(fabs((double)scale - most / 127) <= most * 1e-7 + 0x1p-149);
+			for (size_t d = 0; d < D; d++)
+				assert_true(fabs((double)x[d] - (double)back[d])
+					<= most * (0.5 / 127 + 1e-6) + 0x1p-143);
+			for (size_t i = 4 + D; i < row_bytes(ROW_INT8, D); i++)
+				assert_int_equal(row[i], 0);
+			row_convert(ROW_FP32, x, ROW_BF16, bf16, D);
+			row_convert(ROW_BF16, bf16, ROW_FP32, again, D);
+			row_convert(ROW_BF16, bf16, ROW_INT8, row, D);
+			row_convert(ROW_FP32, again, ROW_INT8, other, D);
+			assert_memory_equal(row, other, row_bytes(ROW_INT8, D));
+		}
+}
+
+static void
+int8_rows_take_a_byte_a_weight_and_a_float(void **state)
+{
+	(void)state;
+	assert_int_equal(row_bytes(ROW_INT8, 16), 20);
+	assert_int_equal(row_bytes(ROW_INT8, 17), 24);
+	assert_int_equal(row_slot_at(ROW_INT8, 16), 5);
+	assert_int_equal(row_bytes(ROW_FP32, 17), 68);
+	assert_int_equal(row_bytes(ROW_FP16, 17), 34);
+	assert_string_equal(row_storage_name(ROW_INT8), "int8");
+	assert_null(row_storage_name(4));
+}
+
 int
 main(void)
 {
@@ -171,6 +219,8 @@ main(void)
 		cmocka_unit_test(what_needs_no_rounding_stays),
 		cmocka_unit_test(D2_5_no_finite_weight_becomes_infinite),
 		cmocka_unit_test(columns_have_bits_of_their_own),
+		cmocka_unit_test(int8_is_off_by_half_a_scale_at_most),
+		cmocka_unit_test(int8_rows_take_a_byte_a_weight_and_a_float),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

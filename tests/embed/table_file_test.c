@@ -70,7 +70,7 @@ save(const struct table *t, const char *name)
 
 	path_of(path, name);
 	assert_int_equal(file_writer_open(&w, path), RS_OK);
-	assert_int_equal(table_file_write(t, &w), RS_OK);
+	assert_int_equal(table_file_write(t, t->settings.storage, &w), RS_OK);
 	assert_int_equal(file_writer_commit(&w), RS_OK);
 	file_writer_close(&w);
 }

@@ -12,3 +12,5 @@ tests_lib_recsys_quiet_test_SOURCES = tests/lib/recsys_quiet_test.c $(recsys_cas
 dist_check_SCRIPTS += tests/lib/recsys_install_test.sh
 check_PROGRAMS += tests/bench/recsys_rows
 dist_check_SCRIPTS += tests/lib/recsys_exact_test.sh
+dist_check_SCRIPTS += tests/lib/recsys_int8_test.sh
+EXTRA_DIST += tests/lib/recsys_score.py

@@ -1,0 +1,64 @@
+#!/bin/sh
+# export --to recsys: a version that librecsys, eval and predict take, with a byte a weight; hashed
+# and exact tables, and those of several rounds.
+set -u
+. "$SRCDIR/tests/cli/train_data.sh"
+T=$RECSYS_TRAIN
+make_rows 4000 1 >train.tsv
+make_rows 500 2 | sed 's/\ti3/\tnew3/' >rows.tsv
+make_spec s.ini
+
+# auc MODEL
+auc() {
+	"$T" eval "$1" train.tsv --json | sed -n 's/.*"auc":\([0-9.]*\).*/\1/p'
+}
+
+# sizes MODEL FILE: bytes of weights and slots of a table.
+bytes_of() {
+	wc -c <"$1/table-user.0-of-1.bin"
+}
+
+for kind in 'table=hashed' 'table=exact' 'rounds=2' 'storage=bf16'; do
+	rm -rf m small f16 f32
+	# Wide, so that what is around the weights does not count.
+	expect 0 "$T" -q train s.ini -f m -o "embedding.$kind" -o embedding.dim=64 -o train.epochs=3 \
+		-o train.full_every=4 -o train.checkpoint_every=1000000
+	expect 0 "$T" export m --to recsys --dtype int8 -O small
+	grep -q '^verified [1-9][0-9]* numbers of small: largest difference' out || { cat out; exit 1; }
+	expect 0 "$T" export m --to recsys --dtype f16 -O f16
+	expect 0 "$T" export m --to recsys -O f32
+	expect 0 "$T" export m --to recsys --check -O small
+	awk -v small="$(bytes_of small)" -v half="$(bytes_of f16)" -v wide="$(bytes_of f32)" -v k="$kind" \
+		'BEGIN { if (small * 2.5 > wide || half * 1.7 > wide) { print k, small, half, wide; exit 1 } }' ||
+		fail 'the tables are too large'
+
+	# What is read is what librecsys reads; whole floats change no bit.
+	"$T" predict m rows.tsv --format logit >want
+	"$T" predict f32 rows.tsv --format logit >have
+	same want have "$kind: f32 is another model"
+	"$T" predict small rows.tsv --format logit >want8
+	paste want want8 | awk '{ d = $1 - $2; d = d < 0 ? -d : d; if (d > most) most = d }
+		END { if (!(most > 0 && most < 0.1)) { print "scores are off by", most; exit 1 } }' ||
+		fail "$kind"
+	awk -v a="$(auc m)" -v b="$(auc small)" 'BEGIN {
+		if (a < 0.6 || a - b > 0.002 || b - a > 0.002) { print "auc", a, b; exit 1 } }' || fail "$kind"
+
+	# No file is left that scoring does not need.
+	ls small >files
+	sed '/^MANIFEST$/d; /^dense.bin$/d; /^spec.ini$/d; /^table-.*\.0-of-1\.bin$/d' files | grep . &&
+		fail "$kind: what is that"
+done
+
+expect 73 "$T" export m --to recsys -O small
+expect 0 "$T" export m --to recsys --dtype int8 -O small --force
+expect 64 "$T" export m --to recsys --dtype int4 -O small --force
+# Damage is told by name.
+printf 'x' | dd of=small/table-user.0-of-1.bin bs=1 seek=300 conv=notrunc 2>/dev/null
+expect 65 "$T" predict small rows.tsv
+grep -q 'table-user' err || { cat err; exit 1; }
+
+expect 0 "$T" export m --to recsys --dtype int8 -O small --force
+"$T" predict small rows.tsv --format logit >want8
+nm "$BUILDDIR/librecsys.so" | grep -q '__asan_init\|__tsan_init' && { echo 'a build with a sanitizer'; exit 77; }
+python3 "$SRCDIR/tests/lib/recsys_score.py" "$BUILDDIR/librecsys.so" small rows.tsv want8 || exit 1
+exit 0
