@@ -61,7 +61,9 @@
 	ROW(BYE,         40, "the sender leaves in order") \
 	ROW(ACK,         41, "done") \
 	ROW(ERROR,       42, "refused: status, text, hint") \
-	ROW(WAITING_R,   43, "who waits in a segment, or done")
+	ROW(WAITING_R,   43, "who waits in a segment, or done") \
+	ROW(CHANGES,     44, "what changed of a table, wanted or to be forgotten") \
+	ROW(CHANGES_R,   45, "what changed, or done")
 
 enum frame_type {
 #define ROW(name, number, text) FRAME_##name = number,

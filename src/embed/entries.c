@@ -81,6 +81,7 @@ entries_put(struct table *t, const struct lookup_entries *e)
 {
 	RS_TRY(check_range(t, e));
 	RS_TRY(check_order(t, e));
+	t->changed_all = 1;
 	exact_remove(&t->exact, e->begin, e->end);
 	RS_TRY(reserve(t, e));
 	for (size_t i = 0; i < e->n; i++) {

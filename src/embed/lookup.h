@@ -242,6 +242,8 @@ struct lookup_entries {
 	uint64_t n_table;           /* get: that are here                             */
 };
 size_t lookup_local_entry_bytes(const struct lookup *l, size_t table);
+/* As ops->forget_changes, of one table; after rows were put all of it counts as changed. */
+void lookup_local_forget(struct lookup *l, size_t table);
 /* Rows of an exact table that are over go (embed/expiry.h). */
 void lookup_local_sweep(struct lookup *l, size_t table);
 /* RS_EDATA: the ids are not all here, or not in order.  put: what was in [begin,end) goes. */

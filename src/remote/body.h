@@ -19,6 +19,7 @@
  *	        float, touched [n] bytes; of an exact table entries [n] (embed/rows_file.h)
  *	WAITING_GET, WAITING_PUT, WAITING_R  struct body_waiting; items [n] of the filter of an
  *	        exact table (embed/admission.h)
+ *	CHANGES, CHANGES_R  struct body_changes; of READ bytes [n]
  *
  * frame.slot is the sender's rank, frame.step the step; frame.chunk counts the messages of
  * a push, of which all but the last have FRAME_MORE.  Decoding trusts nothing.
@@ -69,6 +70,20 @@ struct body_waiting {
 	uint64_t admitted, waiting, refused, evicted, expired;
 };
 
+/* What changed of a part of a table since it was forgotten: a file of rows by id
+ * (embed/rows_file.h), made once and read in pieces.  Only worker 0 asks. */
+enum body_changes_what {
+	BODY_CHANGES_MAKE,          /* the file as things are now: known, size        */
+	BODY_CHANGES_READ,          /* n bytes from offset                            */
+	BODY_CHANGES_FORGET         /* nothing counts as changed any more; the file goes */
+};
+
+struct body_changes {
+	uint32_t table, what;
+	uint64_t offset, size;
+	uint32_t n, known;          /* known 0: it is not known what changed          */
+};
+
 /* COPY, COPY_GET and COPY_R, between shards; frame.slot is the shard whose journal it is.
  * COPY is answered by COPY_R with how far the copy `id` goes, segment 0 if there is none;
  * LIST by struct body_copy_file[n], READ by n bytes.  A copy takes what continues it and
@@ -95,6 +110,8 @@ struct body_init {
 	uint32_t keep;              /* 1: go on from what the shard holds, brought back to
 	                             * first_step - 1; RS_EUNMET: it cannot.  0: anew  */
 	uint32_t origin;            /* round in which these tables began: others have others */
+	uint32_t keeps_changes;     /* 1: shards are asked what changed               */
+	uint32_t reserved;          /* 0                                              */
 };
 
 /* OFFER (no body, before INIT_TABLE; frame.slot is the rank) is answered by OFFER_R: the

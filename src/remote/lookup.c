@@ -95,7 +95,8 @@ static const struct lookup_ops remote_ops = {
 	.push = lookup_push_put, .commit = lookup_push_commit, .save = lookup_files_save,
 	.load = lookup_files_load, .reset_state = lookup_files_reset_state,
 	.save_tenancy = lookup_waiting_save, .load_tenancy = lookup_waiting_load,
-	.tenants = lookup_waiting_tenants,
+	.tenants = lookup_waiting_tenants, .knows_changes = lookup_changes_known,
+	.save_delta = lookup_changes_save, .forget_changes = lookup_changes_forget_all,
 	.touched = lookup_pull_touched, .bytes = remote_bytes, .close = remote_close,
 };
 
@@ -105,7 +106,8 @@ static const struct lookup_ops rounding_ops = {
 	.push = lookup_push_put, .commit = lookup_push_commit, .save = lookup_files_save,
 	.load = lookup_files_load, .reset_state = lookup_files_reset_state,
 	.save_tenancy = lookup_waiting_save, .load_tenancy = lookup_waiting_load,
-	.tenants = lookup_waiting_tenants,
+	.tenants = lookup_waiting_tenants, .knows_changes = lookup_changes_known,
+	.save_delta = lookup_changes_save, .forget_changes = lookup_changes_forget_all,
 	.touched = lookup_pull_touched, .bytes = remote_bytes, .close = remote_close,
 	.save_rest = lookup_rest_save, .load_rest = lookup_rest_load,
 };

@@ -253,6 +253,8 @@ lookup_files_load(struct lookup *base, size_t table, const char *const *path, si
 		return rs_failure_put(&l->late);
 	RS_TRY(t->kind == TABLE_EXACT ? lookup_entries_load(l, table, path, n_paths, &anew) :
 		load_rows(l, table, path, n_paths, &anew));
+	if (!anew)
+		RS_TRY(lookup_changes_forget(l, table));
 	if (anew && !l->warned) {
 		log_warn(
 			"the model saved has no %s state for table '%s': it starts anew, there and "

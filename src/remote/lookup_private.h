@@ -234,6 +234,14 @@ enum rs_status lookup_files_load(
 	struct lookup *base, size_t table, const char *const *path, size_t n_paths);
 void lookup_files_reset_state(struct lookup *base, size_t table);
 
+/* lookup_changes.c: versions that are what changed */
+int lookup_changes_known(struct lookup *base, size_t table);
+enum rs_status lookup_changes_save(struct lookup *base, size_t table,
+	const struct lookup_step *step, struct file_writer *w);
+void lookup_changes_forget_all(struct lookup *base);
+/* Nothing of the table counts as changed. */
+enum rs_status lookup_changes_forget(struct remote_lookup *l, size_t table);
+
 /* lookup_waiting.c: what exact tables have besides rows */
 enum rs_status lookup_waiting_save(struct lookup *base, size_t table, struct file_writer *w);
 enum rs_status lookup_waiting_load(

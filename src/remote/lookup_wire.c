@@ -91,6 +91,7 @@ put_tables(const struct remote_lookup *l, struct buffer *b)
 		.n_shards = (uint32_t)l->n_shards, .consistency = (uint32_t)l->o.consistency,
 		.staleness = l->o.staleness, .first_step = l->clock,
 		.keep = l->o.keep != 0, .origin = l->o.origin,
+		.keeps_changes = l->o.base.keeps_changes != 0,
 	};
 
 	RS_TRY(buffer_append(b, &init, sizeof(init)));

@@ -145,6 +145,7 @@ static const struct {
 	{ FRAME_INIT_TABLE, KEY_WORKER,    shard_init_take },
 	{ FRAME_SNAP_GET,   KEY_WORKER,    shard_rows_get },
 	{ FRAME_SNAP_PUT,   KEY_WORKER,    shard_rows_put },
+	{ FRAME_CHANGES,    KEY_WORKER,    shard_changes_take },
 	{ FRAME_WAITING_GET, KEY_WORKER,   shard_waiting_get },
 	{ FRAME_WAITING_PUT, KEY_WORKER,   shard_waiting_put },
 	{ FRAME_COPY,       KEY_PS,        shard_keeper_take },

@@ -36,6 +36,7 @@ static const struct member head_member[] = {
 	MEMBER(body_init, n_shards, U32), MEMBER(body_init, consistency, U32),
 	MEMBER(body_init, staleness, U64), MEMBER(body_init, first_step, U64),
 	MEMBER(body_init, keep, U32), MEMBER(body_init, origin, U32),
+	MEMBER(body_init, keeps_changes, U32), MEMBER(body_init, reserved, U32),
 };
 
 static const struct member table_member[] = {
@@ -324,7 +325,7 @@ open_lookup(struct shard *s, const struct init_body *b)
 			/* One a table for pushes, one a thread for pulls. */
 			.n_inputs = s->n_local > s->crew.n_threads ? s->n_local
 			                                           : s->crew.n_threads,
-			.for_training = 1,
+			.for_training = 1, .keeps_changes = b->head.keeps_changes != 0,
 		};
 
 		status = lookup_local_open(&o, &s->lookup);
@@ -355,6 +356,7 @@ shard_init_free(struct shard *s)
 	s->local_table = NULL;
 	s->frontier_rank = NULL;
 	s->rank = NULL;
+	shard_changes_free(s);
 	s->n_local = 0;
 	s->has_rules = 0;
 	s->is_settled = 0;

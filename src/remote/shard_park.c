@@ -45,6 +45,8 @@ answer(struct shard *s, const struct wire_message *m)
 {
 	const uint64_t applied = s->applied, step = m->frame.step;
 
+	if (m->frame.type == FRAME_CHANGES)
+		return shard_changes_answer(s, m);
 	if (m->frame.type == FRAME_WAITING_GET)
 		return shard_waiting_answer(s, m);
 	if (m->frame.type != FRAME_PULL)

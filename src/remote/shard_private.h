@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "data/schema.h"
 #include "embed/lookup.h"
@@ -170,6 +171,14 @@ struct shard_keeper {
 	int      is_open, fd;
 };
 
+/* What changed of a table, on its way to worker 0. */
+struct shard_changes {
+	int      is_there;
+	size_t   table;                 /* local                                          */
+	struct file_writer file;        /* in memory                                      */
+	struct file_map map;
+};
+
 #define SHARD_FETCH_REQUEST UINT64_MAX  /* frame.request                              */
 
 /* A journal on its way from the peer. */
@@ -228,6 +237,7 @@ struct shard {
 	struct shard_copy copy;
 	struct shard_keeper keeper;
 	struct shard_fetch fetch;
+	struct shard_changes changes;
 };
 
 /* --- shard_hold.c: what stays from round to round --- */
@@ -369,6 +379,10 @@ enum rs_status shard_waiting_get(struct shard *s, struct wire_message *m);
 enum rs_status shard_waiting_answer(struct shard *s, const struct wire_message *m);
 enum rs_status shard_waiting_put(struct shard *s, struct wire_message *m);
 enum rs_status shard_waiting_replay(struct shard *s, const uint8_t *body, size_t n);
+/* shard_changes.c: for versions that are what changed. */
+enum rs_status shard_changes_take(struct shard *s, struct wire_message *m);
+enum rs_status shard_changes_answer(struct shard *s, const struct wire_message *m);
+void shard_changes_free(struct shard *s);
 /* All of a segment to the journal. */
 enum rs_status shard_waiting_write(struct shard *s, const struct shard_table *t, unsigned segment);
 

@@ -8,6 +8,7 @@ librs_a_SOURCES += src/remote/lookup_wire.c src/remote/lookup_files.c
 librs_a_SOURCES += src/remote/lookup_walk.c src/remote/lookup_walk.h src/remote/lookup_entries.c
 librs_a_SOURCES += src/remote/lookup_residual.c src/remote/lookup_residual.h src/remote/lookup_rest.c
 librs_a_SOURCES += src/remote/lookup_waiting.c src/remote/shard_waiting.c
+librs_a_SOURCES += src/remote/lookup_changes.c src/remote/shard_changes.c
 librs_a_SOURCES += src/remote/shard.c src/remote/shard_private.h src/remote/shard_apply.c \
 	src/remote/shard_chunk.c src/remote/shard_crew.c src/remote/shard_init.c \
 	src/remote/shard_hold.c src/remote/shard_journal.c src/remote/shard_replay.c \

@@ -86,6 +86,40 @@ replicated_tenants(struct lookup *base, size_t table, struct lookup_tenants *out
 	return local->ops->tenants(local, table, out);
 }
 
+static int
+replicated_knows_changes(struct lookup *base, size_t table)
+{
+	struct lookup *local = replicated_of(base)->local;
+
+	return local->ops->knows_changes(local, table);
+}
+
+static enum rs_status
+replicated_save_delta(struct lookup *base, size_t table, const struct lookup_step *step,
+	struct file_writer *w)
+{
+	struct lookup *local = replicated_of(base)->local;
+
+	return local->ops->save_delta(local, table, step, w);
+}
+
+static enum rs_status
+replicated_load_delta(struct lookup *base, size_t table, const struct lookup_step *step,
+	const char *path)
+{
+	struct lookup *local = replicated_of(base)->local;
+
+	return local->ops->load_delta(local, table, step, path);
+}
+
+static void
+replicated_forget_changes(struct lookup *base)
+{
+	struct lookup *local = replicated_of(base)->local;
+
+	local->ops->forget_changes(local);
+}
+
 static void
 replicated_reset_state(struct lookup *base, size_t table)
 {
@@ -149,7 +183,9 @@ static const struct lookup_ops replicated_ops = {
 	.commit = replicated_commit, .save = replicated_save, .load = replicated_load,
 	.save_tenancy = replicated_save_tenancy, .load_tenancy = replicated_load_tenancy,
 	.tenants = replicated_tenants, .reset_state = replicated_reset_state,
-	.touched = replicated_touched,
+	.touched = replicated_touched, .knows_changes = replicated_knows_changes,
+	.save_delta = replicated_save_delta, .load_delta = replicated_load_delta,
+	.forget_changes = replicated_forget_changes,
 	.bytes = replicated_bytes, .close = replicated_close,
 };
 
@@ -219,6 +255,7 @@ replicated_init(struct replicated *r, const struct lookup_local_options *options
 	RS_TRY(open_mergers(r));
 	/* There a table has one push a slot, all that a node gives. */
 	local.n_inputs = options->n_tables;
+	local.keeps_changes = options->keeps_changes && rank == 0;     /* who saves */
 	return lookup_local_open(&local, &r->local);
 }
 

@@ -88,7 +88,7 @@ train_rules() {
 
 # same_tables MODEL VERSION MODEL VERSION WHAT: rows, and who waits for one.
 same_tables() {
-	for file in "$1/$2"/t*.bin; do
+	for file in "$1/$2"/t[ae]*; do
 		cmp "$file" "$3/$4/${file##*/}" || { echo "$5: another ${file##*/}" >&2; exit 1; }
 	done
 }

@@ -54,7 +54,7 @@ make_init(struct wire_message *m)
 		.head = { .n_tables = N_TABLES, .n_parts = N_TABLES, .n_slots = 4,
 			.n_ranks = N_RANKS,
 			.n_shards = 1, .consistency = (uint32_t)feed.consistency,
-			.staleness = 1, .first_step = 1 },
+			.staleness = 1, .first_step = 1, .keeps_changes = 1 },
 	};
 
 	for (uint32_t t = 0; t < N_TABLES; t++) {

@@ -16,7 +16,7 @@ tests_fuzz_fields_fuzz_SOURCES = tests/fuzz/fields_fuzz.c $(fuzz_main)
 check_PROGRAMS += tests/fuzz/frame_fuzz
 tests_fuzz_frame_fuzz_SOURCES = tests/fuzz/frame_fuzz.c $(fuzz_main)
 
-EXTRA_DIST += tests/fuzz/corpus/shard/waiting
+EXTRA_DIST += tests/fuzz/corpus/shard/waiting tests/fuzz/corpus/shard/changes
 EXTRA_DIST += tests/fuzz/corpus/shard/async tests/fuzz/corpus/shard/exact \
 	tests/fuzz/corpus/shard/init \
 	tests/fuzz/corpus/shard/pull tests/fuzz/corpus/shard/rows tests/fuzz/corpus/shard/ssp \

@@ -311,6 +311,85 @@ entries_are_all_of_a_range_in_order(void **state)
 	bed_close(&b);
 }
 
+/* A counter with a filter, on one shard. */
+static void
+open_filter(const char *directory)
+{
+	memset(&b, 0, sizeof(b));
+	bed_counter(&b);
+	bed_make_exact(&b, 0);
+	b.table[0].tenancy = (struct lookup_tenancy){ .admit = ADMISSION_COUNT, .admit_count = 3,
+		.admit_cells = 640 };
+	bed_open(&b, directory, 1, 2, 2);
+	bed_init(&b);
+}
+
+static void
+counters_are_of_the_segment_they_are_set_in(void **state)
+{
+	struct { struct body_waiting head; struct { uint64_t id; uint32_t count, last; } e[2]; }
+		put = { { .segment = 5, .n = 2, .clock = 1 },
+			{ { (uint64_t)5 << 58 | 1, 2, 1 }, { (uint64_t)5 << 58 | 2, 1, 1 } } }, got;
+	struct buffer body = { .data = (char *)&put };
+	const struct { size_t bytes; void *where; uint32_t value; const char *why; } bad[] = {
+		{ sizeof(put) - 1, &put.head.clock, 1, "bytes of 2 items" },
+		{ sizeof(put), &put.head.n, 1, "bytes of 1 items" },
+		{ sizeof(put), &put.head.segment, 6, "cannot be" },
+		{ sizeof(put), &put.head.segment, EXACT_SEGMENTS, "is not here" },
+		{ sizeof(put), &put.head.unit, 7, "clock 7" },
+		{ sizeof(put), &put.head.table, 1, "table 1 of 1" },
+		{ sizeof(put), &put.e[1].count, 0, "cannot be" },
+	};
+	struct frame f;
+
+	open_filter(*state);
+	for (size_t i = 0; i < N_ROWS(bad); i++) {
+		const uint32_t kept = *(uint32_t *)bad[i].where;
+
+		*(uint32_t *)bad[i].where = bad[i].value;
+		body.n = bad[i].bytes;
+		f = bed_frame(&b, FRAME_WAITING_PUT, 0, 0);
+		bed_refused(&b, 0, &f, &body, bad[i].why);
+		*(uint32_t *)bad[i].where = kept;
+	}
+	/* Twice, as who had no answer says it. */
+	body.n = sizeof(put);
+	for (int i = 0; i < 2; i++) {
+		f = bed_frame(&b, FRAME_WAITING_PUT, 0, 0);
+		bed_ask(&b, 0, &f, &body, FRAME_WAITING_R, NULL, 0);
+	}
+	body.n = sizeof(put.head);
+	f = bed_frame(&b, FRAME_WAITING_GET, 1, 0);
+	assert_int_equal(bed_ask(&b, 0, &f, &body, FRAME_WAITING_R, &got, sizeof(got)),
+		sizeof(got));
+	assert_memory_equal(got.e, put.e, sizeof(put.e));
+	assert_true(got.head.total == 2 && got.head.clock == 1);
+	bed_close(&b);
+}
+
+static void
+what_changed_is_told_to_worker_0_as_far_as_it_is_known(void **state)
+{
+	struct body_changes ask = { .what = BODY_CHANGES_MAKE }, got;
+	const struct buffer body = { .data = (char *)&ask, .n = sizeof(ask) };
+	struct frame f;
+
+	open_filter(*state);
+	f = bed_frame(&b, FRAME_CHANGES, 1, 0);
+	bed_refused(&b, 0, &f, &body, "worker 1 asks what changed");
+	f = bed_frame(&b, FRAME_CHANGES, 0, 0);
+	bed_ask(&b, 0, &f, &body, FRAME_CHANGES_R, &got, sizeof(got));
+	assert_true(got.known == 0 && got.size == 0);
+	ask.what = BODY_CHANGES_READ;
+	ask.n = 1;
+	f = bed_frame(&b, FRAME_CHANGES, 0, 0);
+	bed_refused(&b, 0, &f, &body, "are not there");
+	ask.what = 3;
+	f = bed_frame(&b, FRAME_CHANGES, 0, 0);
+	bed_refused(&b, 0, &f, &body, "what = 3");
+	bed_close(&b);
+}
+
 /* A shard that lets in keys of these roles; links to it are made one after the other. */
 struct locked {
 	struct key_pair server, key[4];
@@ -374,7 +453,8 @@ keys_ask_what_their_roles_allow(void **state)
 {
 	static const uint32_t role[] = { KEY_WORKER, KEY_MONITOR, KEY_PS, KEY_COORDINATOR };
 	static const uint16_t type[] = { FRAME_STATS, FRAME_PULL, FRAME_PUSH, FRAME_SUM,
-		FRAME_GATHER, FRAME_INIT_TABLE, FRAME_SNAP_GET, FRAME_SNAP_PUT };
+		FRAME_GATHER, FRAME_INIT_TABLE, FRAME_SNAP_GET, FRAME_SNAP_PUT,
+		FRAME_WAITING_GET, FRAME_WAITING_PUT, FRAME_CHANGES };
 	struct locked l;
 
 	(void)state;
@@ -437,6 +517,8 @@ main(void)
 		cmocka_unit_test(keys_ask_what_their_roles_allow),
 		cmocka_unit_test(counts_are_of_exact_tables_one_a_row),
 		cmocka_unit_test(entries_are_all_of_a_range_in_order),
+		cmocka_unit_test(counters_are_of_the_segment_they_are_set_in),
+		cmocka_unit_test(what_changed_is_told_to_worker_0_as_far_as_it_is_known),
 		cmocka_unit_test(rows_are_set_before_the_first_step_or_by_worker_0),
 	};
 

@@ -1,0 +1,188 @@
+/*
+ * What changed of tables on shards, for versions that are that.
+ *
+ * Each shard makes a file of its part (embed/rows_file.h); here the entries of all, then the ids
+ * that went, become one file, the one that a single process writes.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "embed/rows_file.h"
+#include "remote/lookup_walk.h"
+
+#define PIECE_BYTES ((size_t)4 << 20)
+
+/* A shard's file of a part. */
+struct piece { size_t shard; struct rows_file_header header; };
+
+/* Asks about a table; *head becomes the answer's, whose bytes go to `bytes`, if there are any. */
+static enum rs_status
+ask(struct remote_lookup *l, size_t shard, struct body_changes *head, void *bytes)
+{
+	struct client_call call = {
+		.server = shard, .n_parts = 1, .part = { { head, sizeof(*head) } },
+		.frame = { .type = FRAME_CHANGES, .slot = (uint32_t)l->o.rank,
+			.step = l->clock },
+	};
+	struct client_call *const wanted = &call;
+	struct body_changes got = { .table = 0 };
+	enum rs_status status;
+
+	RS_TRY(client_send(l->o.client, &call));
+	status = client_wait(l->o.client, &wanted, 1);
+	if (status == RS_OK)
+		status = lookup_wire_want(&call, FRAME_CHANGES_R);
+	if (status == RS_OK && (!lookup_walk_copy(&call.reply, 0, sizeof(got), &got)
+	    || got.table != head->table || got.what != head->what || got.n != head->n
+	    || call.reply.frame.body_bytes != sizeof(got) + got.n
+	    || !lookup_walk_copy(&call.reply, sizeof(got), got.n, bytes)))
+		status = rs_fail(RS_EPROTOCOL, "ps %zu answers with other changes of table '%s'",
+			shard, l->table[head->table].name);
+	wire_message_free(&call.reply);
+	*head = got;
+	return status;
+}
+
+static enum rs_status
+ask_parts(struct remote_lookup *l, size_t table, enum body_changes_what what, int *known)
+{
+	const struct parts *p = &l->parts;
+
+	RS_TRY(lookup_wire_wait(l, 0));
+	for (size_t i = p->first[table]; i < p->first[table + 1]; i++) {
+		struct body_changes head = { .table = (uint32_t)table, .what = what };
+
+		RS_TRY(ask(l, p->part[i].shard, &head, NULL));
+		*known &= head.known != 0;
+	}
+	return RS_OK;
+}
+
+int
+lookup_changes_known(struct lookup *base, size_t table)
+{
+	struct remote_lookup *l = lookup_of(base);
+	int known = l->o.base.keeps_changes;
+
+	/* Who cannot be asked now cannot be, either, when all is saved, which then fails. */
+	return known && ask_parts(l, table, BODY_CHANGES_MAKE, &known) == RS_OK && known;
+}
+
+enum rs_status
+lookup_changes_forget(struct remote_lookup *l, size_t table)
+{
+	int unused = 1;
+
+	return l->o.base.keeps_changes ? ask_parts(l, table, BODY_CHANGES_FORGET, &unused) : RS_OK;
+}
+
+void
+lookup_changes_forget_all(struct lookup *base)
+{
+	struct remote_lookup *l = lookup_of(base);
+	enum rs_status status = RS_OK;
+
+	/* The next fetch, load or save tells. */
+	for (size_t t = 0; t < l->n_tables && status == RS_OK; t++)
+		status = lookup_changes_forget(l, t);
+	if (status != RS_OK && l->late.status == RS_OK)
+		rs_failure_take(&l->late);
+}
+
+/* --- saving ---------------------------------------------------------------------------- */
+
+/* Bytes [from,from+n) of the file of a piece. */
+static enum rs_status
+copy_bytes(struct remote_lookup *l, size_t table, const struct piece *p, uint64_t from, uint64_t n,
+	struct file_writer *w)
+{
+	enum rs_status status = RS_OK;
+	char *bytes;
+
+	RS_TRY(memory_alloc(PIECE_BYTES, 1, &bytes));
+	for (uint64_t at = 0; at < n && status == RS_OK; at += PIECE_BYTES) {
+		struct body_changes head = { .table = (uint32_t)table, .what = BODY_CHANGES_READ,
+			.offset = from + at,
+			.n = (uint32_t)(n - at < PIECE_BYTES ? n - at : PIECE_BYTES) };
+
+		status = ask(l, p->shard, &head, bytes);
+		if (status == RS_OK)
+			status = file_writer_write(w, bytes, head.n);
+	}
+	free(bytes);
+	return status;
+}
+
+static enum rs_status
+read_header(struct remote_lookup *l, size_t table, size_t shard, struct piece *out)
+{
+	const struct lookup_table *t = &l->table[table];
+	struct body_changes head = { .table = (uint32_t)table, .what = BODY_CHANGES_READ,
+		.n = sizeof(out->header) };
+
+	out->shard = shard;
+	RS_TRY(ask(l, shard, &head, &out->header));
+	if (memcmp(out->header.magic, ROWS_FILE_MAGIC, sizeof(out->header.magic)) == 0
+	    && strncmp(out->header.name, t->name, sizeof(out->header.name)) == 0
+	    && out->header.kind == ROWS_FILE_DELTA && out->header.dim == t->dim)
+		return RS_OK;
+	return rs_fail(RS_EPROTOCOL, "ps %zu has changes of another table than '%s'", shard,
+		t->name);
+}
+
+/* That of all pieces, made of the first. */
+static struct rows_file_header
+header_of(const struct lookup_table *t, const struct lookup_step *step, const struct piece *piece,
+	size_t n)
+{
+	struct rows_file_header h = piece[0].header;
+
+	h.begin = 0;
+	h.end = t->rows;
+	h.n = h.n_gone = 0;
+	for (size_t i = 0; i < n; i++) {
+		h.n += piece[i].header.n;
+		h.n_gone += piece[i].header.n_gone;
+	}
+	h.gone = h.entries + h.n * h.entry_bytes;
+	h.file_bytes = h.gone + h.n_gone * sizeof(uint64_t);
+	h.model_version = step->version;
+	h.parent = step->parent;
+	return h;
+}
+
+static enum rs_status
+save(struct remote_lookup *l, size_t table, const struct lookup_step *step, struct piece *piece,
+	struct file_writer *w)
+{
+	const struct part *part = l->parts.part + l->parts.first[table];
+	const size_t n = l->parts.first[table + 1] - l->parts.first[table];
+	struct rows_file_header h;
+
+	for (size_t i = 0; i < n; i++)
+		RS_TRY(read_header(l, table, part[i].shard, &piece[i]));
+	h = header_of(&l->table[table], step, piece, n);
+	RS_TRY(file_writer_write(w, &h, sizeof(h)));
+	for (size_t i = 0; i < n; i++)
+		RS_TRY(copy_bytes(l, table, &piece[i], piece[i].header.entries,
+			piece[i].header.n * piece[i].header.entry_bytes, w));
+	for (size_t i = 0; i < n; i++)
+		RS_TRY(copy_bytes(l, table, &piece[i], piece[i].header.gone,
+			piece[i].header.n_gone * sizeof(uint64_t), w));
+	return RS_OK;
+}
+
+enum rs_status
+lookup_changes_save(struct lookup *base, size_t table, const struct lookup_step *step,
+	struct file_writer *w)
+{
+	struct remote_lookup *l = lookup_of(base);
+	struct piece *piece;
+	enum rs_status status;
+
+	RS_TRY(memory_alloc(l->parts.first[table + 1] - l->parts.first[table] + 1, sizeof(*piece),
+		&piece));
+	status = save(l, table, step, piece, w);
+	free(piece);
+	return status;
+}

@@ -1,0 +1,103 @@
+/* CHANGES: what changed of a table since a version, as a file in memory that is read in pieces. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "remote/shard_private.h"
+
+void
+shard_changes_free(struct shard *s)
+{
+	struct shard_changes *c = &s->changes;
+
+	if (!c->is_there)
+		return;
+	if (c->map.data != NULL)
+		file_map_close(&c->map);
+	file_writer_close(&c->file);
+	*c = (struct shard_changes){ .is_there = 0 };
+}
+
+static enum rs_status
+look_at(const struct shard *s, const struct wire_message *m, struct body_changes *head,
+	const struct shard_table **out)
+{
+	struct shard_reader r;
+
+	shard_reader_init(&r, m);
+	RS_TRY(shard_reader_copy(&r, head, sizeof(*head)));
+	if (r.left > 0)
+		return rs_fail(RS_EPROTOCOL, "%zu bytes too many", r.left);
+	if (m->frame.slot != 0)
+		return rs_fail(RS_EPROTOCOL, "worker %u asks what changed", m->frame.slot);
+	return shard_find_table(s, head->table, out);
+}
+
+enum rs_status
+shard_changes_take(struct shard *s, struct wire_message *m)
+{
+	const struct shard_table *t;
+	struct body_changes head;
+
+	RS_TRY(shard_check_rank(s, m));
+	RS_TRY(look_at(s, m, &head, &t));
+	return shard_park_take(s, m);
+}
+
+/* The version that it leads to is written by who asks, who knows it. */
+static enum rs_status
+make(struct shard *s, size_t local)
+{
+	const struct lookup_step step = { .version = 0 };
+	struct shard_changes *c = &s->changes;
+
+	shard_changes_free(s);
+	RS_TRY(file_writer_open_memory(&c->file));
+	c->is_there = 1;
+	c->table = local;
+	RS_TRY(s->lookup->ops->save_delta(s->lookup, local, &step, &c->file));
+	RS_TRY(file_writer_commit(&c->file));
+	return file_map_open(&c->map, c->file.path);
+}
+
+static enum rs_status
+check_read(const struct shard *s, const struct shard_table *t, const struct body_changes *head)
+{
+	const struct shard_changes *c = &s->changes;
+
+	if (!c->is_there || c->table != t->local || head->offset > c->map.size
+	    || head->n > c->map.size - head->offset || head->n > FRAME_BODY_MAX - sizeof(*head))
+		return rs_fail(RS_EPROTOCOL, "table '%s': %u bytes at %" PRIu64
+			" of what changed are not there", t->name, head->n, head->offset);
+	return RS_OK;
+}
+
+enum rs_status
+shard_changes_answer(struct shard *s, const struct wire_message *m)
+{
+	struct wire_part part[2] = { { .data = NULL } };
+	const struct shard_table *t;
+	struct body_changes head;
+
+	RS_TRY(look_at(s, m, &head, &t));
+	if (head.what > BODY_CHANGES_FORGET)
+		return rs_fail(RS_EPROTOCOL, "CHANGES with what = %u", head.what);
+	if (head.what == BODY_CHANGES_READ)
+		RS_TRY(check_read(s, t, &head));
+	else
+		head.n = 0;
+	if (head.what == BODY_CHANGES_MAKE) {
+		head.known = s->lookup->ops->knows_changes(s->lookup, t->local) != 0;
+		if (head.known)
+			RS_TRY(make(s, t->local));
+		head.size = s->changes.map.size;
+	} else if (head.what == BODY_CHANGES_FORGET) {
+		shard_changes_free(s);
+		lookup_local_forget(s->lookup, t->local);
+	}
+	part[0] = (struct wire_part){ .data = &head, .n = sizeof(head) };
+	if (head.n > 0)
+		part[1] = (struct wire_part){ .data = s->changes.map.data + head.offset,
+			.n = head.n };
+	shard_answer(s, m, FRAME_CHANGES_R, part, head.n > 0 ? 2 : 1);
+	return RS_OK;
+}
