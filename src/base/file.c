@@ -140,13 +140,20 @@ remember_crc(struct file_writer *w, uint32_t crc)
 	return RS_OK;
 }
 
+/* A block that is full, or the last. */
+static enum rs_status
+write_block(struct file_writer *w, const char *bytes, size_t n)
+{
+	RS_TRY(remember_crc(w, hash_crc32c(0, bytes, n)));
+	return write_all(w->fd, bytes, n, w->path);
+}
+
 static enum rs_status
 flush_block(struct file_writer *w)
 {
 	if (w->block_used == 0)
 		return RS_OK;
-	RS_TRY(remember_crc(w, hash_crc32c(0, w->block, w->block_used)));
-	RS_TRY(write_all(w->fd, w->block, w->block_used, w->path));
+	RS_TRY(write_block(w, w->block, w->block_used));
 	w->block_used = 0;
 	return RS_OK;
 }
@@ -163,8 +170,7 @@ file_writer_write(struct file_writer *w, const void *bytes, size_t n)
 		const size_t part = n < room ? n : room;
 
 		if (part == FILE_CRC_BLOCK) {
-			RS_TRY(remember_crc(w, hash_crc32c(0, from, part)));
-			RS_TRY(write_all(w->fd, from, part, w->path));
+			RS_TRY(write_block(w, from, part));
 		} else {
 			memcpy(w->block + w->block_used, from, part);
 			w->block_used += part;
@@ -201,6 +207,8 @@ file_writer_commit(struct file_writer *w)
 		return fail_create(w->path);
 	free(w->temporary);
 	w->temporary = NULL;
+	if (w->one_of_many)
+		return RS_OK;
 	RS_TRY(directory_of(w->path, &directory));
 	status = file_sync_directory(directory);
 	free(directory);

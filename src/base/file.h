@@ -4,7 +4,8 @@
  * file_writer writes to a temporary name beside PATH, takes the CRC32C of every
  * MiB as it goes, and file_writer_commit() does fsync, rename, fsync of the
  * directory.  Anything but a commit leaves PATH untouched and removes the
- * temporary file.  A writer to memory has no name elsewhere: its path may be read from
+ * temporary file.  Who makes many files sets one_of_many and syncs their directory once.
+ * A writer to memory has no name elsewhere: its path may be read from
  * the commit to the close.  file_map maps a file read-only.
  */
 #ifndef BASE_FILE_H
@@ -25,6 +26,7 @@ struct file_writer {
 	uint64_t  size;           /* bytes given so far                    */
 	uint32_t *crc;            /* [n_crc] one a MiB, the last may be short */
 	size_t    n_crc, crc_capacity;
+	int       one_of_many;    /* no fsync of the directory in the commit */
 };
 
 enum rs_status file_writer_open(struct file_writer *w, const char *path);

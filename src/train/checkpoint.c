@@ -192,6 +192,7 @@ save_file(struct saving *s, const char *name, size_t table,
 	enum rs_status status = file_writer_open(&w, path);
 	free(path);
 	RS_TRY(status);
+	w.one_of_many = 1;
 	status = write(s, table, &w);
 	if (status == RS_OK)
 		status = file_writer_commit(&w);
@@ -249,6 +250,7 @@ save_files(struct saving *s)
 	}
 	for (size_t i = 0; i < s->model->n_kept; i++)
 		RS_TRY(save_file(s, s->model->kept[i].name, i, write_kept));
+	RS_TRY(file_sync_directory(s->directory));
 	RS_TRY(manifest_identify(&s->manifest));
 	failpoint("checkpoint.before_manifest");
 	RS_TRY(manifest_write(&s->manifest, s->directory));
