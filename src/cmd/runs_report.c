@@ -32,8 +32,16 @@ static const char page_style[] =
 	"pre{overflow-x:auto;border:1px solid #8886;border-radius:.4rem;padding:.7rem;"
 	"font-size:.85rem}\n"
 	"p,code{overflow-wrap:anywhere}\n"
-	"@media print{body{max-width:none;padding:0;font-size:11pt}.wide,pre{overflow:visible}"
-	"pre{white-space:pre-wrap}figure,tr{break-inside:avoid}h2{break-after:avoid}}\n"
+	"@page{margin:14mm}\n"
+	"@media print{:root{color-scheme:light}body{max-width:none;padding:0;font-size:10pt}\n"
+	"h1{font-size:15pt}h2{font-size:12pt;margin:1em 0 .3em}p{margin:.25em 0}\n"
+	".figures{grid-template-columns:repeat(6,1fr);gap:2mm}.figures b{font-size:11pt}\n"
+	".curves{grid-template-columns:1fr 1fr;gap:2mm 6mm}svg{max-height:44mm}\n"
+	".wide,pre{overflow:visible}table{font-size:7pt}th,td{padding:.5mm 1mm}\n"
+	"td{overflow-wrap:anywhere}td.n{overflow-wrap:normal}\n"
+	"pre{white-space:pre-wrap;overflow-wrap:anywhere;columns:2;"
+	"font-size:8pt;border:0;padding:0}\n"
+	"figure,tr,.figures div{break-inside:avoid}h1,h2{break-after:avoid}p{orphans:3;widows:3}}\n"
 	"</style>\n";
 
 /* --- text ------------------------------------------------------------------------------ */

@@ -12,7 +12,7 @@ expect 0 "$T" runs report prod -O r.html
 [ ! -s out ] || exit 1
 expect 0 "$T" runs report 1
 cmp out r.html || exit 1
-for text in 'name="viewport"' '@media print' 'Run r0001: ok' '<figcaption>valid auc by epoch' \
+for text in 'name="viewport"' '@media print' '@page{margin' 'Run r0001: ok' '<figcaption>valid auc by epoch' \
 	'<figcaption>training loss by epoch' '<figcaption>valid calibration by epoch' \
 	'<figcaption>rows per second by epoch' '<h2>Placement</h2>' '<h2>Input</h2>' '<h2>Spec</h2>' \
 	'&lt;script&gt;alert(&quot;a&quot;)&lt;/script&gt; &amp; more' 'batch_size = 100'; do
