@@ -174,7 +174,7 @@ model_describe_table(const struct model *m, size_t i, struct lookup_table *out)
 /* --- tables larger than memory ---------------------------------------------------- */
 
 static size_t
-row_bytes(const struct lookup_table *t)
+trained_row_bytes(const struct lookup_table *t)
 {
 	const size_t n_slot = row_optimizer_slots(row_optimizer_get(t->optimizer.kind), t->dim);
 
@@ -195,9 +195,9 @@ keep_small(struct model *m, uint64_t *left, double *bytes)
 		for (size_t i = 0; i < m->n_tables && n > 0; i++) {
 			struct lookup_table *const t = &m->table[i];
 
-			if (t->resident == 0 || t->rows > *left / n / row_bytes(t))
+			if (t->resident == 0 || t->rows > *left / n / trained_row_bytes(t))
 				continue;
-			*left -= t->rows * row_bytes(t);
+			*left -= t->rows * trained_row_bytes(t);
 			t->resident = 0;
 			n--;
 		}
@@ -205,7 +205,7 @@ keep_small(struct model *m, uint64_t *left, double *bytes)
 	*bytes = 0;
 	for (size_t i = 0; i < m->n_tables; i++)
 		*bytes += m->table[i].resident > 0
-			? (double)m->table[i].rows * (double)row_bytes(&m->table[i]) : 0;
+			? (double)m->table[i].rows * (double)trained_row_bytes(&m->table[i]) : 0;
 	return n;
 }
 
@@ -221,8 +221,8 @@ model_share_resident(struct model *m)
 		return RS_OK;
 	for (size_t i = 0; i < m->n_tables; i++) {
 		struct lookup_table *const t = &m->table[i];
-		const uint64_t least = spill_least(t->rows, row_bytes(t));
-		const double all = (double)t->rows * (double)row_bytes(t);
+		const uint64_t least = spill_least(t->rows, trained_row_bytes(t));
+		const double all = (double)t->rows * (double)trained_row_bytes(t);
 
 		if (t->resident == 0)
 			continue;
