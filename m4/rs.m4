@@ -123,3 +123,37 @@ AS_IF([$NVCC $NVCC_FLAGS -c -o conftest_gpu.o conftest_gpu.cu >&AS_MESSAGE_LOG_F
 ], [rs_cuda_why="$NVCC does not compile, see config.log"])
 rm -f conftest_gpu.cu conftest_gpu.o
 ])
+
+# RS_NCCL: the header of NCCL, after RS_CUDA: the library is loaded when it is wanted.
+# Sets NCCL_CFLAGS.
+AC_DEFUN([RS_NCCL], [
+AC_ARG_WITH([nccl], [AS_HELP_STRING([--with-nccl@<:@=DIR@:>@],
+	[sums over GPUs by NCCL, with its header in DIR/include @<:@auto: with CUDA, where it is found@:>@])],
+	[], [with_nccl=auto])
+rs_nccl=no NCCL_CFLAGS= NCCL_LIBDIR=$CUDA_LIBDIR
+AS_IF([test "$with_nccl" != no && test "$rs_cuda" = yes], [
+	NCCL_CFLAGS=$CUDA_CFLAGS
+	AS_CASE([$with_nccl], [auto | yes], [],
+		[NCCL_CFLAGS="-isystem $with_nccl/include $CUDA_CFLAGS" NCCL_LIBDIR=$with_nccl/lib])
+	rs_saved_CPPFLAGS=$CPPFLAGS
+	CPPFLAGS="$CPPFLAGS $NCCL_CFLAGS"
+	AC_MSG_CHECKING([for nccl.h of NCCL 2.14 or newer])
+	AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[#include <nccl.h>]], [[
+		ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+		config.blocking = 0;
+		return ncclCommInitRankConfig == 0 || config.blocking;]])], [rs_nccl=yes])
+	AS_CASE([$with_nccl], [auto | yes], [],
+		[AS_IF([test ! -f "$with_nccl/include/nccl.h"], [rs_nccl=no])])
+	AC_MSG_RESULT([$rs_nccl])
+	CPPFLAGS=$rs_saved_CPPFLAGS
+])
+AS_IF([test "$rs_nccl" = yes],
+	[AC_DEFINE([HAVE_NCCL], [1], [sums over GPUs by NCCL are compiled in])
+	AC_DEFINE_UNQUOTED([NCCL_LIBDIR], ["$NCCL_LIBDIR"], [where NCCL was])],
+	[NCCL_CFLAGS=
+	AS_CASE([$with_nccl], [no | auto], [],
+		[AC_MSG_ERROR([no NCCL for --with-nccl=$with_nccl: nccl.h 2.14 or newer and CUDA are needed])])
+	AS_IF([test "$with_nccl" = auto && test "$rs_cuda" = yes],
+		[AC_MSG_WARN([NCCL is missing: GPUs of several processes cannot sum over it])])])
+AC_SUBST([NCCL_CFLAGS])
+])

@@ -17,11 +17,17 @@
 #define NO_MPI "this build has no plug-in for MPI (--with-mpi)"
 #endif
 
+#ifdef HAVE_NCCL
+#define NO_NCCL "this version trains on CPUs"
+#else
+#define NO_NCCL "this build has no NCCL (--with-nccl)"
+#endif
+
 const struct plane plane_table[] = {
 	{ "shm", "all workers are on one host", NULL },
 	{ "mpi", "mpirun or srun starts the processes", NO_MPI },
 	{ "pushpull", "parameter server shards", NO_ZMQ },
-	{ "nccl", "every worker has a GPU", "this build trains on CPUs and has no NCCL" },
+	{ "nccl", "every worker has a GPU", NO_NCCL },
 };
 
 const size_t plane_n = sizeof(plane_table) / sizeof(plane_table[0]);

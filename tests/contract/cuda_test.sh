@@ -28,6 +28,10 @@ configured 0 --without-cuda
 grep -qi cuda "$work/out" && { cat "$work/out"; fail "--without-cuda speaks of it"; }
 grep -q '^#define HAVE_CUDA' "$work/config.h" && fail "CUDA with --without-cuda"
 
+configured 1 --without-cuda --with-nccl
+grep -q 'error: no NCCL for --with-nccl=yes: nccl.h 2.14 or newer and CUDA' "$work/out" ||
+	{ cat "$work/out"; fail "no word of what NCCL needs"; }
+
 for file in "$RECSYS_TRAIN" "$BUILDDIR/librecsys.so.1"; do
 	ldd "$file" | grep -E 'lib(cuda|cudart|cublas|cublasLt|nccl)\.so' &&
 		fail "$file does not start without these"

@@ -7,3 +7,4 @@ check_PROGRAMS += tests/reduce/mpi_job_test
 check_PROGRAMS += tests/reduce/pushpull_test
 check_PROGRAMS += tests/reduce/meeting_test
 check_PROGRAMS += tests/reduce/courier_test
+check_PROGRAMS += tests/reduce/nccl_test

@@ -1,0 +1,181 @@
+/* Sums over GPUs, with a deadline and a watch on what fails in the background. */
+#include "reduce/nccl.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "base/thread.h"
+
+#define NAP_NS    50000L                /* between looks at the queue                  */
+#define LATE_NAPS 20                    /* of the first; then ten times as long        */
+
+struct nccl {
+	struct nccl_options o;
+	void *comm;                     /* NULL: aborted, or never there               */
+};
+
+static const char *
+text_of(const struct nccl *n, int failure)
+{
+	return n->o.calls->text(failure);
+}
+
+enum rs_status
+nccl_make_id(const struct nccl_calls *calls, struct nccl_id *out)
+{
+	const int result = calls->make_id(out);
+
+	return result == 0 ? RS_OK : rs_fail(RS_EPEER, "NCCL: no id: %s", calls->text(result));
+}
+
+/* --- waiting ------------------------------------------------------------------------- */
+
+/* The GPU is free of what this rank had going on. */
+static void
+give_up(struct nccl *n)
+{
+	if (n->comm != NULL)
+		(void)n->o.calls->abort(n->comm);
+	n->comm = NULL;
+}
+
+struct watch {
+	double until, next;             /* look at NCCL then                           */
+	size_t n_naps;
+	const char *what;
+};
+
+static struct watch
+watch_begin(const struct nccl *n, const char *what)
+{
+	const double now = clock_seconds();
+
+	return (struct watch){ .until = now + n->o.timeout, .next = now, .what = what };
+}
+
+static void
+nap(struct watch *w)
+{
+	const long ns = w->n_naps++ < LATE_NAPS ? NAP_NS : 10 * NAP_NS;
+
+	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
+}
+
+static enum rs_status
+is_failed(struct nccl *n, const struct watch *w, const char *why)
+{
+	give_up(n);
+	return rs_fail(RS_EPEER, "NCCL: worker %zu of %zu: %s: %s", n->o.rank, n->o.n_ranks,
+		w->what, why);
+}
+
+/* RS_OK: nothing is wrong; *state: what NCCL is at, asked now and then. */
+static enum rs_status
+look(struct nccl *n, struct watch *w, int *state)
+{
+	const double now = clock_seconds();
+	char why[96];
+
+	if (n->o.stop != NULL && atomic_load(n->o.stop) != 0)
+		return is_failed(n, w, "the run goes back");
+	if (now >= w->next) {
+		const int result = n->o.calls->watch(n->comm, state);
+		if (result != 0 || (*state != 0 && *state != NCCL_IN_PROGRESS))
+			return is_failed(n, w, text_of(n, result != 0 ? result : *state));
+		w->next = now + NCCL_WATCH_SECONDS;
+	}
+	if (now < w->until)
+		return RS_OK;
+	snprintf(why, sizeof why, "not over after %g s; another worker is missing",
+		n->o.timeout);
+	return is_failed(n, w, why);
+}
+
+/* What a call began that did not end at once. */
+static enum rs_status
+settle(struct nccl *n, int result, const char *what)
+{
+	struct watch w = watch_begin(n, what);
+
+	if (result != 0 && result != NCCL_IN_PROGRESS)
+		return is_failed(n, &w, text_of(n, result));
+	while (result == NCCL_IN_PROGRESS) {
+		w.next = 0;
+		RS_TRY(look(n, &w, &result));
+		if (result == NCCL_IN_PROGRESS)
+			nap(&w);
+	}
+	return RS_OK;
+}
+
+/* --- what callers see -------------------------------------------------------------------- */
+
+enum rs_status
+nccl_open(const struct nccl_options *options, struct nccl **out)
+{
+	struct nccl *n;
+
+	RS_TRY(memory_alloc(1, sizeof(*n), &n));
+	n->o = *options;
+	const enum rs_status status = settle(n, n->o.calls->start(&n->comm, n->o.n_ranks,
+		&n->o.id, n->o.rank), "start");
+	if (status != RS_OK) {
+		nccl_close(n);
+		return status;
+	}
+	*out = n;
+	return RS_OK;
+}
+
+static enum rs_status
+is_of_no_use(const struct nccl *n)
+{
+	return rs_fail(RS_EPEER, "NCCL: worker %zu of %zu: its group was given up", n->o.rank,
+		n->o.n_ranks);
+}
+
+enum rs_status
+nccl_sum(struct nccl *n, float *x, const struct reducer_bucket *bucket, size_t n_buckets)
+{
+	if (n->comm == NULL)
+		return is_of_no_use(n);
+	for (size_t i = 0; i < n_buckets; i++) {
+		assert(bucket[i].begin <= bucket[i].end);
+		if (bucket[i].begin < bucket[i].end)
+			RS_TRY(settle(n, n->o.calls->sum(x + bucket[i].begin,
+				bucket[i].end - bucket[i].begin, n->comm, n->o.stream), "sum"));
+	}
+	return RS_OK;
+}
+
+enum rs_status
+nccl_wait(struct nccl *n, uint64_t step)
+{
+	char what[48];
+	int over, state = 0;
+
+	if (n->comm == NULL)
+		return is_of_no_use(n);
+	snprintf(what, sizeof what, "sum of step %" PRIu64, step);
+	for (struct watch w = watch_begin(n, what); (over = n->o.is_over(n->o.context)) != 1; ) {
+		if (over < 0)
+			return is_failed(n, &w, "the GPU failed");
+		RS_TRY(look(n, &w, &state));
+		nap(&w);
+	}
+	return RS_OK;
+}
+
+void
+nccl_close(struct nccl *n)
+{
+	if (n == NULL)
+		return;
+	if (n->comm != NULL && settle(n, n->o.calls->end(n->comm), "end") == RS_OK)
+		(void)n->o.calls->destroy(n->comm);
+	free(n);
+}
