@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "embed/admission.h"
 #include "embed/row_optimizer.h"
 #include "embed/table.h"
 
@@ -41,6 +42,17 @@ parts_rows(const struct lookup_table *table, uint64_t begin, uint64_t end)
 	return (uint64_t)((double)table->expected * ((double)(end - begin) / (double)EXACT_ROWS));
 }
 
+/* Counters of ids that wait come one by one, but a sketch is there from the start. */
+static uint64_t
+sketch_bytes(const struct lookup_table *t, uint64_t begin, uint64_t end)
+{
+	const struct admission_settings s = { .kind = t->tenancy.admit,
+		.count = t->tenancy.admit_count, .cells = t->tenancy.admit_cells };
+	const unsigned last = end == EXACT_ROWS ? EXACT_SEGMENTS : exact_segment_of(end);
+
+	return admission_sketch_bytes(&s, last - exact_segment_of(begin));
+}
+
 uint64_t
 parts_bytes(const struct lookup_table *table, uint64_t begin, uint64_t end)
 {
@@ -50,7 +62,8 @@ parts_bytes(const struct lookup_table *table, uint64_t begin, uint64_t end)
 	const uint64_t n = end - begin;
 
 	if (table->kind == TABLE_EXACT)
-		return exact_bytes_most(stride * sizeof(float), parts_rows(table, begin, end));
+		return exact_bytes_most(stride * sizeof(float), parts_rows(table, begin, end))
+			+ sketch_bytes(table, begin, end);
 	return n * stride * sizeof(float)
 	    + (n + TABLE_TOUCHED_BITS - 1) / TABLE_TOUCHED_BITS * sizeof(uint64_t);
 }

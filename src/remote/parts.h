@@ -31,7 +31,8 @@ enum rs_status parts_make(const struct lookup_table *table, size_t n_tables, siz
 void parts_free(struct parts *p);
 /* How many rows with ids in [begin,end) there will be. */
 uint64_t parts_rows(const struct lookup_table *table, uint64_t begin, uint64_t end);
-/* Bytes of rows [begin,end) with optimizer slots and touched bits; the most of an exact table. */
+/* Bytes of rows [begin,end) with optimizer slots and touched bits; the most of an exact table,
+ * with the sketch of its filter. */
 uint64_t parts_bytes(const struct lookup_table *table, uint64_t begin, uint64_t end);
 
 #endif

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "base/tree.h"
-#include "embed/admission.h"
 #include "embed/exact.h"
 #include "remote/parts.h"
 #include "remote/shard_private.h"
@@ -277,18 +276,6 @@ shard_memory_bytes(const struct shard *s)
 	return s->o->memory_bytes > 0 ? s->o->memory_bytes : host;
 }
 
-/* Counters come one by one, but a sketch is there from the start. */
-static uint64_t
-filter_bytes(const struct lookup_table *t)
-{
-	const struct admission_settings s = { .kind = t->tenancy.admit,
-		.count = t->tenancy.admit_count, .cells = t->tenancy.admit_cells };
-
-	return t->kind != TABLE_EXACT ? 0 : admission_sketch_bytes(&s,
-		(t->end == EXACT_ROWS ? EXACT_SEGMENTS : exact_segment_of(t->end))
-		- exact_segment_of(t->begin));
-}
-
 /* Large blocks are promised by the system, whatever they are; rows then fill them. */
 static enum rs_status
 check_memory(const struct shard *s, const struct lookup_table *here)
@@ -297,7 +284,7 @@ check_memory(const struct shard *s, const struct lookup_table *here)
 	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < s->n_local; i++) {
-		bytes += parts_bytes(&here[i], here[i].begin, here[i].end) + filter_bytes(&here[i]);
+		bytes += parts_bytes(&here[i], here[i].begin, here[i].end);
 		if (bytes > limit)
 			return rs_fail(RS_ERESOURCE, "ps %zu: the tables up to '%s' have %" PRIu64
 				" bytes here, there are %" PRIu64, s->o->index, here[i].name,
