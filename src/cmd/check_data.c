@@ -34,7 +34,7 @@ struct report {
 	struct settings settings;       /* its fields are a copy of ours                */
 	struct schema schema;
 	struct field_report *field;     /* [n_fields]                                   */
-	uint64_t rows;
+	uint64_t rows, wanted;          /* seen; with so many it is enough              */
 	double   label_min, label_max;
 	uint64_t label_zero, label_one;
 	struct parser_tally tally;
@@ -207,8 +207,10 @@ add_targets(const struct schema *schema, const struct batch *batch, size_t field
 }
 
 static enum rs_status
-add_batch(struct report *r, const struct batch *batch)
+add_batch(void *context, const struct batch *batch, int *done)
 {
+	struct report *const r = context;
+
 	for (size_t i = 0; i < r->schema.n_fields; i++)
 		if (!r->schema.field[i].is_dense)
 			add_targets(&r->schema, batch, i, &r->field[i]);
@@ -222,6 +224,7 @@ add_batch(struct report *r, const struct batch *batch)
 		r->label_one += batch->label[b] == 1;
 	}
 	r->rows += batch->B;
+	*done = r->rows >= r->wanted;
 	return RS_OK;
 }
 
@@ -234,19 +237,9 @@ read_rows(struct report *r, uint64_t rows)
 		.purpose = PARSE_TRAIN,
 		.batch_size = rows < BATCH_ROWS ? (size_t)rows : BATCH_ROWS, .epochs = 1,
 		.n_threads = (size_t)s->data.threads };
-	const struct batch *batch;
-	struct loader *loader;
-	enum rs_status status;
 
-	RS_TRY(loader_open(&options, &loader));
-	do {
-		status = loader_next(loader, &batch, NULL);
-		if (status == RS_OK && batch != NULL)
-			status = add_batch(r, batch);
-	} while (status == RS_OK && batch != NULL && r->rows < rows);
-	loader_tally(loader, &r->tally);
-	loader_close(loader);
-	return status;
+	r->wanted = rows;
+	return loader_each(&options, add_batch, r, &r->tally);
 }
 
 /* One remark a field; the first that holds. */

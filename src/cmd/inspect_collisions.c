@@ -73,8 +73,11 @@ make_schema(struct collisions *c, const struct settings *s)
 }
 
 static enum rs_status
-add_batch(struct collisions *c, const struct batch *batch)
+add_batch(void *context, const struct batch *batch, int *done)
 {
+	struct collisions *const c = context;
+
+	(void)done;
 	for (size_t f = 0; f < c->schema.F; f++) {
 		const size_t t = c->schema.field[c->schema.column_field[f]].table;
 		const struct batch_column *const column = &batch->column[f];
@@ -93,18 +96,8 @@ read_rows(struct collisions *c, const struct text_list *files)
 	const struct loader_options options = { .schema = &c->schema, .files = files,
 		.purpose = PARSE_TRAIN, .batch_size = BATCH_ROWS, .epochs = 1,
 		.n_threads = (size_t)c->settings.data.threads };
-	const struct batch *batch;
-	struct loader *loader;
-	enum rs_status status;
 
-	RS_TRY(loader_open(&options, &loader));
-	do {
-		status = loader_next(loader, &batch, NULL);
-		if (status == RS_OK && batch != NULL)
-			status = add_batch(c, batch);
-	} while (status == RS_OK && batch != NULL);
-	loader_close(loader);
-	return status;
+	return loader_each(&options, add_batch, c, NULL);
 }
 
 /* --- what came of it ---------------------------------------- */

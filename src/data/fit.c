@@ -141,8 +141,11 @@ column_add_values(struct fit_column *c, const struct batch *batch, size_t k, uin
 }
 
 static enum rs_status
-fit_add(struct fit *fit, const struct batch *batch)
+fit_add(void *context, const struct batch *batch, int *done)
 {
+	struct fit *const fit = context;
+
+	(void)done;
 	for (size_t k = 0; k < fit->n; k++) {
 		if (fit->column[k].field.transform == TRANSFORM_STANDARDIZE)
 			column_add_moments(&fit->column[k], batch, k);
@@ -156,23 +159,15 @@ static enum rs_status
 fit_read(struct fit *fit)
 {
 	struct schema schema;
-	struct loader_options options = { .schema = &schema, .files = &fit->settings.data.train,
+	const struct loader_options options = {
+		.schema = &schema, .files = &fit->settings.data.train,
 		.command = fit->settings.data.command, .purpose = PARSE_TRAIN,
 		.batch_size = FIT_BATCH,
-		.epochs = 1, .n_threads = (size_t)fit->settings.data.threads };
-	struct loader *loader = NULL;
-	const struct batch *batch;
-	enum rs_status status;
+		.epochs = 1, .n_threads = (size_t)fit->settings.data.threads,
+	};
 
 	RS_TRY(schema_build(&fit->settings, &schema));
-	status = loader_open(&options, &loader);
-	while (status == RS_OK) {
-		status = loader_next(loader, &batch, NULL);
-		if (status != RS_OK || batch == NULL)
-			break;
-		status = fit_add(fit, batch);
-	}
-	loader_close(loader);
+	const enum rs_status status = loader_each(&options, fit_add, fit, NULL);
 	schema_free(&schema);
 	return status;
 }

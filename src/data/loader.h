@@ -82,6 +82,12 @@ enum rs_status loader_resume(struct loader *loader, const struct loader_position
  * them those of the rest of its epoch are given.  Ignored when there are not n files. */
 void loader_resume_counts(struct loader *loader, const struct parser_tally *file, size_t n);
 
+/* From the first batch to the last, take() by take(), until one sets *done.  tally, NULL or what
+ * was counted. */
+enum rs_status loader_each(const struct loader_options *options,
+	enum rs_status (*take)(void *context, const struct batch *batch, int *done), void *context,
+	struct parser_tally *tally);
+
 /* Rows in one epoch when the index knows, else 0. */
 uint64_t loader_rows(const struct loader *loader);
 /* Totals over the batches returned so far. */

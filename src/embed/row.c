@@ -33,33 +33,17 @@ row_bytes(enum row_storage storage, size_t D)
 
 /* --- to the nearest ------------------------------------------------------------------------ */
 
-VECTORISED static void
-to_fp16(const float *from, uint16_t *to, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		to[i] = half_of(from[i]);
-}
-
-VECTORISED static void
-to_bf16(const float *from, uint16_t *to, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		to[i] = half_brain_of(from[i]);
-}
-
-VECTORISED static void
-from_fp16(const uint16_t *from, float *to, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		to[i] = half_value(from[i]);
-}
-
-VECTORISED static void
-from_bf16(const uint16_t *from, float *to, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		to[i] = half_brain_value(from[i]);
-}
+#define CONVERSION(name, from_type, to_type, convert) \
+	VECTORISED static void \
+	name(const from_type *from, to_type *to, size_t n) \
+	{ \
+		for (size_t i = 0; i < n; i++) \
+			to[i] = convert(from[i]); \
+	}
+CONVERSION(to_fp16, float, uint16_t, half_of)
+CONVERSION(to_bf16, float, uint16_t, half_brain_of)
+CONVERSION(from_fp16, uint16_t, float, half_value)
+CONVERSION(from_bf16, uint16_t, float, half_brain_value)
 
 /* Bytes n weights from the i-th on begin at, in a row that has no scale. */
 static const void *

@@ -227,3 +227,18 @@ recsys_case_is_right(const struct recsys_case *c, enum recsys_output output, siz
 			return 0;
 	return 1;
 }
+
+int
+recsys_case_line(const struct recsys_case *c, struct recsys_scorer *s, size_t i,
+	struct recsys_scores *out)
+{
+	return recsys_score_text(s, c->text + c->line[i], c->line[i + 1] - c->line[i], out);
+}
+
+void
+recsys_case_end(struct recsys_case *c, struct recsys *m, struct recsys_scorer *s)
+{
+	recsys_scorer_close(s);
+	recsys_close(m);
+	recsys_case_free(c);
+}

@@ -30,6 +30,11 @@ void recsys_case_free(struct recsys_case *c);
 /* The test fails when they cannot be opened. */
 struct recsys *recsys_case_open(const struct recsys_case *c);
 struct recsys_scorer *recsys_case_scorer(struct recsys *m, enum recsys_output output);
+/* Line i alone: what recsys_score_text() gives. */
+int recsys_case_line(const struct recsys_case *c, struct recsys_scorer *s, size_t i,
+	struct recsys_scores *out);
+/* Closes all of a test. */
+void recsys_case_end(struct recsys_case *c, struct recsys *m, struct recsys_scorer *s);
 /* 1 when the numbers are those of the trainer for rows from `row` on: logits or vectors.
  * Products of few rows and of many add in another order. */
 int recsys_case_is_right(const struct recsys_case *c, enum recsys_output output, size_t row,

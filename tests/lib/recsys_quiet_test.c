@@ -26,8 +26,7 @@ score_all(struct recsys_scorer *s, const struct recsys_case *c)
 
 	assert_int_equal(recsys_score_text(s, c->text, c->n, &out), RECSYS_OK);
 	for (size_t i = 0; i < RECSYS_CASE_ROWS; i++)
-		assert_int_equal(recsys_score_text(s, c->text + c->line[i],
-			c->line[i + 1] - c->line[i], &out), RECSYS_OK);
+		assert_int_equal(recsys_case_line(c, s, i, &out), RECSYS_OK);
 	assert_int_equal(recsys_score_rows(s, row, 2, &out), RECSYS_OK);
 	assert_int_equal(recsys_score_text(s, "u1\n", 3, &out), RECSYS_EPARTIAL);
 }
@@ -55,9 +54,7 @@ scoring_does_not_allocate_once_it_is_warm(void **state)
 	assert_int_equal(recsys_reload(m, NULL), RECSYS_OK);
 	score_all(s, c);
 	assert_true(allocations_count() > before);
-	recsys_scorer_close(s);
-	recsys_close(m);
-	recsys_case_free(c);
+	recsys_case_end(c, m, s);
 }
 
 int

@@ -220,9 +220,7 @@ a_version_that_is_left_leaves_nothing(void **state)
 	}
 	if (CAN_MEASURE && allocated() > first + KEPT)
 		fail_msg("allocated %zu bytes, then %zu", first, allocated());
-	recsys_scorer_close(s);
-	recsys_close(m);
-	recsys_case_free(c);
+	recsys_case_end(c, m, s);
 }
 
 static void *

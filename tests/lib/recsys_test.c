@@ -36,9 +36,7 @@ text_rows_score_as_the_trainer_says(void **state)
 	assert_int_equal(recsys_score_text(p, "", 0, &out), RECSYS_OK);
 	assert_int_equal(out.n, 0);
 	recsys_scorer_close(logit);
-	recsys_scorer_close(p);
-	recsys_close(m);
-	recsys_case_free(c);
+	recsys_case_end(c, m, p);
 }
 
 /* Two scorers by turns: each has copies of its own. */
@@ -97,9 +95,7 @@ typed_rows_score_as_their_text(void **state)
 	assert_int_equal(recsys_score_rows(s, row, 3, &out), RECSYS_OK);
 	assert_int_equal(out.n, 3);
 	assert_memory_equal(out.value, want, sizeof want);
-	recsys_scorer_close(s);
-	recsys_close(m);
-	recsys_case_free(c);
+	recsys_case_end(c, m, s);
 }
 
 static void
@@ -129,9 +125,7 @@ L075_a_field_that_the_model_lacks_is_refused_by_name(void **state)
 	/* Text without its column. */
 	assert_int_equal(recsys_score_text(s, "u1\t2\n", 5, &out), RECSYS_EDATA);
 	assert_non_null(strstr(recsys_error(), "column 5"));
-	recsys_scorer_close(s);
-	recsys_close(m);
-	recsys_case_free(c);
+	recsys_case_end(c, m, s);
 }
 
 static void
@@ -162,9 +156,7 @@ columns_are_found_by_the_names_of_the_header(void **state)
 	assert_int_equal(out.version, 2);
 	assert_true(recsys_case_is_right(c, RECSYS_LOGIT, 0, &out));
 	recsys_scorer_close(s);
-	recsys_scorer_close(other);
-	recsys_close(m);
-	recsys_case_free(c);
+	recsys_case_end(c, m, other);
 }
 
 static void
@@ -183,9 +175,7 @@ L075_a_renamed_column_is_refused_by_name(void **state)
 	/* The scorer has seen no header so far. */
 	assert_int_equal(recsys_score_text(s, c->text, c->n, &out), RECSYS_OK);
 	assert_true(recsys_case_is_right(c, RECSYS_LOGIT, 0, &out));
-	recsys_scorer_close(s);
-	recsys_close(m);
-	recsys_case_free(c);
+	recsys_case_end(c, m, s);
 }
 
 static void
@@ -285,8 +275,7 @@ a_mib_of_a_table_is_compared_when_a_row_in_it_is_wanted(void **state)
 	struct recsys *const m = recsys_case_open(c);
 	struct recsys_scorer *const s = recsys_case_scorer(m, RECSYS_LOGIT);
 	for (size_t i = 0; i < RECSYS_CASE_ROWS; i++) {
-		const int code = recsys_score_text(
-			s, c->text + c->line[i], c->line[i + 1] - c->line[i], &out);
+		const int code = recsys_case_line(c, s, i, &out);
 
 		if (code == RECSYS_OK) {
 			assert_true(recsys_case_is_right(c, RECSYS_LOGIT, i, &out));
@@ -299,9 +288,7 @@ a_mib_of_a_table_is_compared_when_a_row_in_it_is_wanted(void **state)
 		n_damaged++;
 	}
 	assert_true(n_sound > 50 && n_damaged > 10);
-	recsys_scorer_close(s);
-	recsys_close(m);
-	recsys_case_free(c);
+	recsys_case_end(c, m, s);
 }
 
 int

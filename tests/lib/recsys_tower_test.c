@@ -26,8 +26,7 @@ text_rows_give_what_the_trainer_says(void **state)
 		assert_int_equal(out.width, k == 0 ? 1 : 8);
 		assert_true(recsys_case_is_right(c, output_of[k], 0, &out));
 		for (size_t i = 0; i < RECSYS_CASE_ROWS; i++) {
-			assert_int_equal(recsys_score_text(s, c->text + c->line[i],
-				c->line[i + 1] - c->line[i], &out), RECSYS_OK);
+			assert_int_equal(recsys_case_line(c, s, i, &out), RECSYS_OK);
 			assert_true(recsys_case_is_right(c, output_of[k], i, &out));
 		}
 		recsys_scorer_close(s);
@@ -105,9 +104,7 @@ values_of_one_tower_are_enough_for_its_vector(void **state)
 	assert_int_equal(recsys_score_rows(item, &user_row, 1, &out), RECSYS_OK);
 	assert_memory_not_equal(out.value, want, sizeof want);
 	recsys_scorer_close(user);
-	recsys_scorer_close(item);
-	recsys_close(m);
-	recsys_case_free(c);
+	recsys_case_end(c, m, item);
 }
 
 static void
@@ -124,9 +121,7 @@ a_bad_row_has_a_vector_of_nan(void **state)
 	assert_int_equal(out.n, 2);
 	for (size_t d = 0; d < out.width; d++)
 		assert_true(isfinite(out.value[d]) && isnan(out.value[out.width + d]));
-	recsys_scorer_close(s);
-	recsys_close(m);
-	recsys_case_free(c);
+	recsys_case_end(c, m, s);
 }
 
 int
