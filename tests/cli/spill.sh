@@ -77,6 +77,19 @@ for threads in 1 3; do
 	dump m >m.dump
 	same all.dump m.dump "$threads threads"
 done
+for also in embedding.rounds=2 embedding.storage=bf16 embedding.decay_every=10; do
+	rm -rf x y
+	expect 0 "$T" train s.ini -f x -o $also
+	# shellcheck disable=SC2086
+	expect 0 "$T" train s.ini -f y -o $also $few
+	dump x >x.dump
+	dump y >y.dump
+	same x.dump y.dump $also
+done
+# shellcheck disable=SC2086
+expect 0 "$T" train s.ini -f workers --workers 2 -o placement.mode=allreduce $few
+dump workers >m.dump
+same all.dump m.dump 'two workers'
 [ "$(wc -c <m/v000001/$bag)" -lt $(($(wc -c <all/v000001/$bag) / 2)) ] ||
 	{ echo 'rows that were never trained are in the file'; exit 1; }
 [ -z "$(ls -A files)" ] || { echo 'a file is left'; exit 1; }
