@@ -1,6 +1,6 @@
 librs_a_SOURCES += \
 	src/base/failpoint.c src/base/failpoint.h \
-	src/base/file.c src/base/file.h \
+	src/base/file.c src/base/file.h src/base/file_unnamed.c src/base/file_unnamed.h \
 	src/base/half.h \
 	src/base/hash.c src/base/hash.h \
 	src/base/json.c src/base/json.h \

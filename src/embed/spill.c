@@ -3,15 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/file_unnamed.h"
 #include "base/memory.h"
 
 #define LINE      64
@@ -106,24 +105,11 @@ fail_file(const struct spill *s, const char *what, int error)
 		: rs_hint("make room there, or name another directory as embedding.spill");
 }
 
-/* A file without a name, by a name for a moment where there is no other way. */
 static enum rs_status
 open_file(struct spill *s)
 {
-	char name[PATH_MAX];
-	const int n = snprintf(name, sizeof(name), "%s/recsys-train-XXXXXX", s->directory);
-
-	s->fd = open(s->directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (s->fd < 0 && n > 0 && (size_t)n < sizeof(name)) {
-		s->fd = mkostemp(name, O_CLOEXEC);
-		if (s->fd >= 0)
-			unlink(name);
-	}
-	if (s->fd < 0) {
-		(void)rs_fail(RS_ECREATE, "table '%s': cannot create a file in '%s': %s",
-			s->settings.name, s->directory, strerror(errno));
+	if (file_unnamed_create(s->directory, &s->fd) != RS_OK)
 		return rs_hint("name a directory that can be written to as embedding.spill");
-	}
 	/* What lies beside a row is no better than any other. */
 	(void)posix_fadvise(s->fd, 0, 0, POSIX_FADV_RANDOM);
 	return RS_OK;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/file_unnamed.h"
 #include "base/memory.h"
 #include "embed/rows_file.h"
 #include "train/checkpoint_private.h"
@@ -239,11 +239,13 @@ checkpoint_chain_write_table(const struct checkpoint_chain *c, const struct mode
 	return status;
 }
 
+/* In memory, but for a table that is larger. */
 static enum rs_status
-write_memory(const struct checkpoint_chain *c, const struct model *m, size_t t,
+write_unnamed(const struct checkpoint_chain *c, const struct model *m, size_t t,
 	struct file_writer *w)
 {
-	RS_TRY(file_writer_open_memory(w));
+	RS_TRY(m->table[t].resident > 0 ? file_unnamed_writer(w, m->table[t].spill)
+		: file_writer_open_memory(w));
 	const enum rs_status status = checkpoint_chain_write_table(c, m, t, w);
 	return status == RS_OK ? file_writer_commit(w) : status;
 }
@@ -254,7 +256,7 @@ checkpoint_chain_map_table(const struct checkpoint_chain *c, const struct model 
 {
 	struct file_writer w = { .fd = -1 };
 
-	enum rs_status status = write_memory(c, m, t, &w);
+	enum rs_status status = write_unnamed(c, m, t, &w);
 	if (status == RS_OK)
 		status = file_map_open(out, w.path);
 	file_writer_close(&w);
@@ -280,7 +282,7 @@ load_as_whole(const struct checkpoint_chain *c, struct model *m, size_t t)
 {
 	struct file_writer w = { .fd = -1 };
 
-	enum rs_status status = write_memory(c, m, t, &w);
+	enum rs_status status = write_unnamed(c, m, t, &w);
 	if (status == RS_OK)
 		status = m->lookup->ops->load(m->lookup, t, (const char *const *)&w.path, 1);
 	file_writer_close(&w);

@@ -12,3 +12,4 @@ check_PROGRAMS += \
 	tests/base/rng_test \
 	tests/base/status_test \
 	tests/base/thread_test
+check_PROGRAMS += tests/base/file_unnamed_test
