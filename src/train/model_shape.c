@@ -181,10 +181,17 @@ trained_row_bytes(const struct lookup_table *t)
 	return (row_slot_at(t->storage, t->dim) + n_slot) * sizeof(float);
 }
 
-/* Tables that fit an even share of what is left stay in memory whole, the smallest first:
- * those that do not are marked and counted, with their bytes. */
+/* Bytes that places of rows take when the table is not in memory whole. */
 static uint64_t
-keep_small(struct model *m, uint64_t *left, double *bytes)
+place_bytes(const struct lookup_table *t)
+{
+	return t->rows * sizeof(uint32_t);
+}
+
+/* Tables that take no more than an even share of what is left and the places they then do not
+ * need stay in memory whole; the others, which are counted, are marked. */
+static uint64_t
+keep_small(struct model *m, uint64_t *left)
 {
 	uint64_t n = m->n_tables, before;
 
@@ -194,45 +201,42 @@ keep_small(struct model *m, uint64_t *left, double *bytes)
 		before = n;
 		for (size_t i = 0; i < m->n_tables && n > 0; i++) {
 			struct lookup_table *const t = &m->table[i];
+			const uint64_t share = *left / n + (n > 1 ? place_bytes(t) : 0);
+			const uint64_t most = n > 1 ? *left / 4 * 3 : *left;
 
-			if (t->resident == 0 || t->rows > *left / n / trained_row_bytes(t))
+			if (t->resident == 0
+			    || t->rows > (share < most ? share : most) / trained_row_bytes(t))
 				continue;
 			*left -= t->rows * trained_row_bytes(t);
 			t->resident = 0;
 			n--;
 		}
 	} while (n < before);
-	*bytes = 0;
-	for (size_t i = 0; i < m->n_tables; i++)
-		*bytes += m->table[i].resident > 0
-			? (double)m->table[i].rows * (double)trained_row_bytes(&m->table[i]) : 0;
 	return n;
 }
 
-/* The others have the rest in proportion to their bytes. */
+/* The others have even shares: where ids are Zipf, rows of all of them are then used as often
+ * for their bytes when they leave memory. */
 enum rs_status
 model_share_resident(struct model *m)
 {
 	const uint64_t resident = (uint64_t)spec_settings(m->spec)->embedding.resident;
 	uint64_t left = resident;
-	double bytes;
+	const uint64_t n = resident > 0 ? keep_small(m, &left) : 0;
 
-	if (resident == 0 || keep_small(m, &left, &bytes) == 0)
-		return RS_OK;
-	for (size_t i = 0; i < m->n_tables; i++) {
+	for (size_t i = 0; i < m->n_tables && n > 0; i++) {
 		struct lookup_table *const t = &m->table[i];
 		const uint64_t least = spill_least(t->rows, trained_row_bytes(t));
-		const double all = (double)t->rows * (double)trained_row_bytes(t);
 
 		if (t->resident == 0)
 			continue;
-		t->resident = (uint64_t)((double)left * all / bytes);
+		t->resident = left / n;
 		if (t->resident >= least)
 			continue;
 		(void)rs_fail(RS_ESPEC, "embedding.resident: %" PRIu64 " bytes are too few for "
 			"table '%s' of %" PRIu64 " rows", resident, t->name, t->rows);
-		return rs_hint("the least is about %" PRIu64 "k", (resident - left
-			+ (uint64_t)((double)least * bytes / all)) / 1024 + 1);
+		return rs_hint("the least is about %" PRIu64 "k", (resident - left + n * least)
+			/ 1024 + 1);
 	}
 	return RS_OK;
 }
