@@ -114,26 +114,7 @@ expect 0 "$T" export m --to onnx -O m.onnx --verify valid.tsv
 # The scoring library.
 if ! nm "$BUILDDIR/librecsys.so" | grep -q '__asan_init\|__tsan_init'; then
 	"$T" predict m valid.tsv --format logit >want
-	python3 - "$BUILDDIR/librecsys.so" m valid.tsv want <<-'END' || exit 1
-	import ctypes, sys
-	class Scores(ctypes.Structure):
-	    _fields_ = [("value", ctypes.POINTER(ctypes.c_float)), ("n", ctypes.c_size_t),
-	                ("width", ctypes.c_size_t), ("version", ctypes.c_uint64)]
-	lib = ctypes.CDLL(sys.argv[1])
-	lib.recsys_error.restype = ctypes.c_char_p
-	def call(name, *arguments):
-	    if getattr(lib, name)(*arguments) != 0:
-	        sys.exit("%s: %s" % (name, lib.recsys_error().decode()))
-	model, scorer, scores = ctypes.c_void_p(), ctypes.c_void_p(), Scores()
-	call("recsys_open", sys.argv[2].encode(), ctypes.byref(model))
-	call("recsys_scorer_open", model, 1, ctypes.byref(scorer))
-	text = open(sys.argv[3], "rb").read()
-	call("recsys_score_text", scorer, text, ctypes.c_size_t(len(text)), ctypes.byref(scores))
-	want = [float(line) for line in open(sys.argv[4])]
-	have = scores.value[:scores.n]
-	if len(have) != len(want) or any(abs(x - y) > 2e-5 for x, y in zip(have, want)):
-	    sys.exit("librecsys scores otherwise than predict")
-	END
+	python3 "$SRCDIR/tests/lib/recsys_score.py" "$BUILDDIR/librecsys.so" m valid.tsv want || exit 1
 fi
 
 # It goes on with rows in memory or not, whatever it was; versions are deltas where they may be.
