@@ -53,11 +53,14 @@ static enum rs_status
 walk_init(struct walk *w)
 {
 	const struct lookup_table *t = &w->l->table[w->table];
+	const size_t piece_bytes = w->l->message_bytes < PIECE_BYTES ? w->l->message_bytes
+								     : PIECE_BYTES;
 
 	RS_TRY(exact_open(&w->exact, 0, EXACT_ROWS, sizeof(float)));
 	RS_TRY(tenancy_open(&w->tenancy, t, &w->exact, 1));
 	w->item_bytes = tenancy_item_bytes(&w->tenancy);
-	w->most = w->item_bytes > 0 ? PIECE_BYTES / w->item_bytes : 0;
+	w->most = w->item_bytes > 0 ? piece_bytes / w->item_bytes : 0;
+	w->most += w->most == 0 && w->item_bytes > 0;
 	for (size_t i = 0; i < AHEAD && w->item_bytes > 0; i++)
 		RS_TRY(memory_alloc(w->most, w->item_bytes, &w->call[i].item));
 	return RS_OK;

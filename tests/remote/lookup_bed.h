@@ -45,6 +45,9 @@ static const struct { size_t table, column; } bed_input[BED_INPUTS] = {
 /* Of all tables; exact: ids are spread over all segments, in the order of the hashed ones. */
 static enum table_kind bed_kind;
 
+/* Of exact tables: who comes and goes. */
+static struct lookup_tenancy bed_rules;
+
 static inline int
 bed_exact(void **state)
 {
@@ -89,6 +92,8 @@ bed_tables(struct lookup_table table[BED_TABLES], enum row_optimizer_kind kind)
 			.dim = bed_table[t].dim,
 			.twins = bed_table[t].twins, .init_stddev = 0.1, .seed = 7,
 			.optimizer = bed_optimizer(kind),
+			.tenancy = bed_kind == TABLE_EXACT ? bed_rules
+							   : (struct lookup_tenancy){ 0 },
 		};
 		snprintf(table[t].name, sizeof(table[t].name), "%s", bed_table[t].name);
 	}

@@ -347,6 +347,84 @@ other_ranks_hold_back_the_same_in_sum(void **state)
 	bed_close(&first);
 }
 
+/* What the filters of all tables know, as the files beside those of the tables have it. */
+static void
+assert_same_waiting(struct lookup *a, struct lookup *c)
+{
+	for (size_t t = 0; t < BED_TABLES; t++) {
+		struct lookup *const of[2] = { a, c };
+		struct file_writer w[2];
+
+		for (size_t i = 0; i < 2; i++) {
+			assert_int_equal(file_writer_open_memory(&w[i]), RS_OK);
+			if (of[i]->ops->save_tenancy(of[i], t, &w[i]) != RS_OK)
+				fail_msg("%s", rs_failure()->text);
+			assert_int_equal(file_writer_commit(&w[i]), RS_OK);
+		}
+		bed_assert_same_file(w[0].path, w[1].path);
+		file_writer_close(&w[0]);
+		file_writer_close(&w[1]);
+	}
+}
+
+static void
+load_waiting(struct lookup *from, struct lookup *to)
+{
+	for (size_t t = 0; t < BED_TABLES; t++) {
+		struct file_writer rows, waiting;
+		const char *path;
+
+		bed_save_memory(from, t, &rows);
+		assert_int_equal(file_writer_open_memory(&waiting), RS_OK);
+		assert_int_equal(from->ops->save_tenancy(from, t, &waiting), RS_OK);
+		assert_int_equal(file_writer_commit(&waiting), RS_OK);
+		path = rows.path;
+		assert_int_equal(to->ops->load(to, t, &path, 1), RS_OK);
+		path = waiting.path;
+		if (to->ops->load_tenancy(to, t, &path, 1) != RS_OK)
+			fail_msg("%s", rs_failure()->text);
+		file_writer_close(&rows);
+		file_writer_close(&waiting);
+	}
+}
+
+/* There in pieces as small as can be: each counter, each cell is one. */
+static void
+who_waits_goes_from_shards_to_shards_and_to_one_process(void **state)
+{
+	static const enum admission_kind kind[] = { ADMISSION_COUNT, ADMISSION_SKETCH };
+
+	(void)state;
+	for (size_t k = 0; k < N_ROWS(kind); k++) {
+		const struct bed_run run = { .n_ranks = 2, .n_threads = 1, .kind = ROW_ADAGRAD };
+		struct lookup *local;
+		struct bed_rank other;
+		struct bed a, c;
+
+		bed_rules = (struct lookup_tenancy){ .admit = kind[k], .admit_count = 6,
+			.admit_cells = 1280, .key = 4, .expire_steps = 3 };
+		local = bed_local(ROW_ADAGRAD);
+		bed_train_local(local, 1, LAST);
+		workers_clear();
+		bed_open(&a, 2);
+		bed_train(&a, &run, worker, 1, LAST);
+		assert_same_waiting(local, worker[0].r.lookup);
+		bed_assert_equal(local, worker[0].r.lookup);
+		bed_open(&c, 3);
+		assert_int_equal(bed_rank_open(&c, &(struct bed_run){ .n_ranks = 1, .n_threads = 1,
+			.kind = ROW_ADAGRAD, .message_bytes = 1 }, 0, &other), RS_OK);
+		load_waiting(worker[0].r.lookup, other.lookup);
+		assert_same_waiting(local, other.lookup);
+		bed_assert_equal(local, other.lookup);
+		bed_rank_close(&other);
+		bed_close(&c);
+		bed_workers_close(worker, 2);
+		bed_close(&a);
+		local->ops->close(local);
+	}
+	bed_rules = (struct lookup_tenancy){ .admit = ADMISSION_ALL };
+}
+
 int
 main(void)
 {
@@ -354,6 +432,7 @@ main(void)
 		cmocka_unit_test(L023_state_goes_from_two_shards_to_three_to_one_process),
 		BED_TEST_EXACT(L023_state_goes_from_two_shards_to_three_to_one_process),
 		cmocka_unit_test(L009_rows_loaded_are_each_its_own),
+		BED_TEST_EXACT(who_waits_goes_from_shards_to_shards_and_to_one_process),
 		BED_TEST_EXACT(L009_rows_loaded_are_each_its_own),
 		cmocka_unit_test(L010_what_was_pulled_before_a_save_is_pulled_after_a_load),
 		BED_TEST_EXACT(L010_what_was_pulled_before_a_save_is_pulled_after_a_load),
