@@ -1,13 +1,18 @@
 /*
  * Kernels for the GPU: cross layers, the gate over their experts, pairwise dots.
  *
- * Bound by memory but for the dots; bytes moved:
- *   cross_v1_forward 12 B H, x0 and x from memory once; cross_v1_backward 36 B H in two
- *   passes, one by row and one by column; cross_v2_forward 16 B H; cross_v2_backward 32 B H
- *   (28 where dx is dx0), dbias in that pass; gate_forward 8 B E R, softmax from the cache;
- *   gate_backward 20 B E R, the logits of E experts after it; dots_forward 4 B F D + 2 B F F,
- *   x once through shared memory, F D (F-1) multiplications a row: 1.6 a byte at F 27, D 16;
- *   dots_backward the same and 8 B F D.
+ * Bytes moved by design, beside the least that any way of it moves, from memory that does not
+ * stay in the cache; all but dots are bound by memory.  n = B H,
+ * B E R for the gate.
+ *                           moves                 least
+ *   cross_v1_forward        12 n                  12 n              x again from the cache
+ *   cross_v1_backward       32 n                  28 n              dy is read by row and by column
+ *   cross_v2_forward        16 n                  16 n
+ *   cross_v2_backward       32 n                  32 n              8 n less where dx is dx0
+ *   gate_forward            8 n + 8 B E           the same          E exponentials an element
+ *   gate_backward           16 n + 24 B E         16 n + 12 B E     that of p by memory
+ *   dots_forward            4 B F D + 2 B F F     the same          F D (F-1) / 2 products a row,
+ *   dots_backward           12 B F D + 2 B F F    the same          8 bytes of shared memory each
  */
 #ifndef KERNEL_CUDA_CROSS_BODY_H
 #define KERNEL_CUDA_CROSS_BODY_H
@@ -131,7 +136,9 @@ struct cross_v2_forward_work {
 DEVICE void
 cross_v2_forward_at(const struct cross_v2_forward_work *w, size_t i)
 {
-	AT(w->y, i) = AT(w->x0, i) * (AT(w->z, i) + AT(w->bias, i % w->H)) + AT(w->x, i);
+	const float z = AT(w->z, i) + AT(w->bias, body_mod(i, w->H));
+
+	AT(w->y, i) = AT(w->x0, i) * z + AT(w->x, i);
 }
 
 ELEMENT_BODY(cross_v2_forward, cross_v2_forward_work)
@@ -194,7 +201,7 @@ struct gate_forward_work {
 DEVICE void
 gate_forward_at(const struct gate_forward_work *w, size_t i)
 {
-	const size_t row = i / w->R, first = row / w->E * w->E;
+	const size_t row = body_div(i, w->R), first = body_div(row, w->E) * w->E;
 	float largest = AT(w->logit, first), sum = 0;
 
 	for (size_t e = 1; e < w->E; e++)
@@ -203,7 +210,7 @@ gate_forward_at(const struct gate_forward_work *w, size_t i)
 		sum += expf(AT(w->logit, first + e) - largest);
 	const float p = expf(AT(w->logit, row) - largest) / sum;
 	AT(w->y, i) = p * AT(w->t, i);
-	if (i % w->R == 0)
+	if (body_mod(i, w->R) == 0)
 		AT(w->p, row) = p;
 }
 
@@ -256,7 +263,7 @@ struct gate_logit_work {
 DEVICE void
 gate_logit_at(const struct gate_logit_work *w, size_t i)
 {
-	const size_t first = i / w->E * w->E;
+	const size_t first = body_div(i, w->E) * w->E;
 	float mean = 0;
 
 	for (size_t e = first; e < first + w->E; e++)
@@ -373,7 +380,7 @@ BODY(dots_backward, dots_work)
 	BARRIER();
 	EACH_THREAD(t)
 		for (size_t at = t; at < w->F * w->D; at += BODY_THREADS) {
-			const size_t i = at / w->D, d = at % w->D;
+			const size_t i = body_div(at, w->D), d = body_mod(at, w->D);
 			float sum = 0;
 			for (size_t j = 0; j < w->F; j++)
 				if (j != i)

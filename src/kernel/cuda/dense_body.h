@@ -1,12 +1,19 @@
 /*
  * Kernels for the GPU: matrix product, activations, sums of vectors.
  *
- * Bytes of memory an element moved, at 1.2 (H200: 4.8 TB/s) ns a 6 kB; arithmetic is far from
- * its limit in all but gemm, which is cuBLAS.  Each pass is the least there can be when
- * operands do not stay in the cache:
- *   bias_act_forward 8 in place; bias_act_backward 12, with the sums of dbias in that pass;
- *   act_forward 8; act_backward 16, with dslope in that pass; dice_forward 12, dice_backward
- *   24, with dalpha in that pass; add and sum_into 12; scale 8; finite 4.
+ * Bytes moved by design, beside the least that any way of it moves, from memory that does not
+ * stay in the cache; gemm alone is bound by arithmetic, and is cuBLAS.
+ * n = B H, or the length; sums of columns are in the same pass, their parts 8 bytes in 128 rows.
+ *                           moves                 least
+ *   bias_act_forward        8 n                   8 n               in place
+ *   bias_act_backward       12 n                  12 n
+ *   act_forward             8 n                   8 n
+ *   act_backward            16 n                  16 n              adds to dz
+ *   dice_forward            12 n                  12 n
+ *   dice_backward           24 n                  24 n              adds to dz, writes dzhat
+ *   add, sum_into           12 n                  12 n              the check reads nothing more
+ *   scale                   8 n                   8 n
+ *   finite                  4 n                   4 n
  */
 #ifndef KERNEL_CUDA_DENSE_BODY_H
 #define KERNEL_CUDA_DENSE_BODY_H
@@ -97,7 +104,7 @@ struct bias_act_forward_work {
 DEVICE void
 bias_act_forward_at(const struct bias_act_forward_work *w, size_t i)
 {
-	const float bias = w->bias.p == NULL ? 0 : AT(w->bias, i % w->H);
+	const float bias = w->bias.p == NULL ? 0 : AT(w->bias, body_mod(i, w->H));
 
 	AT(w->y, i) = act_value(w->act, AT(w->y, i) + bias, 0);
 }
@@ -158,7 +165,7 @@ struct act_forward_work {
 DEVICE void
 act_forward_at(const struct act_forward_work *w, size_t i)
 {
-	const float slope = w->slope.p == NULL ? 0 : AT(w->slope, i % w->H);
+	const float slope = w->slope.p == NULL ? 0 : AT(w->slope, body_mod(i, w->H));
 
 	AT(w->y, i) = act_value(w->act, AT(w->z, i), slope);
 }
@@ -223,7 +230,7 @@ dice_forward_at(const struct dice_forward_work *w, size_t i)
 {
 	const float p = act_sigmoid(AT(w->zhat, i));
 
-	AT(w->y, i) = AT(w->z, i) * (p + (1 - p) * AT(w->alpha, i % w->H));
+	AT(w->y, i) = AT(w->z, i) * (p + (1 - p) * AT(w->alpha, body_mod(i, w->H)));
 }
 
 ELEMENT_BODY(dice_forward, dice_forward_work)

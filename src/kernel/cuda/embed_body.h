@@ -1,14 +1,23 @@
 /*
  * Kernels for the GPU: bags of embedding rows, numeric fields, FM.
  *
- * All are bound by memory; bytes moved, N occurrences, rows read from where they are, in
- * sectors of 32 bytes, so a row of 8 floats or more wastes none:
- *   bag_scale 12 N; bag_forward and bag_max_forward 4 N D + 4 B D + 12 N; bag_max_backward
- *   8 N D more than once read (first the largest, then the gradient); bag_linear_forward a
- *   sector an occurrence, 8 times what it uses; bag_pairs_forward 4 N D + 4 B D, _backward
- *   8 N D + 12 B D; numeric_forward 4 B K D + 5 B K; numeric_backward the same, with both
- *   sums in that pass; numeric_linear 5 B K; fm2_forward 4 B F D + 4 B D, sums and squares in
- *   that pass; fm2_backward 12 B F D + 4 B D.
+ * Bytes moved by design, beside the least that any way of it moves, from memory that does not
+ * stay in the cache; all are bound by memory.  N occurrences; rows
+ * are read where they are, in sectors of 32 bytes: below D = 8 more is moved than used.
+ *                           moves                 least
+ *   bag_scale               8 N + 4 B             8 N + 4 B         weights again from the cache
+ *   bag_forward             (4 D + 12) N + 4 B D  the same          12: pointer and scale
+ *   bag_max_forward         (4 D + 12) N + 4 B D  the same          rows again from the cache
+ *   bag_max_backward        (8 D + 12) N + 4 B D  the same          writes all of grad
+ *   bag_linear_forward      44 N + 8 B            16 N + 8 B        a sector for 4 bytes
+ *   bag_pairs_forward       (4 D + 12) N + 4 B D  the same
+ *   bag_pairs_backward      (8 D + 12) N + 12 B D the same
+ *   numeric_forward         4 B K D + 5 B K       the same          v, u from the cache
+ *   numeric_backward        4 B K D + 5 B K       the same          both sums in one pass
+ *   numeric_linear_forward  5 B K + 8 B           the same
+ *   numeric_linear_backward 5 B K + 4 B           the same          dy from the cache
+ *   fm2_forward             4 B F D + 4 B D       the same          sum and squares in one pass
+ *   fm2_backward            12 B F D + 4 B D      the same          adds to dx
  */
 #ifndef KERNEL_CUDA_EMBED_BODY_H
 #define KERNEL_CUDA_EMBED_BODY_H
@@ -108,7 +117,7 @@ SLOT(bag_scale)(size_t B, const uint32_t *offset, const float *weight, int combi
 DEVICE void
 bag_forward_at(const struct bag_work *w, size_t i)
 {
-	const size_t b = i / w->D, d = i % w->D;
+	const size_t b = body_div(i, w->D), d = body_mod(i, w->D);
 	const struct bag_range r = bag_range_of(w->offset, b);
 	float sum = 0;
 
@@ -142,7 +151,7 @@ bag_argmax(const struct bag_work *w, struct bag_range r, size_t d)
 DEVICE void
 bag_max_forward_at(const struct bag_work *w, size_t i)
 {
-	const size_t b = i / w->D, d = i % w->D;
+	const size_t b = body_div(i, w->D), d = body_mod(i, w->D);
 	const struct bag_range r = bag_range_of(w->offset, b);
 
 	AT(w->y, b * w->ldy + d) = r.begin == r.end ? 0 : bag_term(w, bag_argmax(w, r, d), d);
@@ -161,7 +170,7 @@ SLOT(bag_max_forward)(const struct bag_args *a)
 DEVICE void
 bag_max_backward_at(const struct bag_work *w, size_t i)
 {
-	const size_t b = i / w->D, d = i % w->D;
+	const size_t b = body_div(i, w->D), d = body_mod(i, w->D);
 	const struct bag_range r = bag_range_of(w->offset, b);
 	const size_t best = bag_argmax(w, r, d);
 
@@ -250,7 +259,7 @@ SLOT(bag_pairs_forward)(const struct bag_args *a, float *y)
 DEVICE void
 bag_pairs_backward_at(const struct bag_work *w, size_t i)
 {
-	const size_t b = i / w->D, d = i % w->D;
+	const size_t b = body_div(i, w->D), d = body_mod(i, w->D);
 	const struct bag_range r = bag_range_of(w->offset, b);
 	const float dy = AT(w->dy, b);
 
@@ -277,7 +286,6 @@ SLOT(bag_pairs_backward)(const struct bag_args *a, const float *dy, float *dx, s
 
 struct numeric_work {
 	size_t n, K, D, ldx, ldy;
-	struct column_grid columns;
 	struct row_grid grid;
 	struct view_in x, v, u, dy;
 	struct view_u8 missing;
@@ -306,8 +314,9 @@ numeric_missing(struct view_u8 missing, size_t i)
 DEVICE void
 numeric_forward_at(const struct numeric_work *w, size_t i)
 {
-	const size_t width = w->K * w->D, b = i / width, column = i % width;
-	const size_t at = b * w->ldx + column / w->D;
+	const size_t width = w->K * w->D, b = body_div(i, width);
+	const size_t column = body_mod(i, width);
+	const size_t at = b * w->ldx + body_div(column, w->D);
 
 	AT(w->y, b * w->ldy + column) = numeric_missing(w->missing, at) ? AT(w->u, column)
 		: AT(w->x, at) * AT(w->v, column);
@@ -341,7 +350,7 @@ struct numeric_backward_work {
 DEVICE void
 numeric_backward_at(const struct numeric_backward_work *w, size_t b, size_t h, float sum[2])
 {
-	const size_t at = b * w->ldx + h / w->D;
+	const size_t at = b * w->ldx + body_div(h, w->D);
 	const float dy = AT(w->dy, b * w->lddy + (w->is_linear ? 0 : h));
 
 	if (numeric_missing(w->missing, at))
@@ -465,10 +474,11 @@ struct fm2_backward_work {
 DEVICE void
 fm2_backward_at(const struct fm2_backward_work *w, size_t i)
 {
-	const size_t width = w->F * w->D, b = i / width, column = i % width;
+	const size_t width = w->F * w->D, b = body_div(i, width);
+	const size_t column = body_mod(i, width);
 
 	AT(w->dx, b * w->lddx + column) += AT(w->dy, b)
-		* (AT(w->s, b * w->D + column % w->D) - AT(w->x, b * w->ldx + column));
+		* (AT(w->s, b * w->D + body_mod(column, w->D)) - AT(w->x, b * w->ldx + column));
 }
 
 ELEMENT_BODY(fm2_backward, fm2_backward_work)

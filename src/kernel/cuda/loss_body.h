@@ -1,11 +1,16 @@
 /*
  * Kernels for the GPU: losses, batch norm, dropout.
  *
- * Bound by memory; bytes moved:
- *   logloss 20 B and mse 16 B, loss and gradient in one pass; batch_norm_forward 16 B H (12
- *   without y), one pass for both sums and one that writes; batch_norm_apply 8 B H;
- *   batch_norm_backward 24 B H, one pass for both sums and one that writes; dropout 8 B H and
- *   dropout_backward 12 B H with the mask made again, 10 integer operations an element.
+ * Bytes moved by design, beside the least that any way of it moves, from memory that does not
+ * stay in the cache; all are bound by memory.  n = B H, or B.
+ *                           moves                 least
+ *   logloss                 20 n                  20 n              loss, dz and p in one pass
+ *   mse                     16 n                  16 n
+ *   batch_norm_forward      16 n                  16 n              two passes: sums, values
+ *   batch_norm_apply        8 n                   8 n
+ *   batch_norm_backward     24 n                  24 n              two passes likewise
+ *   dropout                 8 n                   8 n               the mask again: 10 integer
+ *   dropout_backward        12 n                  12 n              operations, no byte
  */
 #ifndef KERNEL_CUDA_LOSS_BODY_H
 #define KERNEL_CUDA_LOSS_BODY_H
@@ -150,7 +155,7 @@ struct batch_norm_write_work {
 DEVICE void
 batch_norm_write_at(const struct batch_norm_write_work *w, size_t i)
 {
-	const size_t h = i % w->H;
+	const size_t h = body_mod(i, w->H);
 	const float rstd = w->rstd.p != NULL ? AT(w->rstd, h)
 		: 1 / sqrtf(AT(w->var, h) + w->epsilon);
 	const float xhat = (AT(w->x, i) - AT(w->mean, h)) * rstd;
@@ -226,7 +231,7 @@ struct batch_norm_backward_work {
 DEVICE void
 batch_norm_backward_at(const struct batch_norm_backward_work *w, size_t i)
 {
-	const size_t h = i % w->H;
+	const size_t h = body_mod(i, w->H);
 	const float factor = (w->gamma.p == NULL ? 1 : AT(w->gamma, h)) * AT(w->rstd, h);
 	const float B = (float)w->B;
 

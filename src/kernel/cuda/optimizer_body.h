@@ -1,11 +1,19 @@
 /*
  * Kernels for the GPU: dense optimizers over a range, row optimizers over one row.
  *
- * Dense ones are bound by memory; bytes a parameter, all of a step in one pass: dense_sgd 12,
- * dense_momentum and dense_adagrad 20, dense_adam and dense_adamw 28.
- * A row is a warp: what a row moves, 4 bytes for each of its weights, slots and gradients, is
- * far below what one launch costs (2 us); they are here so that a set is whole.  row_sum
- * reads 4 n D and writes 4 D by D threads.
+ * Bytes moved by design, beside the least that any way of it moves, from memory that does not
+ * stay in the cache; dense ones are bound by memory; a row is a
+ * warp, bound by the start of a kernel (some 2 us): these are here so that the set is whole.
+ *                           moves                 least
+ *   dense_sgd               12 n                  12 n
+ *   dense_momentum          20 n                  20 n
+ *   dense_adagrad           20 n                  20 n
+ *   dense_adam, dense_adamw 28 n                  28 n
+ *   row_sgd                 12 D                  12 D
+ *   row_adagrad             20 D                  20 D
+ *   row_rowwise_adagrad     12 D                  12 D              again from the cache
+ *   row_adam, row_ftrl      28 D                  28 D
+ *   row_sum                 4 N D + 4 D           the same          N gradients, D threads
  */
 #ifndef KERNEL_CUDA_OPTIMIZER_BODY_H
 #define KERNEL_CUDA_OPTIMIZER_BODY_H

@@ -1,12 +1,19 @@
 /*
  * Kernels for the GPU: histories, position by position.
  *
- * All are bound by memory; bytes moved, n positions:
- *   attention_expand 12 n D; attention_fold 20 n D, dq in that pass; segment_add 8 n H;
- *   segment_sum 4 n H; segment_softmax_forward 12 n, _backward 16 n; segment_pool_forward
- *   4 n D; segment_pool_backward 12 n D (8 where beta is 0), da and dk in one pass.
- * A thread has a row and a column and goes through the positions of the row: lanes of a warp
- * read neighbours, and a history longer than the rest keeps D threads, not a warp each.
+ * Bytes moved by design, beside the least that any way of it moves, from memory that does not
+ * stay in the cache; all are bound by memory.  n positions.  A
+ * thread has a row and a column and goes through the positions of the row, so that lanes of a
+ * warp read neighbours; one row of a long history keeps D threads.
+ *                           moves                 least
+ *   attention_expand        12 n D + 4 B D        the same
+ *   attention_fold          20 n D + 12 B D       the same          dk and dq in one pass
+ *   segment_add             8 n H + 4 B H         the same
+ *   segment_sum             4 n H + 8 B H         the same
+ *   segment_softmax_forward 8 n                   8 n               a thread a row: lanes apart,
+ *   segment_softmax_backward16 n                  16 n              lines from the cache
+ *   segment_pool_forward    4 n D + 4 B D         the same
+ *   segment_pool_backward   12 n D, 8 n D if beta 0the same          da and dk in one pass
  */
 #ifndef KERNEL_CUDA_SEGMENT_BODY_H
 #define KERNEL_CUDA_SEGMENT_BODY_H
@@ -85,7 +92,7 @@ segment_row_of(const struct segment_work *w, size_t i)
 DEVICE void
 attention_expand_at(const struct segment_work *w, size_t at)
 {
-	const size_t b = at / w->D, d = at % w->D;
+	const size_t b = body_div(at, w->D), d = body_mod(at, w->D);
 	const struct segment_span s = segment_span_of(w, b);
 
 	for (size_t i = s.begin; i < s.end; i++) {
@@ -113,7 +120,7 @@ SLOT(attention_expand)(const struct segment_args *s, size_t D, const float *q, c
 DEVICE void
 attention_fold_at(const struct segment_work *w, size_t at)
 {
-	const size_t b = at / w->D, d = at % w->D;
+	const size_t b = body_div(at, w->D), d = body_mod(at, w->D);
 	const struct segment_span s = segment_span_of(w, b);
 	const float q = AT(w->q, at);
 	float sum = 0;
@@ -147,10 +154,11 @@ SLOT(attention_fold)(const struct segment_args *s, size_t D, const float *q, con
 DEVICE void
 segment_add_at(const struct segment_work *w, size_t at)
 {
-	const struct segment_span s = segment_span_of(w, at / w->D);
+	const size_t d = body_mod(at, w->D);
+	const struct segment_span s = segment_span_of(w, body_div(at, w->D));
 
 	for (size_t i = s.begin; i < s.end; i++)
-		AT(w->x, i * w->D + at % w->D) += AT(w->q, at);
+		AT(w->x, i * w->D + d) += AT(w->q, at);
 }
 
 ELEMENT_BODY(segment_add, segment_work)
@@ -168,11 +176,12 @@ SLOT(segment_add)(const struct segment_args *s, size_t H, const float *t, float 
 DEVICE void
 segment_sum_at(const struct segment_work *w, size_t at)
 {
-	const struct segment_span s = segment_span_of(w, at / w->D);
+	const size_t d = body_mod(at, w->D);
+	const struct segment_span s = segment_span_of(w, body_div(at, w->D));
 	float sum = 0;
 
 	for (size_t i = s.begin; i < s.end; i++)
-		sum += AT(w->k, i * w->D + at % w->D);
+		sum += AT(w->k, i * w->D + d);
 	AT(w->y, at) += sum;
 }
 
@@ -246,11 +255,12 @@ SLOT(segment_softmax_backward)(const struct segment_args *s, const float *y, con
 DEVICE void
 segment_pool_forward_at(const struct segment_work *w, size_t at)
 {
-	const struct segment_span s = segment_span_of(w, at / w->D);
+	const size_t d = body_mod(at, w->D);
+	const struct segment_span s = segment_span_of(w, body_div(at, w->D));
 	float sum = 0;
 
 	for (size_t i = s.begin; i < s.end; i++)
-		sum += AT(w->a, i) * AT(w->k, i * w->D + at % w->D);
+		sum += AT(w->a, i) * AT(w->k, i * w->D + d);
 	AT(w->y, at) = sum;
 }
 

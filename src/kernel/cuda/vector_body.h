@@ -1,11 +1,17 @@
 /*
  * Kernels for the GPU: vectors of length 1, products of rows, softmax.
  *
- * Bound by memory; bytes moved:
- *   l2_normalize_forward 8 B D, _backward 16 B D; dot_rows_forward 8 B D, _backward 24 B D;
- *   softmax_row 16 n by one block, so far from the limit for one row (2 us for any n below
- *   10 k): the caller has a row a call; pick_forward 4 n D; pick_backward 16 n D by D
- *   threads, in the order of the table's row, since an index may come again.
+ * Bytes moved by design, beside the least that any way of it moves, from memory that does not
+ * stay in the cache; all are bound by memory, the last three by the
+ * start of a kernel (some 2 us), since a call has one row.  n = B D.
+ *                           moves                 least
+ *   l2_normalize_forward    8 n                   8 n               x again from the cache
+ *   l2_normalize_backward   16 n                  16 n              y, dy again from the cache
+ *   dot_rows_forward        8 n                   8 n
+ *   dot_rows_backward       24 n                  24 n              adds to both
+ *   softmax_row             20 n                  12 n              two passes by one block
+ *   pick_forward            4 n                   4 n
+ *   pick_backward           12 n                  12 n              D threads, in order
  */
 #ifndef KERNEL_CUDA_VECTOR_BODY_H
 #define KERNEL_CUDA_VECTOR_BODY_H
@@ -138,7 +144,7 @@ struct dot_rows_backward_work {
 DEVICE void
 dot_rows_backward_at(const struct dot_rows_backward_work *w, size_t i)
 {
-	const float factor = w->scale * AT(w->dy, i / w->D);
+	const float factor = w->scale * AT(w->dy, body_div(i, w->D));
 
 	AT(w->du, i) += factor * AT(w->v, i);
 	AT(w->dv, i) += factor * AT(w->u, i);
