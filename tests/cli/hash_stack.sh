@@ -57,6 +57,16 @@ for file in whole/v000001/table*.bin; do
 	cmp "$file" "half/v000002/${file##*/}" || fail 'stopped and gone on'
 done
 
+# Rows that are not all in memory.
+mkdir files
+for where in 0 1M; do
+	expect 0 "$T" train s.ini -f "resident$where" -o embedding.rounds=2 -o embedding.dim=16 \
+		-o 'field user.buckets=100k' -o "embedding.resident=$where" -o embedding.spill=files \
+		-o train.epochs=1
+	dump "resident$where" >"dump$where"
+done
+same dump0 dump1M 'a table that is larger than its memory'
+
 # Every reader has the same sum: ONNX is proved by export, audit adds up to the logit.
 for m in m1 user root two max sqrtn sum last; do
 	expect 0 "$T" export $m --to onnx -O $m.onnx --force
