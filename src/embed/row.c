@@ -219,17 +219,20 @@ row_start_weights(const struct row_start *s, enum row_storage storage, uint64_t 
 {
 	const size_t bytes = storage_table[storage].bytes;
 	const uint64_t key = rng_key(s->key, id);
-	float piece[CHUNK] = { 0 };
+	float piece[CHUNK];
 
-	if (storage == ROW_FP32 && s->stddev > 0) {
+	if (s->stddev <= 0) {
+		memset(row, 0, D * bytes);
+		return;
+	}
+	if (storage == ROW_FP32) {
 		rng_normal_fill(row, D, key, 0, (float)s->stddev);
 		return;
 	}
 	for (size_t k = 0; k < D; k += CHUNK) {
 		const size_t n = D - k < CHUNK ? D - k : CHUNK;
 
-		if (s->stddev > 0)
-			rng_normal_fill(piece, n, key, k, (float)s->stddev);
+		rng_normal_fill(piece, n, key, k, (float)s->stddev);
 		row_convert(ROW_FP32, piece, storage, (char *)row + k * bytes, n);
 	}
 }
