@@ -1,6 +1,6 @@
 #!/bin/sh
 # Configure finds CUDA, takes a folder or goes on without; what is built with it needs no
-# library of it to start.
+# library of it to start.  Every kernel says what it moves, and none adds in any order.
 set -u
 work=$(mktemp -d) || exit 99
 trap 'rm -rf "$work"' EXIT
@@ -41,4 +41,14 @@ if [ -f "$BUILDDIR/libkernel_cuda.a" ]; then
 	nm "$BUILDDIR/librecsys.a" 2>/dev/null | grep -q ' cuda[A-Z]' &&
 		fail "the scoring library has CUDA in it"
 fi
+# The comment at the top of a file of kernels names those in it.
+for file in "$SRCDIR"/src/kernel/cuda/*_body.h; do
+	sed '/^ \*\//q' "$file"
+done | tr -cs 'a-z0-9_' '\n' | sort -u >"$work/told"
+grep -o 'ROW([a-z0-9_]*,  *(' "$SRCDIR/src/kernel/kernel_table.h" | sed 's/ROW(//; s/,.*//' |
+	grep -v '^name$' | sort -u >"$work/kernels"
+[ "$(wc -l <"$work/kernels")" -ge 60 ] || fail "the table of kernels was not understood"
+comm -23 "$work/kernels" "$work/told" >"$work/untold"
+[ ! -s "$work/untold" ] || fail "not told what they move: $(tr '\n' ' ' <"$work/untold")"
+grep -n 'atomic[A-Z]' "$SRCDIR"/src/kernel/cuda/* && fail "sums whose order is not fixed"
 exit $code
