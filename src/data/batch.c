@@ -233,7 +233,18 @@ struct gather {
 	const uint32_t *row;           /* [n]                                            */
 	const struct batch_place *place;   /* [n] when src is NULL                       */
 	size_t n;
+	int    is_run;                 /* row[i] is row[0] + i                           */
 };
+
+static int
+is_run(const uint32_t *row, size_t n)
+{
+	size_t same = 0;
+
+	for (size_t i = 0; i < n; i++)
+		same += row[i] == row[0] + i;
+	return same == n && n > 0;
+}
 
 static inline struct batch_place
 gather_at(const struct gather *g, size_t i)
@@ -248,7 +259,9 @@ gather_single_rows(struct batch *batch, size_t f, const struct gather *g)
 	const struct batch_column *from = &g->src->column[f];
 	uint64_t *const ids = to->ids + batch->B;
 
-	for (size_t i = 0; i < g->n; i++)
+	if (g->is_run)
+		memcpy(ids, from->ids + g->row[0], g->n * sizeof *ids);
+	for (size_t i = 0; !g->is_run && i < g->n; i++)
 		ids[i] = from->ids[g->row[i]];
 	for (size_t i = 0; to->weight != NULL && i < g->n; i++)
 		to->weight[batch->B + i] = from->weight[g->row[i]];
@@ -344,16 +357,16 @@ gather_item(struct batch *batch, const struct gather *g)
 enum rs_status
 batch_gather(struct batch *batch, const struct batch *src, const uint32_t *row, size_t n)
 {
-	const struct gather g = { .src = src, .row = row, .n = n };
-	const size_t B = batch->B, K = batch->K;
+	const struct gather g = { .src = src, .row = row, .n = n, .is_run = is_run(row, n) };
+	const size_t B = batch->B, K = batch->K, m = g.is_run ? n : 1;     /* rows at once */
 
 	RS_TRY(batch_reserve(batch, B + n));
 	gather_rest(batch, &g);
 	gather_item(batch, &g);
-	for (size_t i = 0; K > 0 && i < n; i++) {
+	for (size_t i = 0; K > 0 && i < n; i += m) {
 		memcpy(batch->dense + (B + i) * K, src->dense + row[i] * K,
-			K * sizeof *batch->dense);
-		memcpy(batch->missing + (B + i) * K, src->missing + row[i] * K, K);
+			m * K * sizeof *batch->dense);
+		memcpy(batch->missing + (B + i) * K, src->missing + row[i] * K, m * K);
 	}
 	for (size_t f = 0; f < batch->F; f++)
 		RS_TRY(gather_column(batch, f, &g));
