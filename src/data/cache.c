@@ -44,7 +44,7 @@ struct cache {
 	int    fd;
 	struct footer footer;
 	struct cache_group *group;     /* [n_groups]                                 */
-	char  *name;
+	char  *name, *path;            /* of the source, of this file                */
 };
 
 static struct identity
@@ -187,7 +187,7 @@ read_footer(struct cache *c)
 	struct footer *const f = &c->footer;
 	struct stat st;
 
-	if (fstat(c->fd, &st) != 0 || (uint64_t)st.st_size < sizeof *f)
+	if (fstat(c->fd, &st) != 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size < sizeof *f)
 		return 0;
 	const uint64_t end = (uint64_t)st.st_size - sizeof *f;
 
@@ -237,10 +237,12 @@ open_any(const char *path, struct cache **out)
 
 	*out = NULL;
 	RS_TRY(memory_alloc(1, sizeof *c, &c));
-	c->fd = open(path, O_RDONLY | O_CLOEXEC);
+	c->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);   /* a pipe does not wait */
 	if (c->fd >= 0 && read_footer(c))
 		status = read_list(c, &sound);
 	if (sound)
+		status = memory_strdup(path, &c->path);
+	if (sound && status == RS_OK)
 		*out = c;
 	else
 		cache_close(c);
@@ -289,6 +291,7 @@ cache_close(struct cache *c)
 		close(c->fd);
 	free(c->group);
 	free(c->name);
+	free(c->path);
 	free(c);
 }
 
@@ -322,6 +325,12 @@ cache_read(const struct cache *c, size_t i, const struct schema *schema,
 	    hash_crc32c(0, scratch->data, (size_t)g->bytes) != g->crc)
 		return rs_fail(RS_EDATA, "the cache of '%s' is damaged", c->name);
 	return cache_rows_unpack(schema, scratch->data, (size_t)g->bytes, batch);
+}
+
+void
+cache_forget(const struct cache *c)
+{
+	(void)unlink(c->path);
 }
 
 /* ---- writing ------------------------------------------------------------------ */

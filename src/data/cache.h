@@ -63,6 +63,8 @@ const struct cache_text *cache_text(const struct cache *c);
 /* Rows of group i into an empty batch; scratch is the thread's.  RS_EDATA: it is damaged. */
 enum rs_status cache_read(const struct cache *c, size_t i, const struct schema *schema,
 	struct buffer *scratch, struct batch *batch);
+/* The file of that name goes, also one that others made since; what is open can be read. */
+void cache_forget(const struct cache *c);
 
 /* What a file in a cache directory is of; the name is the caller's to free, NULL when the
  * file is no cache.  *state by the times of the source alone, CACHE_NONE: it is gone. */

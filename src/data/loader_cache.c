@@ -301,6 +301,8 @@ loader_cache_read(const struct loader *l, struct loader_slot *slot, int *done)
 	if (*done)
 		return RS_OK;
 	log_warn("%s: its text is read", rs_failure()->text);
+	if (status == RS_EDATA)
+		cache_forget(input->cache);     /* the next run makes a sound one */
 	batch_clear(&slot->batch);
 	memset(&slot->tally, 0, sizeof slot->tally);
 	return RS_OK;

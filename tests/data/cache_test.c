@@ -289,6 +289,19 @@ damage_is_seen(void **state)
 		used += read_cached(&bed, LOADER_CACHE_USE);
 	}
 	assert_in_range(used, 1, 199);          /* one group of it is damaged: the text is read */
+	/* and the next run makes it anew */
+	memcpy(copy, bytes, n);
+	copy[0] ^= 1;
+	write_plainly(path, copy, n);
+	assert_int_equal(read_cached(&bed, LOADER_CACHE_USE), 1);
+	assert_int_equal(read_cached(&bed, LOADER_CACHE_USE), 0);
+	assert_int_equal(read_cached(&bed, LOADER_CACHE_MAKE), 1);
+	assert_int_equal(read_cached(&bed, LOADER_CACHE_USE), 1);
+	/* what is no file is none, and is not waited for */
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(read_cached(&bed, LOADER_CACHE_USE), 0);
+	assert_int_equal(unlink(path), 0);
 	free(copy);
 	free(bytes);
 	free(path);
