@@ -58,16 +58,6 @@ ask_parts(struct remote_lookup *l, size_t table, enum body_changes_what what, in
 	return RS_OK;
 }
 
-int
-lookup_changes_known(struct lookup *base, size_t table)
-{
-	struct remote_lookup *l = lookup_of(base);
-	int known = l->o.base.keeps_changes;
-
-	/* Who cannot be asked now cannot be, either, when all is saved, which then fails. */
-	return known && ask_parts(l, table, BODY_CHANGES_MAKE, &known) == RS_OK && known;
-}
-
 enum rs_status
 lookup_changes_forget(struct remote_lookup *l, size_t table)
 {
@@ -128,6 +118,37 @@ read_header(struct remote_lookup *l, size_t table, size_t shard, struct piece *o
 		return RS_OK;
 	return rs_fail(RS_EPROTOCOL, "ps %zu has changes of another table than '%s'", shard,
 		t->name);
+}
+
+/* One file has decays of all rows, so shards that had others, of which some stood still, write
+ * whole tables. */
+static int
+decays_agree(struct remote_lookup *l, size_t table)
+{
+	const struct parts *p = &l->parts;
+	struct row_decays first = { .n = 0 };
+	struct piece piece;
+
+	for (size_t i = p->first[table]; i < p->first[table + 1]; i++) {
+		if (read_header(l, table, p->part[i].shard, &piece) != RS_OK)
+			return 0;
+		if (i == p->first[table])
+			first = piece.header.decays;
+		if (memcmp(&piece.header.decays, &first, sizeof(first)) != 0)
+			return 0;
+	}
+	return 1;
+}
+
+int
+lookup_changes_known(struct lookup *base, size_t table)
+{
+	struct remote_lookup *l = lookup_of(base);
+	int known = l->o.base.keeps_changes;
+
+	/* Who cannot be asked now cannot be, either, when all is saved, which then fails. */
+	return known && ask_parts(l, table, BODY_CHANGES_MAKE, &known) == RS_OK && known
+	    && decays_agree(l, table);
 }
 
 /* That of all pieces, made of the first. */

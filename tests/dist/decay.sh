@@ -5,7 +5,7 @@ set -u
 . "$SRCDIR/tests/dist/job_data.sh"
 make_rows 4000 1 >train.tsv
 make_spec s.ini
-JOB="$JOB --epochs 8 -o embedding.decay_every=7 -o embedding.decay=0.5"
+JOB="$JOB --epochs 8 -o embedding.decay_every=17 -o embedding.decay=0.5"
 
 # run MODEL ARGUMENT...
 run() {
@@ -22,9 +22,17 @@ cmp -s want have && { echo 'nothing decays' >&2; exit 1; }
 for how in '--workers 2 --ps 2' '--workers 3 --ps 0 -o placement.mode=allreduce'; do
 	rm -rf many
 	# shellcheck disable=SC2086
-	(run many $how) >out 2>err || { echo "$how" >&2; cat out err >&2; exit 1; }
+	(run many $how -o train.full_every=9 -o train.keep=99 \
+		-o train.checkpoint_every=0.02) >out 2>err || {
+		echo "$how" >&2; cat out err >&2; exit 1; }
 	dump many >have
 	same want have "$how: another model"
+	# A version of what changed has the decays of all other rows.
+	decays=0
+	for delta in many/v*/table-user.0-of-1.delta; do
+		decays=$((decays + $(od -An -tu4 -j 296 -N 4 "$delta")))
+	done
+	[ $decays -gt 9 ] || { echo "$how: $decays decays in deltas" >&2; ls many/v* >&2; exit 1; }
 done
 for who in 'ps --index 0' 'worker --index 1'; do
 	rm -rf killed
