@@ -82,7 +82,8 @@ dump m >before
 last=$(cat m/CURRENT)
 parent=$(sed -n 's/^parent = //p' "m/$last/MANIFEST")
 while ! grep -q '^kind = delta$' "m/$last/MANIFEST"; do
-	last=$(printf 'v%06d' $((${last#v} - 1)))
+	last=$(printf 'v%06d' "$(expr "${last#v}" - 1)")       # 000194 is no octal number
+	[ -d "m/$last" ] || { echo 'no delta below the current version' >&2; exit 1; }
 	parent=$(sed -n 's/^parent = //p' "m/$last/MANIFEST")
 done
 parent=$(printf 'v%06d' "$parent")
