@@ -11,9 +11,9 @@
  *   segment_add             8 n H + 4 B H         the same
  *   segment_sum             4 n H + 8 B H         the same
  *   segment_softmax_forward 8 n                   8 n               a thread a row: lanes apart,
- *   segment_softmax_backward  16 n                 16 n              lines from the cache
+ *   segment_softmax_backward 16 n                 16 n              lines from the cache
  *   segment_pool_forward    4 n D + 4 B D         the same
- *   segment_pool_backward   12 n D, 8 n D if beta 0the same          da and dk in one pass
+ *   segment_pool_backward   12 n D, beta 0: 8 n D the same          da and dk in one pass
  */
 #ifndef KERNEL_CUDA_SEGMENT_BODY_H
 #define KERNEL_CUDA_SEGMENT_BODY_H
