@@ -75,7 +75,7 @@ offers() { # WANTED WORD...: what is offered for the last word
 	[ "$(complete_words recsys-train "$@" | tr '\n' ' ')" = "$wanted " ] ||
 		{ echo "wanted $wanted after $*"; complete_words recsys-train "$@"; exit 1; }
 }
-offers 'onnx savedmodel npy npz safetensors text vectors delta' export --to ''
+offers 'onnx savedmodel npy npz safetensors text vectors recsys delta' export --to ''
 offers savedmodel export m --to sav
 offers 'f32 f16 int8' export m --dtype ''
 offers 'prob logit tsv json inputs' predict --format ''

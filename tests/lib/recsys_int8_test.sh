@@ -13,7 +13,7 @@ auc() {
 	"$T" eval "$1" train.tsv --json | sed -n 's/.*"auc":\([0-9.]*\).*/\1/p'
 }
 
-# sizes MODEL FILE: bytes of weights and slots of a table.
+# bytes_of MODEL: of the file of a table.
 bytes_of() {
 	wc -c <"$1/table-user.0-of-1.bin"
 }
