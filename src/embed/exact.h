@@ -26,6 +26,7 @@
 #define EXACT_SEGMENT_BITS  6
 #define EXACT_SEGMENTS      (1u << EXACT_SEGMENT_BITS)
 #define EXACT_COUNT_MAX     0x7fffffffu
+#define EXACT_MANY          512u             /* at once: what is found is still near   */
 
 /* The row follows: weights, then slots of the optimizer, as the table lays them out. */
 struct exact_entry {
@@ -118,15 +119,20 @@ exact_row(const struct exact_entry *entry)
 	return (float *)(uintptr_t)(entry + 1);
 }
 
-static inline void
+/* Returns the home of an id; NULL: its segment has no entries. */
+static inline const char *
 exact_prefetch(const struct exact *e, uint64_t id)
 {
 	const struct exact_segment *s = &e->segment[exact_segment_of(id)];
-	const char *const home = s->entry + exact_home(s, id) * e->entry_bytes;
+	const char *home;
 
+	if (s->entry == NULL)
+		return NULL;
 	/* Most are at home or one or two places behind. */
+	home = s->entry + exact_home(s, id) * e->entry_bytes;
 	__builtin_prefetch(home, 0, 2);
 	__builtin_prefetch(home + 2 * e->entry_bytes, 0, 2);
+	return home;
 }
 
 /* NULL: it has none.  The id is one of those the table is for. */
@@ -145,6 +151,9 @@ exact_find(const struct exact *e, uint64_t id)
 	return here == id ? (struct exact_entry *)(uintptr_t)at : NULL;
 }
 
+/* exact_find() of n ids, each looked for while those behind it are on their way from memory. */
+void exact_find_many(const struct exact *e, const uint64_t *id, size_t n,
+	struct exact_entry **out);
 /* The first entry with an id >= *id; *id is then the one to go on from.  NULL: no more. */
 struct exact_entry *exact_next(const struct exact *e, uint64_t *id);
 /* All entries of a segment in order: from *place 0 until it is NULL. */

@@ -28,16 +28,16 @@ static enum rs_status
 pull_exact(struct stage *own, const struct table *t, const struct lookup_pull *p)
 {
 	const int is_narrow = table_is_narrow(t);
+	struct exact_entry *found[EXACT_MANY];
 	float *copy = NULL;
 
-	for (size_t j = 0; j < p->n && j < AHEAD_PULL; j++)
-		exact_prefetch(&t->exact, p->ids[j]);
 	for (size_t j = 0; j < p->n; j++) {
-		if (j + AHEAD_PULL < p->n)
-			exact_prefetch(&t->exact, p->ids[j + AHEAD_PULL]);
+		if (j % EXACT_MANY == 0)
+			exact_find_many(&t->exact, p->ids + j,
+				p->n - j < EXACT_MANY ? p->n - j : EXACT_MANY, found);
 		if (p->ids[j] - t->begin >= t->n_rows)
 			return pull_unknown_id(t, p->ids[j]);
-		p->row[j] = table_find(t, p->ids[j]);
+		p->row[j] = table_entry_row(t, found[j % EXACT_MANY]);
 		if (p->row[j] != NULL ? !is_narrow
 			: !p->training || t->tenancy.admission != NULL) {
 			p->row[j] = p->row[j] != NULL ? p->row[j] : t->zero;

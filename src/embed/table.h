@@ -129,16 +129,19 @@ table_row(const struct table *t, uint64_t i)
 	return t->block + (size_t)i * t->stride;
 }
 
+/* The row of what was found in an exact table; NULL: there is none. */
+static inline float *
+table_entry_row(const struct table *t, const struct exact_entry *entry)
+{
+	return entry != NULL && tenancy_has(&t->tenancy, entry) ? exact_row(entry) : NULL;
+}
+
 /* NULL: there is none, of an exact table; not of a spilled one. */
 static inline float *
 table_find(const struct table *t, uint64_t id)
 {
-	const struct exact_entry *entry;
-
-	if (!table_is_exact(t))
-		return table_row(t, id - t->begin);
-	entry = exact_find(&t->exact, id);
-	return entry != NULL && tenancy_has(&t->tenancy, entry) ? exact_row(entry) : NULL;
+	return table_is_exact(t) ? table_entry_row(t, exact_find(&t->exact, id))
+				 : table_row(t, id - t->begin);
 }
 
 static inline void

@@ -69,6 +69,25 @@ compare(const struct exact *e)
 	assert_int_equal(n, n_twins);
 }
 
+/* Many at once are what each is, those there and those beside them, however many. */
+static void
+compare_many(const struct exact *e)
+{
+	static uint64_t id[2 * N_IDS];
+	static struct exact_entry *found[2 * N_IDS];
+	const size_t most = 2 * n_twins;
+
+	for (size_t i = 0; i < most; i++)
+		id[i] = twin[rng_below(most, i, n_twins)].id + i % 2;
+	for (size_t n = 0; n <= most; n += n < 40 ? 1 : n) {
+		memset(found, 0xff, sizeof(found));
+		exact_find_many(e, id, n, found);
+		for (size_t i = 0; i < n; i++)
+			assert_ptr_equal(found[i], exact_find(e, id[i]));
+		assert_true(n == most || found[n] != NULL);
+	}
+}
+
 static int
 is_odd(void *context, const struct exact_entry *entry)
 {
@@ -112,14 +131,14 @@ remove_range(struct exact *e, uint64_t key)
 
 /* clump: how many upper bits of the ids are zero behind those of the segment. */
 static void
-live(unsigned clump)
+live(unsigned clump, size_t floats)
 {
 	const uint64_t key = rng_key(clump, 1);
 	uint64_t drawn = 0;
 	struct exact e;
 
 	n_twins = 0;
-	assert_int_equal(exact_open(&e, 0, EXACT_ROWS, 3 * sizeof(float)), RS_OK);
+	assert_int_equal(exact_open(&e, 0, EXACT_ROWS, floats * sizeof(float)), RS_OK);
 	compare(&e);
 	for (int round = 0; round < 3; round++) {
 		while (n_twins < N_IDS - 1) {
@@ -131,6 +150,7 @@ live(unsigned clump)
 				compare(&e);
 		}
 		compare(&e);
+		compare_many(&e);
 		remove_some(&e, round == 0 ? 2 : 7);
 		compare(&e);
 		for (uint64_t k = 0; k < 30 && n_twins > 0; k++) {
@@ -145,14 +165,21 @@ static void
 rows_come_go_and_come_back(void **state)
 {
 	(void)state;
-	live(0);
+	live(0, 3);
+}
+
+static void
+so_do_wide_ones(void **state)
+{
+	(void)state;
+	live(0, 21);
 }
 
 static void
 ids_that_are_not_spread_are_only_slow(void **state)
 {
 	(void)state;
-	live(40);
+	live(40, 3);
 }
 
 static void
@@ -210,6 +237,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_come_go_and_come_back),
+		cmocka_unit_test(so_do_wide_ones),
 		cmocka_unit_test(ids_that_are_not_spread_are_only_slow),
 		cmocka_unit_test(edges_of_segments),
 		cmocka_unit_test(only_whole_segments),
