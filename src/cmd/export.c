@@ -2,6 +2,7 @@
 #include "cmd/export.h"
 
 #include <string.h>
+#include <unistd.h>
 #include <sys/stat.h>
 
 #include "export/arrays.h"
@@ -107,6 +108,8 @@ export_command(const struct arguments *a)
 	if (status == RS_OK && !e.proof.checks)
 		status = staged_commit(&e.staged);
 	staged_close(&e.staged);
+	if (status != RS_OK && e.made_path)
+		(void)rmdir(e.path);
 	if (status == RS_OK)
 		status = output_flush();
 	export_proof_free(&e.proof);

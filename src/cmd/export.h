@@ -14,6 +14,7 @@ struct export {
 	const char *path;                  /* -O                                      */
 	struct export_proof proof;         /* has the model                           */
 	struct staged staged;              /* what is written, unless proof.checks    */
+	int made_path;                     /* a directory that goes when this fails   */
 };
 
 /* RS_ECREATE when there is such a file, unless --force is given. */

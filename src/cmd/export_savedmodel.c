@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "export/savedmodel.h"
@@ -55,6 +56,7 @@ write_directory(struct directory *d)
 	size_t n = 0;
 
 	RS_TRY(export_refuse_existing(d->e->a, d->path));
+	d->e->made_path = access(d->e->path, F_OK) != 0;
 	RS_TRY(file_make_directories(d->e->path));
 	RS_TRY(export_stage(d->e, d->path));
 	RS_TRY(staged_add(&d->e->staged, export_name_of(d->path), &d->made));

@@ -88,6 +88,10 @@ done
 expect 78 "$T" export m1 --to savedmodel -O saved
 grep -q "field 'user': a table of several rounds" err || { cat err; exit 1; }
 grep -q 'hint: export --to onnx' err || { cat err; exit 1; }
+[ -e saved ] && fail 'a refused export leaves a directory'
+mkdir saved
+expect 78 "$T" export m1 --to savedmodel -O saved
+[ -d saved ] || fail 'a refused export removes a directory'
 
 # The rows of a value; that of "missing" is one.
 expect 0 "$T" inspect m1 --feature user=u3
