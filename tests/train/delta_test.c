@@ -147,6 +147,18 @@ path_of(uint64_t version)
 	return path[turn];
 }
 
+static uint64_t
+parent_of(const char *of, uint64_t version)
+{
+	uint64_t parent;
+	char *path;
+
+	assert_int_equal(checkpoint_version_path(of, version, &path), RS_OK);
+	parent = checkpoint_chain_parent(path);
+	free(path);
+	return parent;
+}
+
 /* --- tests ------------------------------------------------------------------------------ */
 
 static void
@@ -161,7 +173,7 @@ L001_full_and_24_deltas_are_the_live_model(void **state)
 			for (uint64_t i = 0; i < 3; i++)
 				train(live, 3 * hour + i);
 			assert_int_equal(save(live), hour + 1);
-			assert_int_equal(checkpoint_chain_parent(directory, hour + 1), hour);
+			assert_int_equal(parent_of(directory, hour + 1), hour);
 			want[hour] = digest(live);
 		}
 		for (uint64_t version = 1; version <= N_DELTAS + 1; version += 8) {
@@ -194,7 +206,7 @@ one_version_in_full_every_is_whole(void **state)
 	for (uint64_t i = 0; i < sizeof parent / sizeof *parent; i++) {
 		train(m, i);
 		save(m);
-		assert_int_equal(checkpoint_chain_parent(directory, i + 1), parent[i]);
+		assert_int_equal(parent_of(directory, i + 1), parent[i]);
 		model_free(m);
 		m = load(0);
 	}
@@ -296,7 +308,7 @@ D2_7_failed_write_is_repeated_by_the_next(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
 	train(m, 2);
 	const uint64_t version = save(m);
-	assert_int_equal(checkpoint_chain_parent(directory, version), 1);
+	assert_int_equal(parent_of(directory, version), 1);
 	struct model *const again = load(version);
 	assert_true(digest(again) == digest(m));
 	model_free(again);
@@ -341,7 +353,7 @@ compacted_version_is_whole_and_its_deltas_stay_good(void **state)
 	}
 	assert_int_equal(checkpoint_compact(directory, 3, &changed), RS_OK);
 	assert_true(changed);
-	assert_int_equal(checkpoint_chain_parent(directory, 3), 0);
+	assert_int_equal(parent_of(directory, 3), 0);
 	file_remove_tree(path_of(1));
 	file_remove_tree(path_of(2));
 	struct model *const whole = load(3), *const last = load(5);
@@ -363,11 +375,11 @@ without_its_parent_a_version_is_whole(void **state)
 	train(m, 1);
 	snprintf(other, sizeof other, "%s.other", directory);
 	assert_int_equal(try_save(other, m, NULL), RS_OK);
-	assert_int_equal(checkpoint_chain_parent(other, 1), 0);
+	assert_int_equal(parent_of(other, 1), 0);
 	train(m, 2);
 	file_remove_tree(other);
 	save(m);
-	assert_int_equal(checkpoint_chain_parent(directory, 2), 0);
+	assert_int_equal(parent_of(directory, 2), 0);
 	struct model *const again = load(0);
 	assert_true(digest(again) == digest(m));
 	model_free(again);
