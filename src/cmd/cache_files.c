@@ -10,14 +10,6 @@
 
 #include "base/file.h"
 
-static int
-ends_in(const char *name, const char *suffix)
-{
-	const size_t n = strlen(name), m = strlen(suffix);
-
-	return n >= m && strcmp(name + n - m, suffix) == 0;
-}
-
 /* ".tmp-PID-...": being written, unless the process is gone. */
 static int
 is_abandoned(const char *name)
@@ -28,15 +20,23 @@ is_abandoned(const char *name)
 		errno == ESRCH;
 }
 
+/* What else is in the directory is not ours: *path stays NULL. */
 static enum rs_status
 look(const char *directory, const char *name, struct cache_file *file, char **path, char **source)
 {
 	struct stat st;
+	char *at;
 
-	RS_TRY(file_join(directory, name, path));
-	file->path = *path;
+	if (!cache_is_name(name))
+		return RS_OK;
+	RS_TRY(file_join(directory, name, &at));
+	if (lstat(at, &st) != 0 || !S_ISREG(st.st_mode)) {
+		free(at);
+		return RS_OK;
+	}
+	file->path = *path = at;
 	file->abandoned = is_abandoned(name);
-	file->bytes = stat(*path, &st) == 0 ? (uint64_t)st.st_size : 0;
+	file->bytes = (uint64_t)st.st_size;
 	RS_TRY(cache_examine(*path, source, &file->state));
 	file->source = *source;
 	return RS_OK;
@@ -54,10 +54,8 @@ cache_files_each(const char *directory,
 		struct cache_file file = { .state = CACHE_NONE };
 		char *path = NULL, *source = NULL;
 
-		if (!ends_in(e->d_name, CACHE_SUFFIX))
-			continue;
 		status = look(directory, e->d_name, &file, &path, &source);
-		if (status == RS_OK && (file.abandoned || e->d_name[0] != '.'))
+		if (status == RS_OK && path != NULL && (file.abandoned || e->d_name[0] != '.'))
 			status = take(context, &file);
 		free(path);
 		free(source);

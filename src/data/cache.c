@@ -163,6 +163,17 @@ cache_path(const char *directory, const char *source, uint64_t digest, char **ou
 	return file_join(directory, name, out);
 }
 
+int
+cache_is_name(const char *name)
+{
+	const size_t n = strlen(name), suffix = strlen(CACHE_SUFFIX);
+	const size_t digits = 16 + suffix;
+
+	return n > digits + 1 && strcmp(name + n - suffix, CACHE_SUFFIX) == 0 &&
+		name[n - digits - 1] == '-' &&
+		strspn(name + n - digits, "0123456789abcdef") == 16;
+}
+
 /* ---- reading ------------------------------------------------------------------ */
 
 static int

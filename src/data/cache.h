@@ -52,6 +52,8 @@ enum rs_status cache_digest(const struct schema *schema, enum parser_purpose pur
 /* Where the cache of a source is; caller frees. */
 enum rs_status cache_path(
 	const char *directory, const char *source, uint64_t digest, char **out);
+/* Whether the last part of a path is such a name. */
+int cache_is_name(const char *name);
 
 /* *out is NULL unless *state is CACHE_SAME or CACHE_UNSURE. */
 enum rs_status cache_open(const char *path, uint64_t digest, const struct stat *source,

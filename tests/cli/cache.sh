@@ -64,11 +64,18 @@ expect 0 "$T" plan s.ini -o data.cache=rows
 grep -q '^cache  *1 file of parsed rows' out || fail "plan does not tell of the cache"
 expect 0 "$T" gc stale -n
 grep -q 'rows/' out && fail "gc takes a cache that is good"
-: >rows/broken.rows
-: >rows/.tmp-1-0-busy.rows
+: >rows/broken-0123456789abcdef.rows
+: >rows/.tmp-1-0-busy-0123456789abcdef.rows
+# what is no cache by its name, or no file, is not ours
+cp train.tsv rows/train.rows
+mkdir -p rows/more.rows rows/dir-0123456789abcdef.rows
+: >rows/dir-0123456789abcdef.rows/kept
 echo '1	more' >>train.tsv
 expect 0 "$T" gc stale
-[ -e rows/broken.rows ] && fail "a damaged cache stayed"
-[ -e rows/.tmp-1-0-busy.rows ] || fail "a file of a process that lives was removed"
+[ -e rows/broken-0123456789abcdef.rows ] && fail "a damaged cache stayed"
+[ -e rows/.tmp-1-0-busy-0123456789abcdef.rows ] ||
+	fail "a file of a process that lives was removed"
+[ -s rows/train.rows ] || fail "gc took a file that is no cache"
+[ -d rows/more.rows ] && [ -e rows/dir-0123456789abcdef.rows/kept ] || fail "gc took a directory"
 [ -e "$1" ] && fail "the cache of a changed text stayed"
 exit 0
