@@ -52,6 +52,15 @@ done
 expect 73 "$T" export m --to recsys -O small
 expect 0 "$T" export m --to recsys --dtype int8 -O small --force
 expect 64 "$T" export m --to recsys --dtype int4 -O small --force
+# What is no export is not replaced.
+mkdir mine
+: >mine/notes
+cp -r m model
+for other in mine model model/v000001; do
+	expect 73 "$T" export m --to recsys -O $other --force
+	grep -q "'$other' is not replaced" err || { cat err; exit 1; }
+done
+[ -e mine/notes ] && [ -e model/CURRENT ] || fail 'files were lost'
 # Damage is told by name.
 printf 'x' | dd of=small/table-user.0-of-1.bin bs=1 seek=300 conv=notrunc 2>/dev/null
 expect 65 "$T" predict small rows.tsv
