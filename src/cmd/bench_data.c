@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "cmd/bench_spec.h"
+#include "cmd/command.h"
 
 #define SPEC_LIMIT   ((size_t)64 << 10)
 
@@ -52,6 +53,23 @@ write_spec(const char *directory, const char *model)
 	free(path);
 	buffer_free(&text);
 	return status;
+}
+
+enum rs_status
+bench_directory(char **out)
+{
+	const char *const given = command_environment().temporary;
+	const char *const where = given != NULL ? given : "/tmp";
+	char *path;
+
+	*out = NULL;
+	RS_TRY(file_join(where, "recsys-train-bench.XXXXXX", &path));
+	if (mkdtemp(path) == NULL) {
+		free(path);
+		return rs_fail(RS_ECREATE, "cannot make a directory in '%s'", where);
+	}
+	*out = path;
+	return RS_OK;
 }
 
 enum rs_status
@@ -159,7 +177,9 @@ read_batches(const struct model *m, struct sampler *sampler, struct loader *load
 		RS_TRY(draw_items(m, sampler, batch, &out->batch[out->n - 1]));
 	}
 	if (out->n == 0)
-		return rs_fail(RS_EDATA, "the training data has no full batch of %zu rows", B);
+		rs_fail(RS_EDATA, "the training data has no full batch of %zu rows", B);
+	if (out->n == 0)
+		return rs_hint("give more rows, or fewer to a batch with -o train.batch_size=N");
 	return RS_OK;
 }
 

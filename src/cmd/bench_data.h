@@ -14,6 +14,9 @@
 #include "data/sampler.h"
 #include "train/model.h"
 
+/* Makes a directory of its own in TMPDIR, or else in /tmp; the caller removes and frees it. */
+enum rs_status bench_directory(char **out);
+
 /* Writes bench.ini and rows.tsv of the model into the directory. */
 enum rs_status bench_data_write(const char *directory, const char *model, uint64_t rows);
 

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "cmd/bench_data.h"
 #include "data/cache.h"
 #include "data/loader.h"
 #include "data/source.h"
@@ -31,7 +32,7 @@ struct bed {
 	size_t skip, lines;            /* before the first row                        */
 	struct batch batch;
 	uint64_t rows;
-	char   directory[64];
+	char  *directory;
 	struct cache_writer writer;
 	struct cache *cache;
 };
@@ -273,11 +274,7 @@ open_bed(struct bed *b, size_t limit)
 	RS_TRY(read_text(b->path, limit, &b->text));
 	RS_TRY(parser_layout_make(schema, PARSE_TRAIN, b->path, b->text.data, b->text.n,
 		&b->layout, &b->skip, &b->lines));
-	snprintf(b->directory, sizeof b->directory, "/tmp/recsys-train-bench.XXXXXX");
-	if (mkdtemp(b->directory) == NULL) {
-		b->directory[0] = '\0';
-		return rs_fail(RS_ECREATE, "cannot make a directory in '/tmp'");
-	}
+	RS_TRY(bench_directory(&b->directory));
 	return parser_open(schema, PARSE_TRAIN, &b->parser);
 }
 
@@ -290,8 +287,9 @@ close_bed(struct bed *b)
 	cache_close(b->cache);
 	if (b->writer.file.path != NULL)
 		cache_writer_close(&b->writer);
-	if (b->directory[0] != '\0')
+	if (b->directory != NULL)
 		(void)file_remove_tree(b->directory);
+	free(b->directory);
 	batch_free(&b->batch);
 	buffer_free(&b->text);
 	buffer_free(&b->packed);

@@ -13,6 +13,7 @@
 #include "cmd/bench_data.h"
 #include "cmd/bench_input.h"
 #include "cmd/bench_limit.h"
+#include "cmd/session.h"
 #include "data/sampler.h"
 #include "train/workers.h"
 
@@ -58,11 +59,7 @@ settings_of(const struct bench *b)
 static enum rs_status
 make_data(struct bench *b)
 {
-	char template[] = "/tmp/recsys-train-bench.XXXXXX";
-
-	if (mkdtemp(template) == NULL)
-		return rs_fail(RS_ECREATE, "cannot make a directory in '/tmp'");
-	RS_TRY(memory_strdup(template, &b->directory));
+	RS_TRY(bench_directory(&b->directory));
 	return bench_data_write(
 		b->directory, b->request->model, (uint64_t)b->request->rows);
 }
@@ -101,10 +98,15 @@ open_bench(struct bench *b)
 {
 	struct model_options options = { .for_training = 1 };
 	const char *why;
+	enum rs_status status;
 	struct spec *spec;
 
 	b->n_cores = thread_auto_count(&why);
 	RS_TRY(load_spec(b, &spec));
+	if ((status = session_device(spec_settings(spec), &why)) != RS_OK) {
+		spec_free(spec);
+		return status;
+	}
 	options.n_threads = spec_settings(spec)->train.threads > 0
 	    ? (size_t)spec_settings(spec)->train.threads : b->n_cores;
 	RS_TRY(model_create(spec, &options, &b->model));

@@ -113,6 +113,7 @@ int command_json(const struct arguments *a);    /* --json given                 
 /* What the environment says; the only place that reads it. */
 struct command_environment {
 	const char *spec, *database;    /* RECSYS_TRAIN_SPEC, RECSYS_TRAIN_DB, or NULL */
+	const char *temporary;          /* TMPDIR, or NULL                             */
 	const char *mpi_plugin;         /* RECSYS_TRAIN_MPI_PLUGIN: its file, or NULL  */
 	int no_color;                   /* NO_COLOR                                    */
 	const char *failpoint, *now;    /* RECSYS_TRAIN_FAILPOINT, _NOW: for tests     */

@@ -30,6 +30,7 @@ command_environment(void)
 	return (struct command_environment){
 		.spec = not_empty("RECSYS_TRAIN_SPEC"),
 		.database = not_empty("RECSYS_TRAIN_DB"),
+		.temporary = not_empty("TMPDIR"),
 		.mpi_plugin = not_empty("RECSYS_TRAIN_MPI_PLUGIN"),
 		.no_color = not_empty("NO_COLOR") != NULL,
 		.failpoint = not_empty("RECSYS_TRAIN_FAILPOINT"),

@@ -1,6 +1,8 @@
 /* The command export: a trained model as a file that other tools read. */
 #include "cmd/export.h"
 
+#include <dirent.h>
+#include <fnmatch.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/stat.h>
@@ -39,6 +41,35 @@ export_refuse_existing(const struct arguments *a, const char *path)
 		return RS_OK;
 	rs_fail(RS_ECREATE, "'%s' exists", path);
 	return rs_hint("give --force to replace it");
+}
+
+static int
+is_allowed(const char *name, const char *const *ours)
+{
+	if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
+		return 1;
+	while (*ours != NULL && fnmatch(*ours, name, 0) != 0)
+		ours++;
+	return *ours != NULL;
+}
+
+enum rs_status
+export_refuse_others(const char *path, const char *const *ours)
+{
+	DIR *const dir = opendir(path);
+	enum rs_status status = RS_OK;
+
+	for (const struct dirent *e = dir != NULL ? readdir(dir) : NULL;
+	     e != NULL && status == RS_OK; e = readdir(dir)) {
+		if (is_allowed(e->d_name, ours))
+			continue;
+		rs_fail(RS_ECREATE, "'%s' is not replaced: no export wrote the '%s' in it", path,
+			e->d_name);
+		status = rs_hint("name another directory, or remove this one");
+	}
+	if (dir != NULL)
+		closedir(dir);
+	return status;
 }
 
 enum rs_status

@@ -19,6 +19,9 @@ struct export {
 
 /* RS_ECREATE when there is such a file, unless --force is given. */
 enum rs_status export_refuse_existing(const struct arguments *a, const char *path);
+/* RS_ECREATE when the directory has a name that no pattern allows, so that --force replaces
+ * exports only, no model, no version with its state, nobody's files.  ours ends with NULL. */
+enum rs_status export_refuse_others(const char *path, const char *const *ours);
 /* Opens `staged` beside PATH, unless nothing is to be written. */
 enum rs_status export_stage(struct export *e, const char *path);
 /* What is behind the last slash. */

@@ -1,12 +1,9 @@
 /* export --to recsys: a version with what scoring needs, its tables in few bytes. */
 #include "cmd/export.h"
 
-#include <dirent.h>
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/file.h"
 #include "cmd/model_files.h"
@@ -130,33 +127,8 @@ load(struct job *j)
 }
 
 /* Of the names that checkpoint_pack() makes. */
-static int
-is_ours(const char *name)
-{
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, "MANIFEST") == 0 ||
-		strcmp(name, "dense.bin") == 0 || strcmp(name, "spec.ini") == 0 ||
-		fnmatch("table-*.0-of-1.bin", name, 0) == 0;
-}
-
-/* What is replaced is an export: no model, no version with its state, nobody's files. */
-static enum rs_status
-refuse_other(const char *path)
-{
-	DIR *const dir = opendir(path);
-	enum rs_status status = RS_OK;
-
-	for (const struct dirent *e = dir != NULL ? readdir(dir) : NULL;
-	     e != NULL && status == RS_OK; e = readdir(dir)) {
-		if (is_ours(e->d_name))
-			continue;
-		rs_fail(RS_ECREATE, "'%s' is not replaced: no export wrote the '%s' in it", path,
-			e->d_name);
-		status = rs_hint("name another directory, or remove this one");
-	}
-	if (dir != NULL)
-		closedir(dir);
-	return status;
-}
+static const char *const ours[] = { "MANIFEST", "dense.bin", "spec.ini", "table-*.0-of-1.bin",
+	NULL };
 
 static enum rs_status
 write_version(struct job *j, enum row_storage storage)
@@ -164,7 +136,7 @@ write_version(struct job *j, enum row_storage storage)
 	const char *const path = j->x->path;
 
 	RS_TRY(export_refuse_existing(j->x->a, path));
-	RS_TRY(refuse_other(path));
+	RS_TRY(export_refuse_others(path, ours));
 	RS_TRY(export_stage(j->x, path));
 	RS_TRY(staged_add(&j->x->staged, export_name_of(path), &j->made));
 	RS_TRY(checkpoint_pack(j->model, j->version, storage, j->made, &j->bytes));

@@ -47,6 +47,9 @@ write_programs(const struct directory *d, struct program **program)
 		d->n_signatures == 1 ? "" : "s", has_variables ? "variables" : "constants");
 }
 
+static const char *const ours[] = { "saved_model.pb", "inputs.json", "crc32c.txt", "variables",
+	NULL };
+
 static enum rs_status
 write_directory(struct directory *d)
 {
@@ -56,6 +59,7 @@ write_directory(struct directory *d)
 	size_t n = 0;
 
 	RS_TRY(export_refuse_existing(d->e->a, d->path));
+	RS_TRY(export_refuse_others(d->path, ours));
 	d->e->made_path = access(d->e->path, F_OK) != 0;
 	RS_TRY(file_make_directories(d->e->path));
 	RS_TRY(export_stage(d->e, d->path));

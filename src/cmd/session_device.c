@@ -5,8 +5,9 @@
 #define TRAINS_ON_CPU "this version trains on CPUs, its kernels for GPUs are not in use yet"
 
 enum rs_status
-session_device(struct session *s, const struct settings *settings)
+session_device(const struct settings *settings, const char **why_cpu)
 {
+	*why_cpu = NULL;
 	if (settings->placement.device == DEVICE_CPU)
 		return RS_OK;
 	const struct device *const d = device_look();
@@ -16,6 +17,6 @@ session_device(struct session *s, const struct settings *settings)
 		rs_fail(RS_EPEER, "placement.device = cuda: %s", why);
 		return rs_hint("set placement.device = auto or cpu to train on the CPU");
 	}
-	s->why_cpu = d->is_compiled ? why : NULL;
+	*why_cpu = d->is_compiled ? why : NULL;
 	return RS_OK;
 }

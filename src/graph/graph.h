@@ -104,6 +104,8 @@ size_t graph_param_size(const struct graph *g);      /* P floats, statistics inc
 size_t graph_param_time(const struct graph *g, size_t i, const enum graph_output *output,
 	size_t n);
 size_t graph_n_nodes(const struct graph *g);
+/* Whether it has matrix products. */
+int graph_multiplies(const struct graph *g);
 /* The matrix products of one training step of B rows as the formulas have them, in
  * order, pointers NULL; N [n_inputs] ids of each input in these rows.  Returns how
  * many there are, writes at most n_max. */

@@ -55,3 +55,13 @@ graph_gemms(const struct graph *g, size_t B, const size_t *N, struct gemm_args *
 	}
 	return n;
 }
+
+int
+graph_multiplies(const struct graph *g)
+{
+	size_t i = 0;
+
+	while (i < g->n_nodes && !g->node[i]->op->multiplies)
+		i++;
+	return i < g->n_nodes;
+}

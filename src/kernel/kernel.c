@@ -98,3 +98,9 @@ kernel_blas_description(void)
 	pthread_once(&complete_once, complete_levels);
 	return cpu_blas_description();
 }
+
+enum rs_status
+kernel_blas_room(size_t n_threads)
+{
+	return cpu_blas_room(n_threads);
+}

@@ -14,6 +14,8 @@ extern const struct kernel_set kernel_ref;
 
 enum rs_status kernel_select(const char *name, const struct kernel_set **out);
 
+/* RS_ERESOURCE: the limit of the address space leaves no room for products of n threads. */
+enum rs_status kernel_blas_room(size_t n_threads);
 /* "OpenBLAS 0.3.21 SkylakeX, 1 thread, pthread build"; static text. */
 const char *kernel_blas_description(void);
 

@@ -39,8 +39,9 @@ static const char run_query[] =
 	FIGURE("valid.rows") ", " FIGURE("valid.positives") ","
 	" (SELECT m.value FROM metrics m WHERE m.run = r.run AND m.epoch = 0"
 	" AND m.key = 'valid.' || " MONITOR "),"
-	" r.run, ifnull(r.rows, -1), (SELECT ifnull(sum(l.rows_skipped), 0) FROM ledger l WHERE "
-	"l.run = r.run),"
+	" r.run, ifnull(r.rows, -1), coalesce(" FIGURE("data.rows_skipped") " + "
+	FIGURE("data.rows_zero_weight") ", (SELECT sum(l.rows_skipped) FROM ledger l WHERE "
+	"l.run = r.run), 0),"
 	" r.seed, r.threads, r.pid, r.host, r.boot, r.process_space, r.process_start"
 	" FROM runs r WHERE (?1 IS NULL OR r.tag = ?1) AND (?2 IS NULL OR r.model = ?2)"
 	" AND (?3 < 0 OR r.run = ?3) ORDER BY r.run DESC";

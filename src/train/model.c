@@ -107,6 +107,13 @@ open_frequency(struct model *m, const struct settings *s)
 		s->items.key);
 }
 
+/* A network or a loss that multiplies matrices. */
+static int
+has_products(const struct model *m)
+{
+	return graph_multiplies(m->graph) || spec_settings(m->spec)->model.loss == LOSS_SOFTMAX;
+}
+
 static enum rs_status
 build(struct model *m, const struct model_options *options)
 {
@@ -118,7 +125,9 @@ build(struct model *m, const struct model_options *options)
 	RS_TRY(init_params(m, s, options->for_training));
 	if (options->for_training)
 		RS_TRY(open_frequency(m, s));
-	return open_tables(m, s, options);
+	RS_TRY(open_tables(m, s, options));
+	return options->shape_only || !has_products(m) ? RS_OK
+		: kernel_blas_room(options->n_threads > 0 ? options->n_threads : 1);
 }
 
 enum rs_status

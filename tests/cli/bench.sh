@@ -6,7 +6,8 @@ trap 'rm -rf "$dir"' EXIT
 fail() { echo "bench.sh: $1" >&2; exit 1; }
 small="-o embedding.buckets=500 -o dnn.hidden=8 -o train.batch_size=256"
 
-before=$(ls -d /tmp/recsys-train-bench.* 2>/dev/null | wc -l)
+export TMPDIR="$dir/tmp"
+mkdir "$TMPDIR"
 # shellcheck disable=SC2086
 "$RECSYS_TRAIN" bench --rows 1024 --seconds 0.2 -j 2 --json $small > "$dir/out" || fail "exit $?"
 [ "$(wc -l < "$dir/out")" = 1 ] || fail "not one line of JSON"
@@ -14,8 +15,7 @@ case $(cat "$dir/out") in
 '[{"model":"deepfm","precision":"fp32","threads":1,"samples_per_s":'*'"limit_samples_per_s":'*'"limit_ratio":'*'"threads":2,'*'}]') ;;
 *) fail "unexpected: $(cat "$dir/out")" ;;
 esac
-after=$(ls -d /tmp/recsys-train-bench.* 2>/dev/null | wc -l)
-[ "$after" -le "$before" ] || fail "a directory stayed in /tmp"
+[ -z "$(ls "$TMPDIR")" ] || fail "$(ls "$TMPDIR") stayed"
 
 # The table has a line for each number of threads, and parsing.
 # shellcheck disable=SC2086
@@ -63,6 +63,11 @@ status=0
 "$RECSYS_TRAIN" bench "$dir/own.ini" --seconds 0.2 -j 1 -o train.batch_size=1000 2> "$dir/err" || status=$?
 [ "$status" = 65 ] || fail "no full batch: exit $status"
 grep -q 'no full batch of 1000 rows' "$dir/err" || fail "no full batch: $(cat "$dir/err")"
+grep -q 'hint: give more rows' "$dir/err" || fail "no full batch: no hint"
+# What is measured is what was asked for: no CPU in the place of a GPU.
+status=0
+"$RECSYS_TRAIN" bench "$dir/own.ini" --seconds 0.2 -o placement.device=cuda 2> "$dir/err" || status=$?
+[ "$status" = 69 ] || fail "device = cuda: exit $status"
 status=0
 "$RECSYS_TRAIN" bench --rows 0 2> "$dir/err" || status=$?
 [ "$status" = 64 ] || fail "--rows 0: exit $status"

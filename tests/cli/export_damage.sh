@@ -50,6 +50,12 @@ for file in saved_model.pb inputs.json crc32c.txt variables/variables.index \
 	variables/variables.data-00000-of-00001; do
 	spoil savedmodel variables variables/1/$file
 done
+# --force replaces what an export wrote, nothing else.
+: >constants/1/notes
+expect 73 "$T" export m --to savedmodel -O constants --force
+says "'constants/1' is not replaced: no export wrote the 'notes' in it"
+rm constants/1/notes
+expect 0 "$T" export m --to savedmodel -O constants --force
 for form in onnx:m.onnx savedmodel:constants savedmodel:variables; do
 	expect 0 check "${form%:*}" "${form#*:}"
 done

@@ -64,6 +64,10 @@ expect 65 "$T" train s.ini -f b1 -d bad.tsv
 expect 3 "$T" train s.ini -f b2 -d bad.tsv -o data.on_bad_row=skip
 expect 0 "$T" train s.ini -f b3 -d bad.tsv -o data.on_bad_row=skip --ok-partial --json
 tail -n 1 out | grep -q '"rows":1000,.*"rows_read":1001,"rows_skipped":1' || { cat out; exit 1; }
+# The record counts what all epochs trained, and skipped.
+expect 3 "$T" train s.ini -f b5 -d bad.tsv -o data.on_bad_row=skip --epochs 2
+expect 0 "$T" runs show last --db runs.db
+prints '2,000 trained, 2 skipped'
 # B066: the bad row changed nothing.
 expect 0 "$T" train s.ini -f b4
 dump b4 >one; dump b3 >two

@@ -6,18 +6,25 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/resource.h>
 
 #include "base/log.h"
+#include "base/memory.h"
 
 /* What openblas_get_parallel() returns. */
 static const char *const build_name[] = { "serial", "pthread", "OpenMP" };
 enum { N_BUILDS = 3, BUILD_OPENMP = 2 };
+
+/* A block of the library's builds for x86-64, and its page. */
+#define BLOCK_BYTES (((size_t)128 << 20) + 4096)
 
 static char description[160];
 
 /* Builds for several processors export these; others lack them. */
 extern void gotoblas_dynamic_init(void) __attribute__((weak));
 extern void gotoblas_dynamic_quit(void) __attribute__((weak));
+extern void *blas_memory_alloc(int) __attribute__((weak));
+extern void blas_memory_free(void *) __attribute__((weak));
 
 /*
  * A library older than the processor does not know its model number and falls
@@ -66,4 +73,42 @@ const char *
 cpu_blas_description(void)
 {
 	return description;
+}
+
+/* What the library has taken it keeps, so nothing else gets what there is room for. */
+static void
+take_blocks(void **block, size_t n)
+{
+	if (blas_memory_alloc == NULL || blas_memory_free == NULL)
+		return;
+	for (size_t i = 0; i < n; i++)
+		block[i] = blas_memory_alloc(0);
+	while (n > 0)
+		blas_memory_free(block[--n]);
+}
+
+enum rs_status
+cpu_blas_room(size_t n_threads)
+{
+	struct rlimit limit;
+	size_t n = 0;
+	void **block;
+
+	if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+		return RS_OK;
+	RS_TRY(memory_alloc(n_threads, sizeof(*block), &block));
+	while (n < n_threads && (block[n] = malloc(BLOCK_BYTES)) != NULL)
+		n++;
+	const int is_short = n < n_threads;
+	while (n > 0)
+		free(block[--n]);
+	if (!is_short)
+		take_blocks(block, n_threads);
+	free(block);
+	if (!is_short)
+		return RS_OK;
+	rs_fail(RS_ERESOURCE, "the limit of the address space (%llu MiB) leaves no room for "
+		"OpenBLAS, which wants 128 MiB for each of %zu threads",
+		(unsigned long long)limit.rlim_cur >> 20, n_threads);
+	return rs_hint("raise it (ulimit -v), or use fewer threads with -j");
 }
