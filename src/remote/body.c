@@ -267,9 +267,9 @@ body_table_get(const struct body_table *b, struct lookup_table *out)
 			(unsigned long long)b->rows, b->dim);
 	if (b->kind > TABLE_EXACT)
 		return rs_fail(RS_EPROTOCOL, "table '%s' is of the unknown kind %u", name, b->kind);
-	if (row_storage_name(b->storage) == NULL)
-		return rs_fail(RS_EPROTOCOL, "table '%s' has the unknown storage %u", name,
-			b->storage);
+	if (row_storage_name(b->storage) == NULL || b->storage == ROW_INT8)
+		return rs_fail(RS_EPROTOCOL, "table '%s' has storage %u, which no shard trains",
+			name, b->storage);
 	if (b->optimizer > ROW_FTRL || b->scheduled > 1)
 		return rs_fail(RS_EPROTOCOL, "table '%s' has the unknown optimizer %u", name,
 			b->optimizer);

@@ -214,7 +214,8 @@ tables_that_cannot_be_are_refused(void **state)
 	REFUSED(b.dim = 1 << 20);
 	REFUSED(b.optimizer = 5);
 	REFUSED(b.scheduled = 2);
-	REFUSED(b.storage = 3);
+	REFUSED(b.storage = ROW_INT8);
+	REFUSED(b.storage = ROW_INT8 + 1);
 	REFUSED(b.init_stddev = NAN);
 	REFUSED(b.init_stddev = -1);
 	REFUSED(b.learning_rate = INFINITY);
