@@ -180,8 +180,8 @@ open_former(const char *directory, const uint64_t *list, size_t n, struct checkp
 		if (status == RS_OK)
 			return RS_OK;
 		if (n > 1)
-			log_passed(rs_failure(), "falling back to the former version v%06" PRIu64,
-				list[n - 2]);
+			log_passed(rs_failure(), "v%06" PRIu64 " needs it, falling back to the "
+				"former version v%06" PRIu64, list[n - 1], list[n - 2]);
 		n--;
 	}
 	return status;
