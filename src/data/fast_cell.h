@@ -24,7 +24,8 @@ fast_cell_hash8(uint64_t word)
 static inline int64_t
 fast_cell_digits8(uint64_t word, uint64_t n)
 {
-	const uint64_t half = 32 - 4 * n;      /* a shift by 64 is undefined                 */
+	const uint64_t half = (32 - 4 * n) & 63;   /* a shift by 64 is undefined; more than 8
+	                                             * digits are no result, whatever comes  */
 	uint64_t v = (word - 0x3030303030303030u) << half << half, odd;
 
 	odd = ((v + 0x7676767676767676u) | v) & 0x8080808080808080u;
