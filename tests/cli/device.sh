@@ -24,6 +24,13 @@ says 'set placement.device = auto or cpu'
 [ ! -e cuda ] || { echo 'a refused run left a model' >&2; exit 1; }
 expect 69 "$T" train s.ini -f cuda -o placement.device=cuda -o cluster.workers=2
 [ ! -e cuda ] || { echo 'a refused run left a model' >&2; exit 1; }
+# A plan says what train will do.
+expect 69 "$T" plan s.ini -o placement.device=cuda
+says 'set placement.device = auto or cpu'
+expect 0 "$T" plan s.ini
+[ "$(grep -c '^device     cpu: .' out)" -eq "$has_cuda" ] || { cat out >&2; exit 1; }
+expect 0 "$T" plan s.ini -o placement.device=cpu --json
+prints '"device":"cpu","device_reason":null,'
 expect 78 "$T" check s.ini -o placement.device=tpu
 says 'cuda'
 exit 0
