@@ -2,7 +2,6 @@
 #include "cmd/bench_input.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
@@ -32,7 +31,7 @@ struct bed {
 	size_t skip, lines;            /* before the first row                        */
 	struct batch batch;
 	uint64_t rows;
-	char  *directory;
+	char  *directory, *gz;         /* its file of the packed text                 */
 	struct cache_writer writer;
 	struct cache *cache;
 };
@@ -136,9 +135,9 @@ measure_text(struct bed *b, struct bench_input *out)
 /* ---- gzip ------------------------------------------------------------------ */
 
 static enum rs_status
-pack(struct bed *b)
+pack(struct bed *b, size_t *text_bytes)
 {
-	const size_t n = b->text.n < GZIP_TEXT ? b->text.n :
+	const size_t n = *text_bytes = b->text.n < GZIP_TEXT ? b->text.n :
 		parser_split(&b->m->schema, b->text.data, GZIP_TEXT, 0);
 	z_stream z = { .next_in = (unsigned char *)b->text.data, .avail_in = (uInt)n };
 
@@ -175,8 +174,7 @@ inflate_alone(struct bed *b)
 static enum rs_status
 read_gzip(struct bed *b)
 {
-	char path[80], *names[1] = { path };
-	const struct text_list files = { .item = names, .n = 1 };
+	const struct text_list files = { .item = &b->gz, .n = 1 };
 	const struct loader_options options = { .schema = &b->m->schema, .files = &files,
 		.purpose = PARSE_TRAIN, .epochs = 1, .n_threads = 2,
 		.batch_size = (size_t)spec_settings(b->m->spec)->train.batch_size };
@@ -184,7 +182,6 @@ read_gzip(struct bed *b)
 	struct loader *loader;
 	enum rs_status status;
 
-	snprintf(path, sizeof path, "%s/rows.gz", b->directory);
 	RS_TRY(loader_open(&options, &loader));
 	b->rows = 0;
 	do {
@@ -198,32 +195,40 @@ read_gzip(struct bed *b)
 static enum rs_status
 measure_gzip(struct bed *b, struct bench_input *out)
 {
-	char path[80];
 	double seconds[2];
+	size_t text_bytes;
 
-	RS_TRY(pack(b));
-	snprintf(path, sizeof path, "%s/rows.gz", b->directory);
-	RS_TRY(file_replace(path, b->packed.data, b->packed.n));
+	RS_TRY(pack(b, &text_bytes));
+	RS_TRY(file_join(b->directory, "rows.gz", &b->gz));
+	RS_TRY(file_replace(b->gz, b->packed.data, b->packed.n));
 	RS_TRY(race(b, read_gzip, inflate_alone, seconds));
-	*out = result((double)b->rows,
-		(double)(b->text.n < GZIP_TEXT ? b->text.n : GZIP_TEXT), 2, seconds);
+	*out = result((double)b->rows, (double)text_bytes, 2, seconds);
 	return RS_OK;
 }
 
 /* ---- cache ----------------------------------------------------------------- */
 
 static enum rs_status
-make_cache(struct bed *b, const char *path)
+make_cache(struct bed *b)
 {
 	enum cache_state state;
+	enum rs_status status;
 	struct stat st;
+	char *path;
 
 	if (stat(b->path, &st) != 0)
 		return rs_fail(RS_ENOINPUT, "cannot examine '%s'", b->path);
-	RS_TRY(cache_writer_open(&b->writer, path));
-	RS_TRY(parse_spans(b, &b->writer));
-	RS_TRY(cache_writer_commit(&b->writer, b->path, 0, &st, &(struct cache_text){ 0, 0 }));
-	return cache_open(path, 0, &st, &state, &b->cache);
+	RS_TRY(file_join(b->directory, "rows" CACHE_SUFFIX, &path));
+	status = cache_writer_open(&b->writer, path);
+	if (status == RS_OK)
+		status = parse_spans(b, &b->writer);
+	if (status == RS_OK)
+		status = cache_writer_commit(
+			&b->writer, b->path, 0, &st, &(struct cache_text){ 0, 0 });
+	if (status == RS_OK)
+		status = cache_open(path, 0, &st, &state, &b->cache);
+	free(path);
+	return status;
 }
 
 static enum rs_status
@@ -251,11 +256,9 @@ copy_cache(struct bed *b)
 static enum rs_status
 measure_cache(struct bed *b, struct bench_input *out)
 {
-	char path[80];
 	double seconds[2];
 
-	snprintf(path, sizeof path, "%s/rows%s", b->directory, CACHE_SUFFIX);
-	RS_TRY(make_cache(b, path));
+	RS_TRY(make_cache(b));
 	if (b->cache == NULL)
 		return rs_fail(RS_EDATA, "'%s' changed while it was measured", b->path);
 	RS_TRY(race(b, read_cache, copy_cache, seconds));
@@ -290,6 +293,7 @@ close_bed(struct bed *b)
 	if (b->directory != NULL)
 		(void)file_remove_tree(b->directory);
 	free(b->directory);
+	free(b->gz);
 	batch_free(&b->batch);
 	buffer_free(&b->text);
 	buffer_free(&b->packed);

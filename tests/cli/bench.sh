@@ -6,8 +6,9 @@ trap 'rm -rf "$dir"' EXIT
 fail() { echo "bench.sh: $1" >&2; exit 1; }
 small="-o embedding.buckets=500 -o dnn.hidden=8 -o train.batch_size=256"
 
-export TMPDIR="$dir/tmp"
-mkdir "$TMPDIR"
+# A directory of a long name: paths in it are not cut off.
+export TMPDIR="$dir/tmp/$(printf "%0100d" 0)"
+mkdir -p "$TMPDIR"
 # shellcheck disable=SC2086
 "$RECSYS_TRAIN" bench --rows 1024 --seconds 0.2 -j 2 --json $small > "$dir/out" || fail "exit $?"
 [ "$(wc -l < "$dir/out")" = 1 ] || fail "not one line of JSON"
@@ -16,6 +17,7 @@ case $(cat "$dir/out") in
 *) fail "unexpected: $(cat "$dir/out")" ;;
 esac
 [ -z "$(ls "$TMPDIR")" ] || fail "$(ls "$TMPDIR") stayed"
+[ "$(ls "$dir/tmp")" = "${TMPDIR##*/}" ] || fail "files beside TMPDIR: $(ls "$dir/tmp")"
 
 # The table has a line for each number of threads, and parsing.
 # shellcheck disable=SC2086
