@@ -20,6 +20,7 @@ struct bench {
 	int64_t rows;
 	double seconds, max_loss;
 	struct store *store;           /* NULL: not asked for                         */
+	struct bench_past past;        /* to compare with                             */
 };
 
 static enum rs_status
@@ -62,12 +63,12 @@ read_numbers(struct bench *b)
 	return rs_hint("name it with --against RUN");
 }
 
-/* Before anything is measured: a run that is not there is told at once. */
+/* Before anything is measured: a run that is no good is told at once, and "last" is what it is
+ * now. */
 static enum rs_status
 open_store(struct bench *b)
 {
 	const char *const against = argument(b->a, "--against");
-	struct store_run then;
 	enum rs_status status;
 	char *path;
 
@@ -76,11 +77,8 @@ open_store(struct bench *b)
 	RS_TRY(command_database(b->a, NULL, NULL, &path));
 	status = store_open(path, !argument_given(b->a, "--record"), BUSY_MS, &b->store);
 	free(path);
-	if (status != RS_OK || against == NULL)
-		return status;
-	RS_TRY(store_run_find(b->store, against, &then));
-	store_run_free(&then);
-	return RS_OK;
+	return status != RS_OK || against == NULL ? status
+		: bench_past_find(b->store, against, &b->past);
 }
 
 static enum rs_status
@@ -104,16 +102,14 @@ measure(struct bench *b)
 	return output_flush();
 }
 
-/* The run to compare with is chosen before this one is on record: it may be "last". */
 static enum rs_status
 keep_and_compare(struct bench *b)
 {
-	const char *const against = argument(b->a, "--against");
 	enum rs_status status = RS_OK, kept = RS_OK;
 	char name[32];
 
-	if (against != NULL)
-		status = bench_compare(b->a, b->store, b->result, b->n, b->max_loss);
+	if (b->past.store != NULL)
+		status = bench_compare(b->a, &b->past, b->result, b->n, b->max_loss);
 	if (argument_given(b->a, "--record") && (status == RS_OK || status == RS_EUNMET)) {
 		kept = bench_record(b->a, b->store, b->result, b->n, name);
 		if (kept == RS_OK)
@@ -136,6 +132,7 @@ bench_run(const struct arguments *a)
 		status = measure(&b);
 	if (status == RS_OK && b.store != NULL)
 		status = keep_and_compare(&b);
+	store_run_free(&b.past.run);
 	store_close(b.store);
 	free(b.result);
 	return status;

@@ -15,13 +15,14 @@
 #define TAG        "bench"
 #define LINE_LIMIT ((size_t)64 << 10)
 #define KEY_SIZE   128
+#define PREFIX     "bench."
 #define NOISE      0.05           /* a smaller change is not called slower or faster  */
 
 static void
 make_key(char key[KEY_SIZE], const struct bench_result *r, const struct bench_line *line,
 	const char *figure)
 {
-	snprintf(key, KEY_SIZE, "bench.%s.%s.%s.%zu.%s", r->model, r->precision, line->measure,
+	snprintf(key, KEY_SIZE, PREFIX "%s.%s.%s.%zu.%s", r->model, r->precision, line->measure,
 		line->threads, figure);
 }
 
@@ -85,9 +86,30 @@ bench_record(const struct arguments *a, struct store *store, const struct bench_
 
 /* ---- beside an earlier run ---------------------------------------------- */
 
+static enum rs_status
+no_figures(const struct bench_past *past, const char *of)
+{
+	rs_fail(RS_EDATA, "run %s has no figure of %s", past->run.name, of);
+	return rs_hint("wanted a run that 'bench --record' left, of the same models and threads");
+}
+
+enum rs_status
+bench_past_find(struct store *store, const char *name, struct bench_past *out)
+{
+	struct store_table metrics;
+	size_t n = 0;
+
+	out->store = store;
+	RS_TRY(store_run_find(store, name, &out->run));
+	RS_TRY(store_part(store, out->run.run, STORE_METRICS, &metrics));
+	for (size_t i = 0; i < metrics.n_rows; i++)
+		n += strncmp(metrics.cell[i * metrics.n_columns], PREFIX, strlen(PREFIX)) == 0;
+	store_table_free(&metrics);
+	return n > 0 ? RS_OK : no_figures(out, "bench");
+}
+
 struct comparison {
-	struct store *store;
-	const struct store_run *then;
+	const struct bench_past *past;
 	struct layout table;
 	struct json json;
 	size_t n_both;                 /* figures that both have                      */
@@ -102,7 +124,7 @@ figure_then(const struct comparison *c, const char *key, double *out)
 	struct store_point *point;
 	size_t n;
 
-	RS_TRY(store_points(c->store, c->then->run, key, &point, &n));
+	RS_TRY(store_points(c->past->store, c->past->run.run, key, &point, &n));
 	*out = n > 0 ? point[n - 1].value : NAN;
 	free(point);
 	return RS_OK;
@@ -134,7 +156,7 @@ compare_line(struct comparison *c, const struct bench_result *r, const struct be
 	json_double(&c->json, "then", then);
 	json_double(&c->json, "now", now);
 	json_close(&c->json);
-	RS_TRY(layout_cell(&c->table, "%s", key + strlen("bench.")));
+	RS_TRY(layout_cell(&c->table, "%s", key + strlen(PREFIX)));
 	RS_TRY(layout_cell(&c->table, "%.4g", then));
 	RS_TRY(layout_cell(&c->table, "%.4g", now));
 	RS_TRY(layout_cell(&c->table, "%+.1f%%", 100 * (now / then - 1)));
@@ -155,7 +177,7 @@ print(const struct comparison *c, int as_json)
 static enum rs_status
 compare_all(struct comparison *c, const struct bench_result *r, size_t n)
 {
-	const char *const head[] = { "figure", c->then->name, "now", "change", "" };
+	const char *const head[] = { "figure", c->past->run.name, "now", "change", "" };
 
 	json_open(&c->json, NULL, '[');
 	RS_TRY(layout_cells(&c->table, head));
@@ -163,21 +185,16 @@ compare_all(struct comparison *c, const struct bench_result *r, size_t n)
 		for (size_t k = 0; k < r[i].n_lines; k++)
 			RS_TRY(compare_line(c, &r[i], &r[i].line[k]));
 	json_close(&c->json);
-	if (c->n_both > 0)
-		return RS_OK;
-	rs_fail(RS_EDATA, "run %s has no figure of what was measured now", c->then->name);
-	return rs_hint("wanted a run that 'bench --record' left, of the same models and threads");
+	return c->n_both > 0 ? RS_OK : no_figures(c->past, "what was measured now");
 }
 
 enum rs_status
-bench_compare(const struct arguments *a, struct store *store, const struct bench_result *r,
-	size_t n, double max_loss)
+bench_compare(const struct arguments *a, const struct bench_past *past,
+	const struct bench_result *r, size_t n, double max_loss)
 {
-	struct store_run then;
-	struct comparison c = { .store = store, .then = &then };
+	struct comparison c = { .past = past };
 	enum rs_status status;
 
-	RS_TRY(store_run_find(store, argument(a, "--against"), &then));
 	json_init(&c.json);
 	layout_init(&c.table, 5, 0xe);
 	status = compare_all(&c, r, n);
@@ -185,10 +202,9 @@ bench_compare(const struct arguments *a, struct store *store, const struct bench
 		status = print(&c, command_json(a));
 	if (status == RS_OK && c.worst < 1 - max_loss)
 		status = rs_fail(RS_EUNMET, "%s is %.1f %% less than in run %s; wanted a loss of "
-			"%g %% at most", c.worst_key, 100 * (1 - c.worst), then.name,
+			"%g %% at most", c.worst_key, 100 * (1 - c.worst), past->run.name,
 			100 * max_loss);
 	layout_free(&c.table);
 	json_free(&c.json);
-	store_run_free(&then);
 	return status;
 }

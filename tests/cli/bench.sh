@@ -100,6 +100,12 @@ for wrong in "64:--against r0007" "64:--max-loss 5" "65:--against last --model d
 	"$RECSYS_TRAIN" bench $short ${wrong#*:} $small > "$dir/out" 2> "$dir/err" || status=$?
 	[ "$status" = "${wrong%%:*}" ] || fail "${wrong#*:}: exit $status, $(cat "$dir/err")"
 done
+# A run that is not of bench is told before anything is measured.
+"$RECSYS_TRAIN" train "$dir/own.ini" -f "$dir/model" -q --db "$dir/runs.db" || fail "train: exit $?"
+status=0
+timeout 30 "$RECSYS_TRAIN" bench --seconds 600 --db "$dir/runs.db" --against last 2> "$dir/err" || status=$?
+[ "$status" = 65 ] || fail "against a run of train: exit $status, $(cat "$dir/err")"
+grep -q 'run r0002 has no figure of bench' "$dir/err" || fail "against a run of train: $(cat "$dir/err")"
 status=0
 "$RECSYS_TRAIN" bench --seconds 0.1 --db "$dir/none.db" --against last 2> "$dir/err" || status=$?
 [ "$status" = 66 ] || fail "no database: exit $status, $(cat "$dir/err")"
