@@ -138,8 +138,8 @@ expect_lists(double n, double B, struct choice c)
 {
 	double sum = 0, factorial = 1;
 
-	if (c.rest == 0)
-		return c.lists * -expm1(n * log1p(-c.p));
+	if (c.rest == 0)               /* of none, p may be anything                      */
+		return c.lists > 0 && n > 0 ? c.lists * -expm1(n * log1p(-c.p)) : 0;
 	for (size_t i = 2; i <= c.most; i++)
 		factorial *= (double)i;
 	for (size_t k = 0; c.most > 0 && k * c.most <= c.rest; k++) {

@@ -121,6 +121,15 @@ n=$(($(wc -l <pairs) - $(uniq pairs | wc -l)))
 grep -q "\"collisions\":$n," report || { cat report; fail "wanted $n collisions"; }
 [ "$n" -gt 0 ] || fail 'no two values collide'
 
+# In one bucket all values are one, in any number of rounds.
+for rounds in 1 2 3; do
+	expect 0 "$T" train s.ini -f one$rounds -o embedding.rounds=$rounds -o 'field user.buckets=1' \
+		-d few.tsv
+	expect 0 "$T" inspect one$rounds --collisions few.tsv --field user --json
+	prints "\"occupied\":1,\"collisions\":$(($(cat values) - 1)),\"expected\":$(($(cat values) - 1)),"
+	prints '"expected_occupied":1}'
+done
+
 # Rules of the spec.
 expect 78 "$T" train s.ini -f user -i user -o 'field user.rounds=2'
 grep -q "field 'user': rounds is 3 in the model saved, 2 in the spec" err || { cat err; exit 1; }
