@@ -36,7 +36,7 @@ librs_a_SOURCES += src/kernel/device.c src/kernel/device.h
 
 # Kernels for GPUs; the program and the tests link them, the scoring library does not.
 kernel_cuda_headers = src/kernel/cuda/cuda.h src/kernel/cuda/cuda_private.h \
-	src/kernel/cuda/gemm_column.h src/kernel/cuda/cuda_body.h src/kernel/cuda/cross_body.h \
+	src/kernel/cuda/cuda_body.h src/kernel/cuda/cross_body.h \
 	src/kernel/cuda/dense_body.h src/kernel/cuda/embed_body.h src/kernel/cuda/loss_body.h \
 	src/kernel/cuda/optimizer_body.h src/kernel/cuda/segment_body.h \
 	src/kernel/cuda/vector_body.h

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "kernel/cuda/cuda_body.h"
-#include "kernel/cuda/gemm_column.h"
 #include "kernel/ref/ref.h"
 
 static struct {
@@ -81,9 +80,9 @@ emulate_scratch(size_t n)
 	return fresh(&state.scratch, n);
 }
 
-/* By columns, as its comment in the header has it. */
+/* By columns. */
 void
-gemm_column_emulated(const struct gemm_column *a)
+gemm_column_emulated(const struct gemm_args *a)
 {
 	for (size_t i = 0; i < a->m; i++)
 		for (size_t j = 0; j < a->n; j++) {

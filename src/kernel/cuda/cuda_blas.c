@@ -9,7 +9,6 @@
 #include "base/memory.h"
 #include "kernel/cuda/cuda.h"
 #include "kernel/cuda/cuda_private.h"
-#include "kernel/cuda/gemm_column.h"
 
 #define TEXT_OF(x) #x
 #define TEXT(x)    TEXT_OF(x)
@@ -106,7 +105,7 @@ cuda_blas_close(struct cuda_blas *b)
 }
 
 void
-gemm_column_cuda(const struct gemm_column *a)
+gemm_column_cuda(const struct gemm_args *a)
 {
 	if (!cuda_is_well())
 		return;

@@ -76,6 +76,7 @@ size_t emulate_index(size_t i, size_t n, const char *file, int line);
 size_t emulate_order(size_t k, size_t n);
 struct view emulate_shared(size_t n);
 float *emulate_scratch(size_t n);
+kernel_gemm gemm_column_emulated;
 
 #define SLOT(name)     name##_emulated
 #define DEVICE         static inline

@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "kernel/cuda/cuda.h"
+#include "kernel/kernel_table.h"
 
 struct cuda_blas;
 
@@ -24,5 +25,7 @@ enum rs_status cuda_blas_open(enum cuda_precision precision, cudaStream_t stream
 	void *workspace, size_t workspace_bytes, struct cuda_blas **out);
 void cuda_blas_close(struct cuda_blas *b);
 struct cuda_blas *cuda_blas_of_thread(void);
+/* gemm of matrices by columns, as cuBLAS has it: ld is the distance between columns. */
+kernel_gemm gemm_column_cuda;
 
 #endif

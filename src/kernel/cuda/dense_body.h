@@ -19,7 +19,6 @@
 #define KERNEL_CUDA_DENSE_BODY_H
 
 #include "kernel/cuda/cuda_body.h"
-#include "kernel/cuda/gemm_column.h"
 
 /* --- matrix product -------------------------------------------------------------------- */
 
@@ -27,7 +26,7 @@
 void
 SLOT(gemm)(const struct gemm_args *a)
 {
-	const struct gemm_column column = {
+	const struct gemm_args column = {
 		.transpose_a = a->transpose_b, .transpose_b = a->transpose_a,
 		.m = a->n, .n = a->m, .k = a->k, .alpha = a->alpha, .beta = a->beta,
 		.a = a->b, .lda = a->ldb, .b = a->a, .ldb = a->lda, .c = a->c, .ldc = a->ldc,
