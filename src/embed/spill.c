@@ -85,7 +85,7 @@ spill_memory(uint64_t n_rows, size_t row_bytes, uint64_t resident_bytes)
 uint64_t
 spill_bytes(const struct spill *s)
 {
-	return large_size(s->set_bytes) + large_size(s->row_bytes) + large_size(s->place_bytes);
+	return spill_memory(s->settings.n_rows, s->settings.row_bytes, s->settings.resident_bytes);
 }
 
 uint64_t
@@ -239,6 +239,18 @@ find_way(const struct set *set, uint16_t tag)
 	return way;
 }
 
+/* The set of a row, locked; *way: where the row is in memory. */
+static inline struct set *
+lock_set(const struct spill *s, uint64_t i, unsigned *way)
+{
+	uint16_t tag;
+	struct set *const set = set_of(s, i, &tag);
+
+	pthread_mutex_lock(&set->lock);
+	*way = find_way(set, tag);
+	return set;
+}
+
 static unsigned
 choose_way(struct set *set)
 {
@@ -301,14 +313,11 @@ bring(struct spill *s, struct set *set, uint64_t i, unsigned how, struct spill_r
 enum rs_status
 spill_take(struct spill *s, uint64_t i, unsigned how, struct spill_row *out)
 {
-	uint16_t tag;
-	struct set *const set = set_of(s, i, &tag);
-	enum rs_status status = RS_OK;
 	unsigned way;
+	struct set *const set = lock_set(s, i, &way);
+	enum rs_status status = RS_OK;
 
 	*out = (struct spill_row){ .row = NULL };
-	pthread_mutex_lock(&set->lock);
-	way = find_way(set, tag);
 	if (way < SPILL_WAYS) {
 		set->held = (uint16_t)way;
 		out->row = (float *)(void *)row_at(s, set, way);
@@ -339,13 +348,10 @@ spill_give(struct spill *s, uint64_t i, int is_changed)
 enum rs_status
 spill_copy(struct spill *s, uint64_t i, float *row)
 {
-	uint16_t tag;
-	struct set *const set = set_of(s, i, &tag);
-	enum rs_status status = RS_OK;
 	unsigned way;
+	struct set *const set = lock_set(s, i, &way);
+	enum rs_status status = RS_OK;
 
-	pthread_mutex_lock(&set->lock);
-	way = find_way(set, tag);
 	if (way < SPILL_WAYS)
 		memcpy(row, row_at(s, set, way), s->settings.row_bytes);
 	else if (s->place[i] == 0)
@@ -359,12 +365,10 @@ spill_copy(struct spill *s, uint64_t i, float *row)
 void
 spill_expect(struct spill *s, uint64_t i)
 {
-	uint16_t tag;
-	struct set *const set = set_of(s, i, &tag);
-	uint32_t place;
+	unsigned way;
+	struct set *const set = lock_set(s, i, &way);
+	const uint32_t place = way < SPILL_WAYS ? 0 : s->place[i];
 
-	pthread_mutex_lock(&set->lock);
-	place = find_way(set, tag) < SPILL_WAYS ? 0 : s->place[i];
 	pthread_mutex_unlock(&set->lock);
 	if (place != 0)
 		(void)posix_fadvise(s->fd, offset_of(s, place), (off_t)s->settings.row_bytes,
@@ -423,8 +427,6 @@ init_locks(struct spill *s)
 static enum rs_status
 open_blocks(struct spill *s)
 {
-	size_t rows;
-
 	s->n_sets = count_sets(s->settings.n_rows, s->settings.row_bytes,
 		s->settings.resident_bytes);
 	if (s->settings.resident_bytes < spill_least(s->settings.n_rows, s->settings.row_bytes)
@@ -436,9 +438,8 @@ open_blocks(struct spill *s)
 			(unsigned long long)spill_least(s->settings.n_rows, s->settings.row_bytes));
 	s->set_rows = (s->settings.n_rows + s->n_sets - 1) / s->n_sets;
 	s->set_bytes = s->n_sets * sizeof(*s->set);
-	RS_TRY(size_mul(s->n_sets * SPILL_WAYS, s->settings.row_bytes, &rows));
+	RS_TRY(size_mul(s->n_sets * SPILL_WAYS, s->settings.row_bytes, &s->row_bytes));
 	RS_TRY(size_mul(s->settings.n_rows, sizeof(*s->place), &s->place_bytes));
-	s->row_bytes = rows;
 	RS_TRY(large_alloc(s->set_bytes, &s->set));
 	RS_TRY(large_alloc(s->row_bytes, &s->row));
 	RS_TRY(large_alloc(s->place_bytes, &s->place));
