@@ -7,7 +7,6 @@
 
 #include "base/memory.h"
 #include "embed/rows_file.h"
-#include "embed/table_walk.h"
 
 /* --- what is in a delta ---------------------------------------------------------------- */
 
@@ -86,21 +85,6 @@ count_changed(const struct table *t)
 }
 
 static enum rs_status
-write_walk(struct table_walk *walk, const struct rows_file_header *h, struct file_writer *w)
-{
-	const float *row;
-	uint64_t i;
-
-	for (;;) {
-		RS_TRY(table_walk_next(walk, &i, &row));
-		if (row == NULL)
-			return RS_OK;
-		RS_TRY(rows_file_put(h, &(struct exact_entry){ .id = walk->t->begin + i }, row,
-			w));
-	}
-}
-
-static enum rs_status
 write_changed(const struct table *t, const struct rows_file_header *h, struct file_writer *w)
 {
 	const struct exact_entry *entry;
@@ -112,7 +96,7 @@ write_changed(const struct table *t, const struct rows_file_header *h, struct fi
 		return RS_OK;
 	}
 	RS_TRY(table_walk_init(&walk, t, t->changed, NULL));
-	const enum rs_status status = write_walk(&walk, h, w);
+	const enum rs_status status = rows_file_put_walk(h, &walk, NULL, w);
 	table_walk_free(&walk);
 	return status;
 }
@@ -180,17 +164,10 @@ static enum rs_status
 make_room(struct applying *a, const struct rows_file_piece *p)
 {
 	struct exact *e = &a->t->exact;
-	uint64_t n[EXACT_SEGMENTS] = { 0 };
 
-	for (uint64_t i = 0; i < p->header->n; i++)
-		n[exact_segment_of(rows_file_entry(p, i)->id)]++;
-	for (unsigned i = e->first; i < e->last; i++) {
-		if (a->n_gone > 0)
-			exact_sweep(e, i, is_gone, a);
-		if (n[i] > 0)
-			RS_TRY(exact_reserve(e, i, e->segment[i].n + n[i]));
-	}
-	return RS_OK;
+	for (unsigned i = e->first; a->n_gone > 0 && i < e->last; i++)
+		exact_sweep(e, i, is_gone, a);
+	return rows_file_reserve(p, e);
 }
 
 static enum rs_status

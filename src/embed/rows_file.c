@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "embed/table_walk.h"
 
 #define ALIGN     8u
 #define WIDTH_MAX ((uint32_t)1 << 24)
@@ -262,10 +261,11 @@ put_row(const struct table *t, const struct rows_file_header *h, const struct ex
 	return rows_file_put(h, head, scratch, w);
 }
 
-static enum rs_status
-write_marked(struct table_walk *walk, const struct rows_file_header *h, float *scratch,
+enum rs_status
+rows_file_put_walk(const struct rows_file_header *h, struct table_walk *walk, float *scratch,
 	struct file_writer *w)
 {
+	const int counts = h->kind == ROWS_FILE_FULL;
 	const float *row;
 	uint64_t i;
 
@@ -274,7 +274,7 @@ write_marked(struct table_walk *walk, const struct rows_file_header *h, float *s
 		if (row == NULL)
 			return RS_OK;
 		RS_TRY(put_row(walk->t, h, &(struct exact_entry){ .id = walk->t->begin + i,
-			.count = (unsigned)table_is_touched(walk->t, i) & 1 }, row, scratch, w));
+			.count = counts && table_is_touched(walk->t, i) }, row, scratch, w));
 	}
 }
 
@@ -291,7 +291,7 @@ write_hashed(const struct table *t, const struct rows_file_shape *shape, float *
 	h.start_accumulator = t->start.accumulator;
 	RS_TRY(file_writer_write(w, &h, sizeof(h)));
 	RS_TRY(table_walk_init(&walk, t, t->touched, t->kept));
-	const enum rs_status status = write_marked(&walk, &h, scratch, w);
+	const enum rs_status status = rows_file_put_walk(&h, &walk, scratch, w);
 	table_walk_free(&walk);
 	return status;
 }
@@ -397,13 +397,23 @@ restart(struct reading *r, const struct rows_file_piece *p)
 	r->begun = 1;
 }
 
-/* Makes room first: rows that come in order would move all the others again and again. */
+enum rs_status
+rows_file_reserve(const struct rows_file_piece *p, struct exact *e)
+{
+	uint64_t n[EXACT_SEGMENTS] = { 0 };
+
+	for (uint64_t i = 0; i < p->header->n; i++)
+		n[exact_segment_of(rows_file_entry(p, i)->id)]++;
+	for (unsigned i = e->first; i < e->last; i++)
+		RS_TRY(n[i] > 0 ? exact_reserve(e, i, e->segment[i].n + n[i]) : RS_OK);
+	return RS_OK;
+}
+
 static enum rs_status
 prepare(void *context, const struct rows_file_piece *p)
 {
 	struct reading *r = context;
 	struct exact *e = &r->t->exact;
-	uint64_t n[EXACT_SEGMENTS] = { 0 };
 
 	if (!table_is_exact(r->t)) {
 		restart(r, p);
@@ -412,11 +422,7 @@ prepare(void *context, const struct rows_file_piece *p)
 	if (!r->begun)
 		exact_clear(e);
 	r->begun = 1;
-	for (uint64_t i = 0; i < p->header->n; i++)
-		n[exact_segment_of(rows_file_entry(p, i)->id)]++;
-	for (unsigned i = e->first; i < e->last; i++)
-		RS_TRY(n[i] > 0 ? exact_reserve(e, i, n[i]) : RS_OK);
-	return RS_OK;
+	return rows_file_reserve(p, e);
 }
 
 enum rs_status

@@ -22,6 +22,7 @@
 #include "base/file.h"
 #include "base/status.h"
 #include "embed/table.h"
+#include "embed/table_walk.h"
 
 #define ROWS_FILE_MAGIC   "RSROWS\0"
 #define ROWS_FILE_VERSION 1
@@ -96,6 +97,13 @@ rows_file_slots(const struct rows_file_piece *p, const struct exact_entry *entry
 /* One entry, as the header says; head is written with changed 0. */
 enum rs_status rows_file_put(const struct rows_file_header *h, const struct exact_entry *head,
 	const float *row, struct file_writer *w);
+/* The marked rows of a hashed table.  scratch: of a row, where h has its weights in another
+ * storage; else NULL will do. */
+enum rs_status rows_file_put_walk(const struct rows_file_header *h, struct table_walk *walk,
+	float *scratch, struct file_writer *w);
+/* Makes room for the entries of a file beside those that are there: rows that come in order
+ * would move all the others again and again. */
+enum rs_status rows_file_reserve(const struct rows_file_piece *p, struct exact *e);
 /* A row of a table from an entry, whatever the storage and the optimizer there. */
 void rows_file_take(const struct rows_file_piece *p, const struct exact_entry *entry,
 	const struct table *t, float *row);
