@@ -70,11 +70,7 @@ lookup_local_put(struct lookup *base, const struct lookup_rows *r)
 		float *w = table_row(t, row);
 
 		table_set_weights(t, w, r->weights + i * t->D);
-		if (r->slots != NULL && t->n_slot > 0)
-			memcpy(w + t->slot_at, r->slots + i * t->n_slot, t->n_slot * sizeof(*w));
-		else if (t->n_slot > 0)
-			row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D,
-				w + t->slot_at);
+		table_set_slots(t, w, r->slots != NULL ? r->slots + i * t->n_slot : NULL);
 		table_set_touched(t, row, r->touched[i] != 0);
 	}
 	t->changed_all = 1;

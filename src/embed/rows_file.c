@@ -331,10 +331,7 @@ rows_file_take(const struct rows_file_piece *p, const struct exact_entry *entry,
 	const struct table *t, float *row)
 {
 	row_convert(p->header->storage, entry + 1, t->settings.storage, row, t->D);
-	if (p->has_state)
-		memcpy(row + t->slot_at, rows_file_slots(p, entry), t->n_slot * sizeof(*row));
-	else if (t->n_slot > 0)
-		row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, row + t->slot_at);
+	table_set_slots(t, row, p->has_state ? rows_file_slots(p, entry) : NULL);
 }
 
 static enum rs_status

@@ -144,6 +144,17 @@ table_set_weights(const struct table *t, float *row, const float *w)
 }
 
 void
+table_set_slots(const struct table *t, float *row, const float *slots)
+{
+	if (t->n_slot == 0)
+		return;
+	if (slots != NULL)
+		memcpy(row + t->slot_at, slots, t->n_slot * sizeof(*row));
+	else
+		row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, row + t->slot_at);
+}
+
+void
 table_update(const struct table *t, uint64_t id, float *row, const float *sum,
 	const struct table_step *step, float *scratch)
 {

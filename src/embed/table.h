@@ -93,6 +93,8 @@ enum rs_status table_keep(struct table *t, uint64_t i);
 /* The weights [D] of a row as they are stored, to and from floats. */
 void table_get_weights(const struct table *t, const float *row, float *w);
 void table_set_weights(const struct table *t, float *row, const float *w);
+/* The slots of a row; NULL: they go to their start. */
+void table_set_slots(const struct table *t, float *row, const float *slots);
 /* The update of a row in a step, with the sum [D] of its gradients; scratch [D]. */
 void table_update(const struct table *t, uint64_t id, float *row, const float *sum,
 	const struct table_step *step, float *scratch);

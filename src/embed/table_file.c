@@ -301,10 +301,7 @@ read_row(const struct table *t, const struct table_file_piece *p, uint64_t id, f
 	const uint64_t i = id - p->begin;
 
 	table_file_weights(p, i, 1, t->settings.storage, row);
-	if (p->slots != NULL)
-		memcpy(row + t->slot_at, p->slots + i * t->n_slot, t->n_slot * sizeof(*row));
-	else if (t->n_slot > 0)
-		row_optimizer_init(t->optimizer, &t->settings.optimizer, t->D, row + t->slot_at);
+	table_set_slots(t, row, p->slots != NULL ? p->slots + i * t->n_slot : NULL);
 }
 
 /* What training did not touch is most often as rows begin, and then is nowhere.  Two
@@ -357,18 +354,19 @@ read_rows(void *context, const struct table_file_piece *p)
 	const uint64_t begin = p->begin > t->begin ? p->begin : t->begin;
 	const uint64_t end = p->end < t->begin + t->n_rows ? p->end : t->begin + t->n_rows;
 
-	if (table_is_spilled(t) && !r->begun)
-		table_restart(t, &t->start);
-	r->begun = 1;
-	if (table_is_spilled(t))
-		RS_TRY(read_all_spilled(t, p, begin, end));
-	for (uint64_t id = begin; id < end && !table_is_spilled(t); id++) {
+	t->state_anew |= p->slots == NULL && t->n_slot > 0;
+	if (table_is_spilled(t)) {
+		if (!r->begun)
+			table_restart(t, &t->start);
+		r->begun = 1;
+		return read_all_spilled(t, p, begin, end);
+	}
+	for (uint64_t id = begin; id < end; id++) {
 		const uint64_t i = id - p->begin;
 
 		read_row(t, p, id, table_row(t, id - t->begin));
 		table_set_touched(t, id - t->begin, p->touched[i / 8] >> (i % 8) & 1);
 	}
-	t->state_anew |= p->slots == NULL && t->n_slot > 0;
 	return RS_OK;
 }
 
