@@ -1,158 +1,19 @@
 /* Hashed tables that are larger than their memory: the same as others, in every way. */
-#include <pthread.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/resource.h>
 
-#include "base/rng.h"
-#include "embed/lookup.h"
-#include "embed/row.h"
-#include "embed/table_file.h"
-#include "kernel/kernel.h"
-#include "tests/test.h"
+#include "tests/embed/rows_bed.h"
 
-#define ROWS    3000u
-#define N       300u          /* occurrences in a slot                              */
-#define N_SLOTS 4u
-#define DIM     5u            /* odd: of two bytes, a weight is left over           */
-#define STEPS   20u
 #define LITTLE  (16u << 10)   /* bytes: some hundred rows                           */
 
-static const enum row_optimizer_kind kinds[] = {
-	ROW_SGD, ROW_ADAGRAD, ROW_ROWWISE_ADAGRAD, ROW_ADAM, ROW_FTRL
-};
-
 static struct lookup_table
-table_of(enum row_storage storage, enum row_optimizer_kind optimizer, uint64_t resident)
+limited(enum row_storage storage, enum row_optimizer_kind optimizer, uint64_t resident)
 {
-	return (struct lookup_table){
-		.name = "C1", .rows = ROWS, .dim = DIM, .storage = storage, .init_stddev = 0.1,
-		.seed = 5, .resident = resident, .spill = "/tmp",
-		.optimizer = { .kind = optimizer, .learning_rate = 0.1,
-			.initial_accumulator = 0.1, .epsilon = 1e-7, .beta1 = 0.9, .beta2 = 0.999,
-			.l2 = 1e-3, .ftrl_beta = 1, .ftrl_power = 0.5 },
-	};
-}
+	struct lookup_table t = table_of(TABLE_HASHED, storage, optimizer);
 
-static struct lookup *
-make(const struct lookup_table *table, size_t n_threads, int for_training)
-{
-	const struct lookup_local_options options = {
-		.kernel = &kernel_ref, .table = table, .n_tables = 1, .n_slots = N_SLOTS,
-		.n_inputs = 1, .n_threads = n_threads, .for_training = for_training,
-		.keeps_changes = for_training,
-	};
-	struct lookup *l;
-
-	assert_int_equal(lookup_local_open(&options, &l), RS_OK);
-	return l;
-}
-
-struct worker {
-	struct lookup *l;
-	struct lookup_commit commit;
-	enum rs_status status;
-};
-
-static void *
-commit_run(void *argument)
-{
-	struct worker *w = argument;
-
-	w->status = w->l->ops->commit(w->l, &w->commit);
-	return NULL;
-}
-
-/* On so many threads at once. */
-static enum rs_status
-commit(struct lookup *l, const struct lookup_commit *c)
-{
-	struct worker worker[4];
-	pthread_t thread[4];
-	enum rs_status status = RS_OK;
-
-	if (c->n_workers == 1)
-		return l->ops->commit(l, c);
-	for (size_t i = 0; i < c->n_workers; i++) {
-		worker[i] = (struct worker){ .l = l, .commit = *c };
-		worker[i].commit.worker = i;
-		assert_int_equal(thread_start(&thread[i], "commit", commit_run, &worker[i]),
-			RS_OK);
-	}
-	for (size_t i = 0; i < c->n_workers; i++) {
-		thread_join(thread[i]);
-		status = status == RS_OK ? worker[i].status : status;
-	}
-	return status;
-}
-
-/* A step whose gradients follow from the rows that were pulled. */
-static enum rs_status
-step(struct lookup *l, uint64_t number, size_t n_workers)
-{
-	static uint64_t id[N_SLOTS][N];
-	static float grad[N_SLOTS][N][DIM];
-	static const float *row[N_SLOTS][N], *pointer[N_SLOTS][N];
-	const struct lookup_commit c = { .step = number, .finite = 1, .rate_factor = 1,
-		.decay = number % 10 == 0 ? 0.9 : 0, .n_workers = n_workers };
-
-	for (size_t slot = 0; slot < N_SLOTS; slot++) {
-		for (size_t i = 0; i < N; i++) {
-			id[slot][i] = rng_below(number, slot * N + i, i % 2 ? 70 : ROWS - 400);
-			pointer[slot][i] = grad[slot][i];
-		}
-		const struct lookup_pull p = { .slot = slot, .ids = id[slot], .n = N,
-			.row = row[slot], .training = 1 };
-		RS_TRY(l->ops->pull(l, &p));
-	}
-	rng_normal_fill(&grad[0][0][0], N_SLOTS * N * DIM, number, 0, 0.1f);
-	for (size_t slot = 0; slot < N_SLOTS; slot++) {
-		for (size_t i = 0; i < N; i++)
-			for (size_t d = 0; d < DIM; d++)
-				grad[slot][i][d] += row[slot][i][d] / 8;
-		const struct lookup_push p = { .slot = slot, .ids = id[slot], .n = N,
-			.grad = pointer[slot] };
-		RS_TRY(l->ops->push(l, &p));
-	}
-	return commit(l, &c);
-}
-
-static void
-train(struct lookup *l, uint64_t from, uint64_t to, size_t n_workers)
-{
-	for (uint64_t i = from; i <= to; i++)
-		assert_int_equal(step(l, i, n_workers), RS_OK);
-}
-
-struct text { char *bytes; size_t n; };
-
-/* The file of the table; delta: of what changed since the last of these. */
-static struct text
-save(struct lookup *l, const char *path, int delta)
-{
-	const struct lookup_step from = { 2, 1 };
-	struct file_writer w;
-	struct text t;
-
-	assert_int_equal(file_writer_open(&w, path), RS_OK);
-	if (delta)
-		assert_true(l->ops->knows_changes(l, 0));
-	assert_int_equal(delta ? l->ops->save_delta(l, 0, &from, &w) : l->ops->save(l, 0, &w),
-		RS_OK);
-	assert_int_equal(file_writer_commit(&w), RS_OK);
-	file_writer_close(&w);
-	l->ops->forget_changes(l);
-	assert_int_equal(file_read(path, 1 << 24, &t.bytes, &t.n), RS_OK);
+	t.resident = resident;
+	t.spill = "/tmp";
 	return t;
-}
-
-static void
-assert_equal_and_free(struct text a, struct text b)
-{
-	assert_int_equal(a.n, b.n);
-	assert_memory_equal(a.bytes, b.bytes, a.n);
-	free(a.bytes);
-	free(b.bytes);
 }
 
 /* Every row, as eval reads it. */
@@ -192,8 +53,8 @@ it_is_the_same_table(void **state)
 	snprintf(path, sizeof(path), "%s/table", (const char *)*state);
 	for (size_t k = 0; k < 2 * N_ROWS(kinds); k++) {
 		const enum row_storage storage = k % 2 ? ROW_FP32 : ROW_BF16;
-		const struct lookup_table large = table_of(storage, kinds[k / 2], 0);
-		const struct lookup_table small = table_of(storage, kinds[k / 2], LITTLE);
+		const struct lookup_table large = limited(storage, kinds[k / 2], 0);
+		const struct lookup_table small = limited(storage, kinds[k / 2], LITTLE);
 		const size_t workers = k % 3 + 1;
 		struct lookup *a = make(&large, 1, 1), *b = make(&small, workers, 1);
 
@@ -224,8 +85,8 @@ it_is_the_same_table(void **state)
 static void
 delta_is_applied_to_rows_in_memory_and_not(void **state)
 {
-	const struct lookup_table large = table_of(ROW_FP32, ROW_ADAGRAD, 0);
-	const struct lookup_table small = table_of(ROW_FP32, ROW_ADAGRAD, LITTLE);
+	const struct lookup_table large = limited(ROW_FP32, ROW_ADAGRAD, 0);
+	const struct lookup_table small = limited(ROW_FP32, ROW_ADAGRAD, LITTLE);
 	const struct lookup_step from = { 2, 1 };
 	char path[256];
 
@@ -248,8 +109,8 @@ delta_is_applied_to_rows_in_memory_and_not(void **state)
 static void
 rows_of_another_seed_stay(void **state)
 {
-	struct lookup_table other = table_of(ROW_FP32, ROW_ADAGRAD, 0);
-	const struct lookup_table small = table_of(ROW_FP32, ROW_ADAGRAD, LITTLE);
+	struct lookup_table other = limited(ROW_FP32, ROW_ADAGRAD, 0);
+	const struct lookup_table small = limited(ROW_FP32, ROW_ADAGRAD, LITTLE);
 	char path[256];
 
 	other.seed = 6;
@@ -275,7 +136,7 @@ rows_of_another_seed_stay(void **state)
 static void
 weights_alone_are_read(void **state)
 {
-	const struct lookup_table small = table_of(ROW_FP32, ROW_ADAM, LITTLE);
+	const struct lookup_table small = limited(ROW_FP32, ROW_ADAM, LITTLE);
 	char path[256];
 	const char *const paths[] = { path };
 
@@ -292,7 +153,7 @@ weights_alone_are_read(void **state)
 static void
 rows_that_were_never_touched_take_no_room(void **state)
 {
-	struct lookup_table t = table_of(ROW_FP32, ROW_ADAGRAD, 64 << 20);
+	struct lookup_table t = limited(ROW_FP32, ROW_ADAGRAD, 64 << 20);
 	char path[256];
 
 	t.rows = (uint64_t)1 << 30;    /* of 40 bytes                                   */
@@ -310,7 +171,7 @@ rows_that_were_never_touched_take_no_room(void **state)
 static void
 full_disk_ends_training_with_an_error(void **state)
 {
-	const struct lookup_table small = table_of(ROW_FP32, ROW_ADAGRAD, LITTLE);
+	const struct lookup_table small = limited(ROW_FP32, ROW_ADAGRAD, LITTLE);
 	struct lookup *l = make(&small, 1, 1);
 	enum rs_status status = RS_OK;
 	struct rlimit before;

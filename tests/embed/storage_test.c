@@ -1,50 +1,11 @@
 /* Tables whose weights take two bytes: steps, threads, duplicates, files. */
 #include <math.h>
-#include <string.h>
 
-#include "base/rng.h"
-#include "embed/exact.h"
-#include "embed/lookup.h"
+#include "embed/row.h"
 #include "embed/stage.h"
-#include "embed/table.h"
-#include "kernel/kernel.h"
-#include "tests/test.h"
-
-#define N_IDS   500u
-#define N       200u          /* occurrences in a slot                              */
-#define N_SLOTS 4u
-#define DIM     5u            /* odd: a weight is left over                         */
-#define STEPS   20u
+#include "tests/embed/rows_bed.h"
 
 static const enum row_storage narrow[] = { ROW_BF16, ROW_FP16 };
-static const enum row_optimizer_kind kinds[] = {
-	ROW_SGD, ROW_ADAGRAD, ROW_ROWWISE_ADAGRAD, ROW_ADAM, ROW_FTRL
-};
-
-static struct lookup_table
-table_of(enum table_kind kind, enum row_storage storage, enum row_optimizer_kind optimizer)
-{
-	return (struct lookup_table){
-		.name = "C1", .kind = kind, .rows = kind == TABLE_EXACT ? EXACT_ROWS : N_IDS,
-		.dim = DIM, .storage = storage, .init_stddev = 0.1, .seed = 5,
-		.optimizer = { .kind = optimizer, .learning_rate = 0.1,
-			.initial_accumulator = 0.1, .epsilon = 1e-7, .beta1 = 0.9, .beta2 = 0.999,
-			.l2 = 1e-3, .ftrl_beta = 1, .ftrl_power = 0.5 },
-	};
-}
-
-static struct lookup *
-make(const struct lookup_table *table, size_t n_threads, int for_training)
-{
-	const struct lookup_local_options options = {
-		.kernel = &kernel_ref, .table = table, .n_tables = 1, .n_slots = N_SLOTS,
-		.n_inputs = 1, .n_threads = n_threads, .for_training = for_training,
-	};
-	struct lookup *l;
-
-	assert_int_equal(lookup_local_open(&options, &l), RS_OK);
-	return l;
-}
 
 static void
 read_row(struct lookup *l, uint64_t id, int training, float *out)
@@ -56,92 +17,41 @@ read_row(struct lookup *l, uint64_t id, int training, float *out)
 	memcpy(out, row, DIM * sizeof(*out));
 }
 
-/* A step whose gradients follow from the rows that were pulled. */
-static void
-step(struct lookup *l, uint64_t number, size_t n_workers)
+/* What is in the file behind all steps, saved and loaded once on the way if workers > 1. */
+static struct text
+train_all(const struct lookup_table *t, size_t workers, const char *path)
 {
-	static uint64_t id[N_SLOTS][N];
-	static float grad[N_SLOTS][N][DIM];
-	static const float *row[N_SLOTS][N], *pointer[N_SLOTS][N];
+	const uint64_t half = STEPS / 2 + workers;
+	struct lookup *l = make(t, workers, 1);
+	struct text out;
 
-	for (size_t slot = 0; slot < N_SLOTS; slot++) {
-		for (size_t i = 0; i < N; i++) {
-			id[slot][i] = rng_below(number, slot * N + i, i % 2 ? 7 : N_IDS);
-			pointer[slot][i] = grad[slot][i];
-		}
-		const struct lookup_pull p = { .slot = slot, .ids = id[slot], .n = N,
-			.row = row[slot], .training = 1 };
-		assert_int_equal(l->ops->pull(l, &p), RS_OK);
+	train(l, 1, half, workers);
+	if (workers > 1) {
+		free(save(l, path, 0).bytes);
+		l->ops->close(l);
+		l = make(t, workers, 1);
+		assert_int_equal(l->ops->load(l, 0, &path, 1), RS_OK);
 	}
-	rng_normal_fill(&grad[0][0][0], N_SLOTS * N * DIM, number, 0, 0.1f);
-	for (size_t slot = 0; slot < N_SLOTS; slot++) {
-		for (size_t i = 0; i < N; i++)
-			for (size_t d = 0; d < DIM; d++)
-				grad[slot][i][d] += row[slot][i][d] / 8;
-		const struct lookup_push p = { .slot = slot, .ids = id[slot], .n = N,
-			.grad = pointer[slot] };
-		assert_int_equal(l->ops->push(l, &p), RS_OK);
-	}
-	for (size_t w = 0; w < n_workers; w++) {
-		const struct lookup_commit c = { .step = number, .finite = 1, .rate_factor = 1,
-			.decay = number % 10 == 0 ? 0.9 : 0, .worker = w, .n_workers = n_workers };
-
-		assert_int_equal(l->ops->commit(l, &c), RS_OK);
-	}
-}
-
-/* The file of the table, as text that the caller frees. */
-static size_t
-save(struct lookup *l, const char *path, char **out)
-{
-	struct file_writer w;
-	size_t n;
-
-	assert_int_equal(file_writer_open(&w, path), RS_OK);
-	assert_int_equal(l->ops->save(l, 0, &w), RS_OK);
-	assert_int_equal(file_writer_commit(&w), RS_OK);
-	file_writer_close(&w);
-	assert_int_equal(file_read(path, 1 << 24, out, &n), RS_OK);
-	return n;
+	train(l, half + 1, STEPS, workers);
+	out = save(l, path, 0);
+	l->ops->close(l);
+	return out;
 }
 
 static void
 trained_on_any_number_of_threads_and_resumed_it_is_the_same(void **state)
 {
-	char path[256], *whole, *other;
-	const char *const paths[] = { path };
+	char path[256];
 
 	snprintf(path, sizeof(path), "%s/table", (const char *)*state);
 	for (size_t k = 0; k < N_ROWS(kinds); k++)
 		for (size_t s = 0; s < N_ROWS(narrow) * 2; s++) {
 			const struct lookup_table t = table_of(s & 1 ? TABLE_EXACT : TABLE_HASHED,
 				narrow[s / 2], kinds[k]);
-			size_t n = 0;
 
-			for (size_t workers = 1; workers <= 3; workers++) {
-				struct lookup *l = make(&t, workers, 1);
-
-				for (uint64_t i = 1; i <= STEPS; i++) {
-					step(l, i, workers);
-					if (i != STEPS / 2 + workers || workers == 1)
-						continue;
-					save(l, path, &other);
-					free(other);
-					l->ops->close(l);
-					l = make(&t, workers, 1);
-					assert_int_equal(l->ops->load(l, 0, paths, 1), RS_OK);
-				}
-				const size_t size = save(l, path, workers == 1 ? &whole : &other);
-				l->ops->close(l);
-				if (workers == 1) {
-					n = size;
-					continue;
-				}
-				assert_int_equal(size, n);
-				assert_memory_equal(other, whole, n);
-				free(other);
-			}
-			free(whole);
+			for (size_t workers = 2; workers <= 3; workers++)
+				assert_equal_and_free(train_all(&t, 1, path),
+					train_all(&t, workers, path));
 		}
 }
 
@@ -155,11 +65,9 @@ kinds_of_tables_round_alike(void **state)
 		const struct lookup_table b = table_of(TABLE_HASHED, narrow[s], ROW_ADAM);
 		struct lookup *x = make(&a, 1, 1), *y = make(&b, 1, 1);
 
-		for (uint64_t i = 1; i <= STEPS; i++) {
-			step(x, i, 1);
-			step(y, i, 1);
-		}
-		for (uint64_t id = 0; id < N_IDS; id++) {
+		train(x, 1, STEPS, 1);
+		train(y, 1, STEPS, 1);
+		for (uint64_t id = 0; id < ROWS; id++) {
 			float v[DIM], w[DIM], copy[DIM];
 
 			read_row(x, id, 1, v);
@@ -256,7 +164,7 @@ D2_5_a_huge_gradient_leaves_finite_weights(void **state)
 static void
 a_file_of_another_storage_is_converted(void **state)
 {
-	char path[256], *text;
+	char path[256];
 	const char *const paths[] = { path };
 
 	snprintf(path, sizeof(path), "%s/table", (const char *)*state);
@@ -266,19 +174,18 @@ a_file_of_another_storage_is_converted(void **state)
 		const struct lookup_table narrow_table = table_of(kind, narrow[s / 2], ROW_ADAGRAD);
 		struct lookup *wide = make(&wide_table, 1, 1), *other = make(&narrow_table, 1, 1);
 		struct lookup *back = make(&wide_table, 1, 1), *reader = make(&narrow_table, 1, 0);
-		size_t n_wide, n_narrow;
+		struct text before, after;
 
-		for (uint64_t i = 1; i <= STEPS; i++)
-			step(wide, i, 1);
-		n_wide = save(wide, path, &text);
-		free(text);
+		train(wide, 1, STEPS, 1);
+		before = save(wide, path, 0);
 		assert_int_equal(other->ops->load(other, 0, paths, 1), RS_OK);
-		n_narrow = save(other, path, &text);
-		free(text);
-		assert_true(n_narrow < n_wide);
+		after = save(other, path, 0);
+		assert_true(after.n < before.n);
+		free(before.bytes);
+		free(after.bytes);
 		assert_int_equal(back->ops->load(back, 0, paths, 1), RS_OK);
 		assert_int_equal(reader->ops->load(reader, 0, paths, 1), RS_OK);
-		for (uint64_t id = 0; id < N_IDS; id++) {
+		for (uint64_t id = 0; id < ROWS; id++) {
 			float x[DIM], y[DIM], z[DIM], r[DIM];
 
 			read_row(wide, id, 0, x);

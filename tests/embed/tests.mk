@@ -20,4 +20,6 @@ check_PROGRAMS += tests/embed/rows_delta_test
 check_PROGRAMS += tests/embed/row_test tests/embed/storage_test
 check_PROGRAMS += tests/embed/spill_test
 check_PROGRAMS += tests/embed/spilled_test
+tests_embed_storage_test_SOURCES = tests/embed/storage_test.c tests/embed/rows_bed.h
+tests_embed_spilled_test_SOURCES = tests/embed/spilled_test.c tests/embed/rows_bed.h
 check_PROGRAMS += tests/embed/stacked_test
