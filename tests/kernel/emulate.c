@@ -9,7 +9,7 @@
 #include "kernel/ref/ref.h"
 
 static struct {
-	int      is_backwards;
+	int      is_backwards, is_parted;      /* nothing ran since the last barrier     */
 	unsigned n_violations;
 	char     where[200];
 	float   *shared, *scratch;
@@ -46,10 +46,26 @@ emulate_index(size_t i, size_t n, const char *file, int line)
 	if (i < n)
 		return i;
 	if (state.n_violations++ == 0)
-		snprintf(state.where, sizeof(state.where), "%s:%d: [%zu] of %zu", file, line, i, n);
+		snprintf(state.where, sizeof(state.where), "%s:%d: [%zu] of a view of %zu", file,
+			line, i, n);
 	if (n == 0)
 		abort();
 	return 0;
+}
+
+unsigned
+emulate_each(const char *file, int line)
+{
+	if (!state.is_parted && state.n_violations++ == 0)
+		snprintf(state.where, sizeof(state.where), "%s:%d: no barrier before", file, line);
+	state.is_parted = 0;
+	return 0;
+}
+
+void
+emulate_barrier(void)
+{
+	state.is_parted = 1;
 }
 
 size_t
@@ -71,6 +87,7 @@ fresh(float **p, size_t n)
 struct view
 emulate_shared(size_t n)
 {
+	emulate_barrier();
 	return (struct view){ fresh(&state.shared, n), n };
 }
 

@@ -31,7 +31,7 @@ compare_in_order(int is_backwards, int is_odd, uint32_t *crc)
 	emulate_backwards(is_backwards);
 	compare_set(&kernel_emulated, NULL, is_odd, 1e-5, crc);
 	if (emulate_violations(&where) > 0)
-		fail_msg("outside of a view: %s", where);
+		fail_msg("%s", where);
 }
 
 static void

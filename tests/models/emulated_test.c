@@ -94,8 +94,8 @@ every_model_steps_as_with_ref(void **state)
 			emulate_backwards(i % 2);
 			compare_beds(row->name, f);
 			if (emulate_violations(&where) > 0)
-				fail_msg("%s, %s: outside of a view: %s", row->name,
-					variant_table[i].name, where);
+				fail_msg("%s, %s: %s", row->name, variant_table[i].name,
+					where);
 			bed_close(&f[0]);
 			bed_close(&f[1]);
 		}

@@ -8,8 +8,9 @@
  * another one may read only in an EACH_THREAD after a BARRIER().  All memory is behind
  * views; AT(view, i) is an element.  RUN() starts blocks, in no order.
  *
- * Emulated, views are checked, shared memory and scratch begin as NaN, and blocks and
- * threads run from first to last or from last to first: who depends on order shows.
+ * Emulated, views are checked, shared memory and scratch begin as NaN, a BARRIER() must be
+ * between two EACH_THREADs, and blocks and threads run from first to last or from last to
+ * first: who depends on order shows.
  */
 #ifndef KERNEL_CUDA_CUDA_BODY_H
 #define KERNEL_CUDA_CUDA_BODY_H
@@ -75,16 +76,18 @@ struct view_double { double *p;               size_t n; };
 size_t emulate_index(size_t i, size_t n, const char *file, int line);
 size_t emulate_order(size_t k, size_t n);
 struct view emulate_shared(size_t n);
+unsigned emulate_each(const char *file, int line);
+void emulate_barrier(void);
 float *emulate_scratch(size_t n);
 kernel_gemm gemm_column_emulated;
 
 #define SLOT(name)     name##_emulated
 #define DEVICE         static inline
 #define AT(view, i)    ((view).p[emulate_index((i), (view).n, __FILE__, __LINE__)])
-#define BARRIER()      ((void)0)
+#define BARRIER()      emulate_barrier()
 #define SCRATCH(n)     emulate_scratch(n)
 #define EACH_THREAD(t) \
-	for (unsigned t##_k = 0, t; t##_k < BODY_THREADS && \
+	for (unsigned t##_k = emulate_each(__FILE__, __LINE__), t; t##_k < BODY_THREADS && \
 		(t = (unsigned)emulate_order(t##_k, BODY_THREADS), 1); t##_k++)
 #define BODY(name, work) \
 	static void name##_body(const struct work *w, size_t block, struct view shared)
