@@ -361,8 +361,7 @@ SLOT(dots_forward)(size_t B, size_t F, size_t D, const float *x, float *y)
 {
 	struct dots_work w = dots_work_of(B, F, D, x);
 
-	w.y.p = y;
-	w.y.n = B * w.n_pairs;
+	w.y = body_out(y, B * w.n_pairs);
 	RUN(dots_forward, B, w.n_shared, w);
 }
 
@@ -395,10 +394,8 @@ SLOT(dots_backward)(size_t B, size_t F, size_t D, const float *x, const float *d
 {
 	struct dots_work w = dots_work_of(B, F, D, x);
 
-	w.dy.p = dy;
-	w.dy.n = B * w.n_pairs;
-	w.dx.p = dx;
-	w.dx.n = B * F * D;
+	w.dy = body_in(dy, B * w.n_pairs);
+	w.dx = body_out(dx, B * F * D);
 	RUN(dots_backward, B, w.n_shared, w);
 }
 

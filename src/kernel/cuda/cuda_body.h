@@ -43,6 +43,22 @@ struct view_rows   { const float *const *p;   size_t n; };
 struct view_int    { int *p;                  size_t n; };
 struct view_double { double *p;               size_t n; };
 
+static inline struct view_in
+body_in(const float *p, size_t n)
+{
+	const struct view_in v = { p, n };
+
+	return v;
+}
+
+static inline struct view
+body_out(float *p, size_t n)
+{
+	const struct view v = { p, n };
+
+	return v;
+}
+
 #ifdef __CUDACC__
 
 #define SLOT(name)     name##_cuda
@@ -114,6 +130,14 @@ DEVICE size_t
 body_mod(size_t i, size_t n)
 {
 	return (i | n) >> 32 == 0 ? (uint32_t)i % (uint32_t)n : i % n;
+}
+
+DEVICE float
+body_sigmoid(float z)
+{
+	const float small = expf(-fabsf(z));
+
+	return (z >= 0 ? 1 : small) / (1 + small);
 }
 
 /* --- one thread an element ------------------------------------------------------------- */

@@ -39,14 +39,6 @@ SLOT(gemm)(const struct gemm_args *a)
 /* --- activations ----------------------------------------------------------------------- */
 
 DEVICE float
-act_sigmoid(float z)
-{
-	const float small = expf(-fabsf(z));
-
-	return (z >= 0 ? 1 : small) / (1 + small);
-}
-
-DEVICE float
 act_normal_cdf(float z)
 {
 	return 0.5f * erfcf(-z * 0.70710678f);
@@ -65,7 +57,7 @@ act_value(int act, float z, float slope)
 	case KERNEL_ACT_RELU:    return z > 0 || z != z ? z : 0;
 	case KERNEL_ACT_PRELU:   return z > 0 ? z : slope * z;
 	case KERNEL_ACT_TANH:    return tanhf(z);
-	case KERNEL_ACT_SIGMOID: return act_sigmoid(z);
+	case KERNEL_ACT_SIGMOID: return body_sigmoid(z);
 	case KERNEL_ACT_GELU:    return z * act_normal_cdf(z);
 	default:                 return z;
 	}
@@ -227,7 +219,7 @@ struct dice_forward_work {
 DEVICE void
 dice_forward_at(const struct dice_forward_work *w, size_t i)
 {
-	const float p = act_sigmoid(AT(w->zhat, i));
+	const float p = body_sigmoid(AT(w->zhat, i));
 
 	AT(w->y, i) = AT(w->z, i) * (p + (1 - p) * AT(w->alpha, body_mod(i, w->H)));
 }
@@ -256,7 +248,7 @@ DEVICE void
 dice_backward_at(const struct dice_backward_work *w, size_t b, size_t h, float sum[2])
 {
 	const size_t i = b * w->grid.H + h;
-	const float p = act_sigmoid(AT(w->zhat, i)), z = AT(w->z, i), dy = AT(w->dy, i);
+	const float p = body_sigmoid(AT(w->zhat, i)), z = AT(w->z, i), dy = AT(w->dy, i);
 	const float alpha = AT(w->alpha, h);
 
 	AT(w->dz, i) += dy * (p + (1 - p) * alpha);

@@ -73,6 +73,16 @@ bag_work_of(const struct bag_args *a, size_t columns)
 	return w;
 }
 
+/* A thread for each of `columns` of each bag. */
+#define BAG_SLOT(name, columns) \
+	ELEMENT_BODY(name, bag_work) \
+	void \
+	SLOT(name)(const struct bag_args *a) \
+	{ \
+		const struct bag_work w = bag_work_of(a, columns); \
+		ELEMENT_RUN(name, w); \
+	}
+
 struct bag_scale_work {
 	size_t n;
 	struct view_u32 offset;
@@ -126,15 +136,7 @@ bag_forward_at(const struct bag_work *w, size_t i)
 	AT(w->y, b * w->ldy + d) = sum;
 }
 
-ELEMENT_BODY(bag_forward, bag_work)
-
-void
-SLOT(bag_forward)(const struct bag_args *a)
-{
-	const struct bag_work w = bag_work_of(a, a->D);
-
-	ELEMENT_RUN(bag_forward, w);
-}
+BAG_SLOT(bag_forward, a->D)
 
 /* The first occurrence of the bag that has the largest value in column d. */
 DEVICE size_t
@@ -157,15 +159,7 @@ bag_max_forward_at(const struct bag_work *w, size_t i)
 	AT(w->y, b * w->ldy + d) = r.begin == r.end ? 0 : bag_term(w, bag_argmax(w, r, d), d);
 }
 
-ELEMENT_BODY(bag_max_forward, bag_work)
-
-void
-SLOT(bag_max_forward)(const struct bag_args *a)
-{
-	const struct bag_work w = bag_work_of(a, a->D);
-
-	ELEMENT_RUN(bag_max_forward, w);
-}
+BAG_SLOT(bag_max_forward, a->D)
 
 DEVICE void
 bag_max_backward_at(const struct bag_work *w, size_t i)
@@ -185,10 +179,8 @@ bag_backward_of(const struct bag_args *a, const float *dy, size_t n_dy, float *g
 {
 	struct bag_work w = bag_work_of(a, a->D);
 
-	w.dy.p = dy;
-	w.dy.n = n_dy;
-	w.grad.p = grad;
-	w.grad.n = body_occurrences(a->B, a->offset) * a->D;
+	w.dy = body_in(dy, n_dy);
+	w.grad = body_out(grad, body_occurrences(a->B, a->offset) * a->D);
 	return w;
 }
 
@@ -212,15 +204,7 @@ bag_linear_forward_at(const struct bag_work *w, size_t b)
 	AT(w->y, b * w->ldy) += sum;
 }
 
-ELEMENT_BODY(bag_linear_forward, bag_work)
-
-void
-SLOT(bag_linear_forward)(const struct bag_args *a)
-{
-	const struct bag_work w = bag_work_of(a, 1);
-
-	ELEMENT_RUN(bag_linear_forward, w);
-}
+BAG_SLOT(bag_linear_forward, 1)
 
 /* The sum of the bag comes in as y, the result goes out through dx [B]. */
 DEVICE void
@@ -251,8 +235,7 @@ SLOT(bag_pairs_forward)(const struct bag_args *a, float *y)
 {
 	struct bag_work w = bag_work_of(a, a->D);
 
-	w.dx.p = y;
-	w.dx.n = a->B;
+	w.dx = body_out(y, a->B);
 	ROW_RUN(bag_pairs_forward, w);
 }
 
@@ -276,8 +259,7 @@ SLOT(bag_pairs_backward)(const struct bag_args *a, const float *dy, float *dx, s
 {
 	struct bag_work w = bag_backward_of(a, dy, a->B, grad);
 
-	w.dx.p = dx;
-	w.dx.n = body_extent(a->B, lddx, a->D);
+	w.dx = body_out(dx, body_extent(a->B, lddx, a->D));
 	w.lddx = lddx;
 	ELEMENT_RUN(bag_pairs_backward, w);
 }
@@ -330,11 +312,9 @@ SLOT(numeric_forward)(const struct numeric_args *a, const float *v, const float 
 {
 	struct numeric_work w = numeric_work_of(a, ldy);
 
-	w.v.p = v;
-	w.u.p = u;
-	w.v.n = w.u.n = a->K * a->D;
-	w.y.p = y;
-	w.y.n = body_extent(a->B, ldy, a->K * a->D);
+	w.v = body_in(v, a->K * a->D);
+	w.u = body_in(u, a->K * a->D);
+	w.y = body_out(y, body_extent(a->B, ldy, a->K * a->D));
 	ELEMENT_RUN(numeric_forward, w);
 }
 
@@ -408,11 +388,9 @@ SLOT(numeric_linear_forward)(const struct numeric_args *a, const float *v, const
 {
 	struct numeric_work w = numeric_work_of(a, 1);
 
-	w.v.p = v;
-	w.u.p = u;
-	w.v.n = w.u.n = a->K;
-	w.y.p = y;
-	w.y.n = a->B;
+	w.v = body_in(v, a->K);
+	w.u = body_in(u, a->K);
+	w.y = body_out(y, a->B);
 	ROW_RUN(numeric_linear_forward, w);
 }
 

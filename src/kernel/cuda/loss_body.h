@@ -55,7 +55,7 @@ logloss_at(const struct loss_work *w, size_t b, size_t h, float sum[2])
 {
 	const float z = AT(w->z, b), label = AT(w->label, b), small = expf(-fabsf(z));
 	const float weight = w->weight.p == NULL ? 1 : AT(w->weight, b);
-	const float p = (z >= 0 ? 1 : small) / (1 + small);
+	const float p = body_sigmoid(z);
 
 	(void)h;
 	sum[0] += weight * ((z > 0 ? z : 0) - z * label + log1pf(small));
@@ -73,8 +73,7 @@ SLOT(logloss)(size_t B, const float *z, const float *label, const float *weight,
 {
 	struct loss_work w = loss_work_of(B, z, label, weight, scale, dz);
 
-	w.p.p = p;
-	w.p.n = B;
+	w.p = body_out(p, B);
 	COLUMN_RUN(logloss, w);
 	loss_end(&w, loss);
 }

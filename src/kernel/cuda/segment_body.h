@@ -41,22 +41,6 @@ segment_work_of(const struct segment_args *s, size_t D, size_t n)
 	return w;
 }
 
-static inline struct view_in
-segment_in(const float *p, size_t n)
-{
-	const struct view_in v = { p, n };
-
-	return v;
-}
-
-static inline struct view
-segment_out(float *p, size_t n)
-{
-	const struct view v = { p, n };
-
-	return v;
-}
-
 /* Positions of row b that lie in the block, counted from its beginning. */
 DEVICE struct segment_span
 segment_span_of(const struct segment_work *w, size_t b)
@@ -111,9 +95,9 @@ SLOT(attention_expand)(const struct segment_args *s, size_t D, const float *q, c
 	struct segment_work w = segment_work_of(s, D, s->B * D);
 	const size_t n = s->end - s->begin;
 
-	w.q = segment_in(q, s->B * D);
-	w.k = segment_in(k, n * D);
-	w.x = segment_out(x, n * 2 * D);
+	w.q = body_in(q, s->B * D);
+	w.k = body_in(k, n * D);
+	w.x = body_out(x, n * 2 * D);
 	ELEMENT_RUN(attention_expand, w);
 }
 
@@ -142,11 +126,11 @@ SLOT(attention_fold)(const struct segment_args *s, size_t D, const float *q, con
 	struct segment_work w = segment_work_of(s, D, s->B * D);
 	const size_t n = s->end - s->begin;
 
-	w.q = segment_in(q, s->B * D);
-	w.k = segment_in(k, n * D);
-	w.dx = segment_in(dx, n * 2 * D);
-	w.dk = segment_out(dk, n * D);
-	w.dq = segment_out(dq, s->B * D);
+	w.q = body_in(q, s->B * D);
+	w.k = body_in(k, n * D);
+	w.dx = body_in(dx, n * 2 * D);
+	w.dk = body_out(dk, n * D);
+	w.dq = body_out(dq, s->B * D);
 	ELEMENT_RUN(attention_fold, w);
 }
 
@@ -168,8 +152,8 @@ SLOT(segment_add)(const struct segment_args *s, size_t H, const float *t, float 
 {
 	struct segment_work w = segment_work_of(s, H, s->B * H);
 
-	w.q = segment_in(t, s->B * H);
-	w.x = segment_out(z, (s->end - s->begin) * H);
+	w.q = body_in(t, s->B * H);
+	w.x = body_out(z, (s->end - s->begin) * H);
 	ELEMENT_RUN(segment_add, w);
 }
 
@@ -192,8 +176,8 @@ SLOT(segment_sum)(const struct segment_args *s, size_t H, const float *z, float 
 {
 	struct segment_work w = segment_work_of(s, H, s->B * H);
 
-	w.k = segment_in(z, (s->end - s->begin) * H);
-	w.y = segment_out(t, s->B * H);
+	w.k = body_in(z, (s->end - s->begin) * H);
+	w.y = body_out(t, s->B * H);
 	ELEMENT_RUN(segment_sum, w);
 }
 
@@ -219,8 +203,8 @@ SLOT(segment_softmax_forward)(const struct segment_args *s, const float *a, floa
 {
 	struct segment_work w = segment_work_of(s, 1, s->B);
 
-	w.a = segment_in(a, s->end - s->begin);
-	w.y = segment_out(y, s->end - s->begin);
+	w.a = body_in(a, s->end - s->begin);
+	w.y = body_out(y, s->end - s->begin);
 	ELEMENT_RUN(segment_softmax_forward, w);
 }
 
@@ -246,9 +230,9 @@ SLOT(segment_softmax_backward)(const struct segment_args *s, const float *y, con
 	struct segment_work w = segment_work_of(s, 1, s->B);
 	const size_t n = s->end - s->begin;
 
-	w.a = segment_in(y, n);
-	w.dy = segment_in(dy, n);
-	w.da = segment_out(da, n);
+	w.a = body_in(y, n);
+	w.dy = body_in(dy, n);
+	w.da = body_out(da, n);
 	ELEMENT_RUN(segment_softmax_backward, w);
 }
 
@@ -273,9 +257,9 @@ SLOT(segment_pool_forward)(const struct segment_args *s, size_t D, const float *
 	struct segment_work w = segment_work_of(s, D, s->B * D);
 	const size_t n = s->end - s->begin;
 
-	w.a = segment_in(a, n);
-	w.k = segment_in(k, n * D);
-	w.y = segment_out(y, s->B * D);
+	w.a = body_in(a, n);
+	w.k = body_in(k, n * D);
+	w.y = body_out(y, s->B * D);
 	ELEMENT_RUN(segment_pool_forward, w);
 }
 
@@ -316,11 +300,11 @@ SLOT(segment_pool_backward)(const struct segment_args *s, size_t D, const float 
 		.grid = row_grid_of(n, D), .of = segment_work_of(s, D, n)
 	};
 
-	w.of.a = segment_in(a, n);
-	w.of.k = segment_in(k, n * D);
-	w.of.dy = segment_in(dy, s->B * D);
-	w.of.da = segment_out(da, n);
-	w.of.dk = segment_out(dk, n * D);
+	w.of.a = body_in(a, n);
+	w.of.k = body_in(k, n * D);
+	w.of.dy = body_in(dy, s->B * D);
+	w.of.da = body_out(da, n);
+	w.of.dk = body_out(dk, n * D);
 	w.of.beta = beta;
 	ROW_RUN(segment_pool_backward, w);
 }
