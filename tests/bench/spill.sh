@@ -14,47 +14,22 @@
 # other: in memory 62 s (36 s of the processor), RESIDENT=1000M 57 s (29 s), RESIDENT=500M, of
 # which the rows trained need 1.2 GB, 134 s (45 s); both with CAP=1500.
 set -u
-: "${RECSYS_TRAIN:?}"
+: "${RECSYS_TRAIN:?}" "${SRCDIR:=$(cd "$(dirname "$0")/../.." && pwd)}"
 T=$RECSYS_TRAIN ROWS=${ROWS:-6000000} CAP=${CAP:-1500}
-work=$(mktemp -d "${DIRECTORY:-${TMPDIR:-/var/tmp}}/spill-XXXXXX") || exit 1
+export TMPDIR="${DIRECTORY:-${TMPDIR:-/var/tmp}}"
+. "$SRCDIR/tests/cli/train_data.sh"
 group=/sys/fs/cgroup/memory/recsys-spill.$$
-trap 'rm -rf "$work"; [ ! -d $group ] || rmdir $group' EXIT
+trap 'rm -rf "$TMP"; [ ! -d $group ] || rmdir $group' EXIT
 trap 'exit 130' INT TERM
-cd "$work" || exit 1
 if mkdir $group 2>/dev/null && echo $((CAP * 1048576)) >$group/memory.limit_in_bytes; then
 	limit="a control group of $CAP MiB"
 else
 	group= limit='no control group can be made: resident memory is measured'
 fi
 
-# rows N SEED MOST ZIPF: bags of 8 ids below MOST, every ZIPFth one Zipf.
-rows() {
-	awk -v n="$1" -v s="$2" -v most="$3" -v zipf="$4" '
-	function u() { s = (s * 69069 + 1) % 4294967296; return s / 4294967296 }
-	BEGIN {
-		for (i = 0; i < n; i++) {
-			line = (u() < 0.4) "\t"
-			for (k = 0; k < 8; k++)
-				line = line (k ? "|" : "") int(k % zipf ? u() * most : exp(u() * log(most)))
-			print line
-		}
-	}'
-}
-
 spec() {
-	cat <<-END
-	[model]
-	type = fm
-	[data]
-	train = train.tsv
-	format = tsv
-	label = 1
-	[field bag]
-	column = 2
-	type = multi
-	buckets = $1
-	[embedding]
-	dim = 16
+	make_bags_spec s.ini fm "$1"
+	cat >>s.ini <<-END
 	spill = .
 	[train]
 	batch_size = 4096
@@ -78,8 +53,8 @@ timed() {
 
 "$T" --version | head -n 1
 echo "$limit; $(df -h . | awk 'NR == 2 { print $4 }') of disk"
-rows "$ROWS" 1 31000000 2 >train.tsv
-spec "${TABLE:-31M}" >s.ini
+make_bags "$ROWS" 1 31000000 2 >train.tsv
+spec "${TABLE:-31M}"
 "$T" plan s.ini -o embedding.resident="${RESIDENT:-700M}" 2>&1 | grep -e '^spill' -e '^memory'
 in=
 timed memory -f memory
@@ -98,10 +73,10 @@ cmp memory.sum spilled.sum || { echo 'the dumps differ'; exit 1; }
 echo 'the dumps are equal'
 rm -rf memory spilled
 
-rows 4096 2 1000000000 1 >one.tsv
-rows 500000 2 1000000000 1 >train.tsv
-rows 200000 3 1000000000 1 >more.tsv
-spec "${SPARSE:-312M}" >s.ini
+make_bags 4096 2 1000000000 1 >one.tsv
+make_bags 500000 2 1000000000 1 >train.tsv
+make_bags 200000 3 1000000000 1 >more.tsv
+spec "${SPARSE:-312M}"
 few="-o embedding.resident=${RESIDENT:-700M}"
 # shellcheck disable=SC2086
 timed one -f one $few -d one.tsv

@@ -4,18 +4,9 @@
 set -u
 . "$SRCDIR/tests/cli/train_data.sh"
 T=$RECSYS_TRAIN
-make_rows 3000 1 | awk -F'\t' -v OFS='\t' '{
-	if (NR % 17 == 0) $2 = ""
-	print $0, $3 "|p" NR % 7 "|i" NR % 11
-}' >train.tsv
+make_past_rows 3000 1 >train.tsv
 head -n 500 train.tsv >few.tsv
-make_spec s.ini
-cat >>s.ini <<-END
-	[field past]
-	column = 5
-	type = multi
-	share = item
-END
+make_past_spec s.ini
 run='-o model.type=dcn -o embedding.init_stddev=0 -o embedding.buckets=1M -o data.valid=few.tsv
 	-o train.early_stop=0 --epochs 2 -j 2'
 

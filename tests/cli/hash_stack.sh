@@ -4,18 +4,9 @@
 set -u
 . "$SRCDIR/tests/cli/train_data.sh"
 T=$RECSYS_TRAIN
-make_rows 3000 1 | awk -F'\t' -v OFS='\t' '{
-	if (NR % 17 == 0) $2 = ""
-	print $0, $3 "|i" NR % 7 (NR % 5 ? "|" $3 : "")
-}' >train.tsv
+make_past_rows 3000 1 >train.tsv
 head -n 500 train.tsv >few.tsv
-make_spec s.ini
-cat >>s.ini <<-END
-	[field past]
-	column = 5
-	type = multi
-	share = item
-END
+make_past_spec s.ini
 run='-o train.slots=4 -o train.early_stop=0 --epochs 2 -o data.valid=few.tsv'
 
 # shellcheck disable=SC2086

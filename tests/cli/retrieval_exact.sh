@@ -5,47 +5,10 @@ set -u
 . "$SRCDIR/tests/cli/train_data.sh"
 T=$RECSYS_TRAIN
 
-# rows N SEED: label 1, user, item; items by popularity, users like those of their parity.
-rows() {
-	awk -v n="$1" -v s="$2" '
-	function u() { s = (s * 69069 + 1) % 4294967296; return s / 4294967296 }
-	BEGIN {
-		for (i = 0; i < n; i++) {
-			a = int(u() * 40); b = int(u() * u() * 60)
-			if (a % 2 != b % 2 && u() < 0.9) b = (b + 1) % 60
-			printf "1\tu%d\ti%d\n", a, b
-		}
-	}'
-}
-rows 2000 1 >train.tsv
-rows 300 2 >valid.tsv
-cat >s.ini <<'END'
-[model]
-type = two_tower
-loss = softmax
-[data]
-train = train.tsv
-format = tsv
-header = no
-label = 1
-[field user]
-column = 2
-buckets = 500
-[field item]
-column = 3
-buckets = 20
-[embedding]
-dim = 8
-learning_rate = 0.1
-init_stddev = 0.1
-[tower user]
-fields = user
-hidden =
-[tower item]
-fields = item
-hidden =
-[train]
-batch_size = 250
+make_pairs 2000 1 >train.tsv
+make_pairs 300 2 >valid.tsv
+make_pairs_spec s.ini 20 ''
+cat >>s.ini <<'END'
 epochs = 2
 slots = 4
 [items]

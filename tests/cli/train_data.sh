@@ -12,15 +12,22 @@ make_rows() {
 	}'
 }
 
-# make_spec FILE: a small DeepFM over the rows of make_rows.
-make_spec() {
-	cat >"$1" <<-END
+# spec_head MODEL: the sections before the fields.
+spec_head() {
+	cat <<-END
 	[model]
-	type = deepfm
+	type = $1
 	[data]
 	train = train.tsv
 	format = tsv
 	label = 1
+	END
+}
+
+# make_spec FILE: a small DeepFM over the rows of make_rows.
+make_spec() {
+	spec_head deepfm >"$1"
+	cat >>"$1" <<-END
 	[field user]
 	column = 2
 	buckets = 200
@@ -38,6 +45,94 @@ make_spec() {
 	[train]
 	batch_size = 100
 	learning_rate = 0.01
+	END
+}
+
+# make_past_rows N SEED: those of make_rows, some without a user; items of before, of which some
+# are no item of any row.
+make_past_rows() {
+	make_rows "$1" "$2" | awk -F'\t' -v OFS='\t' '{
+		if (NR % 17 == 0) $2 = ""
+		print $0, $3 "|p" NR % 7 "|i" NR % 11 (NR % 5 ? "|" $3 : "")
+	}'
+}
+
+# make_past_spec FILE: make_spec with the items of before, in one table with the item.
+make_past_spec() {
+	make_spec "$1"
+	cat >>"$1" <<-END
+	[field past]
+	column = 5
+	type = multi
+	share = item
+	END
+}
+
+# make_pairs N SEED: label 1, user, item; items by popularity, users like those of their parity.
+make_pairs() {
+	awk -v n="$1" -v s="$2" '
+	function u() { s = (s * 69069 + 1) % 4294967296; return s / 4294967296 }
+	BEGIN {
+		for (i = 0; i < n; i++) {
+			a = int(u() * 40); b = int(u() ^ 2 * 60)
+			if (a % 2 != b % 2 && u() < 0.9) b = (b + 1) % 60
+			printf "1\tu%d\ti%d\n", a, b
+		}
+	}'
+}
+
+# make_pairs_spec FILE BUCKETS HIDDEN: two towers over the rows of make_pairs.
+make_pairs_spec() {
+	spec_head two_tower >"$1"
+	cat >>"$1" <<-END
+	header = no
+	[model]
+	loss = softmax
+	[field user]
+	column = 2
+	buckets = 500
+	[field item]
+	column = 3
+	buckets = $2
+	[embedding]
+	dim = 8
+	learning_rate = 0.1
+	init_stddev = 0.1
+	[tower user]
+	fields = user
+	hidden = $3
+	[tower item]
+	fields = item
+	hidden = $3
+	[train]
+	batch_size = 250
+	END
+}
+
+# make_bags N SEED MOST ZIPF: label, bag of 8 ids below MOST, every ZIPFth one Zipf.
+make_bags() {
+	awk -v n="$1" -v s="$2" -v most="$3" -v zipf="$4" '
+	function u() { s = (s * 69069 + 1) % 4294967296; return s / 4294967296 }
+	BEGIN {
+		for (i = 0; i < n; i++) {
+			line = (u() < 0.4) "\t"
+			for (k = 0; k < 8; k++)
+				line = line (k ? "|" : "") int(k % zipf ? u() * most : exp(u() * log(most)))
+			print line
+		}
+	}'
+}
+
+# make_bags_spec FILE MODEL BUCKETS: over the rows of make_bags.
+make_bags_spec() {
+	spec_head "$2" >"$1"
+	cat >>"$1" <<-END
+	[field bag]
+	column = 2
+	type = multi
+	buckets = $3
+	[embedding]
+	dim = 16
 	END
 }
 
@@ -95,6 +190,16 @@ dump() {
 
 same() {
 	cmp "$1" "$2" || { echo "$3" >&2; exit 1; }
+}
+
+# library_scores MODEL ROWS WANT: librecsys gives the scores in WANT.  77: it was not asked, as a
+# sanitizer would have to be loaded before it.
+library_scores() {
+	if nm "$BUILDDIR/librecsys.so" | grep -q '__asan_init\|__tsan_init'; then
+		echo 'librecsys has a sanitizer'
+		return 77
+	fi
+	python3 "$SRCDIR/tests/lib/recsys_score.py" "$BUILDDIR/librecsys.so" "$@" || exit 1
 }
 
 TMP=$(mktemp -d)
