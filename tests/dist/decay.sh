@@ -38,11 +38,7 @@ done
 for who in 'ps --index 0' 'worker --index 1'; do
 	rm -rf killed
 	(run killed --workers 2 --ps 2 -o train.checkpoint_every=0.2) >out 2>err & pid=$!
-	begun killed
-	sleep "$(between 0.2 0.5)"
-	nodes "$who" | xargs -r kill -KILL
-	ends $pid
-	[ $code = 0 ] || { echo "$who: exit $code" >&2; cat err >&2; exit 1; }
+	dies killed "$who" sleep "$(between 0.2 0.5)"
 	dump killed >have
 	same want have "killed $who: another model"
 done

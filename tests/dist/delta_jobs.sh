@@ -47,14 +47,7 @@ train_rules one -q $CHAIN
 dump one >want
 # shellcheck disable=SC2086
 timeout -s KILL 100 "$T" train s.ini $RULES $CHAIN -f m --workers 2 --ps 2 >out 2>err & pid=$!
-until [ -e m/v000002 ]; do
-	kill -0 $pid 2>/dev/null || { cat err >&2; exit 1; }
-	sleep 0.02
-done
-# shellcheck disable=SC2046
-kill -9 $(nodes 'ps --index 1')
-ends $pid
-[ $code = 0 ] || { echo "exit $code" >&2; cat err >&2; exit 1; }
+dies m 'ps --index 1' [ -e m/v000002 ]
 dump m | cmp - want || { echo 'another model after the death of a shard' >&2; exit 1; }
 [ "$(chain m)" -gt 0 ] || { echo 'no deltas after the death of a shard' >&2; exit 1; }
 exit 0

@@ -10,13 +10,6 @@ make_spec s.ini
 RUN="--valid valid.tsv --epochs 1 $JOB -o train.early_stop=0"
 EXACT='-o embedding.table=exact'
 
-# files_are MODEL VERSION MODEL VERSION WHAT: the tables of two versions are the same.
-files_are() {
-	for file in "$1/$2"/table*.bin; do
-		cmp "$file" "$3/$4/${file##*/}" || { echo "$5: another table" >&2; exit 1; }
-	done
-}
-
 # train NAME OPTION...: the model NAME from nothing.
 train() {
 	rm -rf "$1"
@@ -27,17 +20,17 @@ train() {
 train one $EXACT -q
 for ps in 1 2 3; do
 	train m $EXACT -q --workers 2 --ps $ps
-	files_are one v000001 m v000001 "2 workers, $ps shards"
+	same_tables one v000001 m v000001 "2 workers, $ps shards"
 done
 train m $EXACT -q --workers 3 -o placement.mode=allreduce
-files_are one v000001 m v000001 'allreduce'
+same_tables one v000001 m v000001 'allreduce'
 # Of several kinds in one job, which share the values of a field.
 sed 's/^\[field item\]/&\ntable = exact/' s.ini >mixed.ini
 mv s.ini exact.ini
 mv mixed.ini s.ini
 train mixed -q
 train m -q --workers 3 --ps 2
-files_are mixed v000001 m v000001 'one table of two is exact'
+same_tables mixed v000001 m v000001 'one table of two is exact'
 mv exact.ini s.ini
 
 # L023: what 3 shards saved goes on elsewhere with all its state: one step gives the same rows.
@@ -51,7 +44,7 @@ for kind in hashed exact; do
 		expect 0 timeout -k 9 60 "$T" train s.ini $JOB -q -o embedding.table=$kind \
 			-o embedding.optimizer=adam -o train.early_stop=0 -i m -f m -d step.tsv $place
 		[ "$place" != '--workers 1' ] || { rm -rf next; mv m next; continue; }
-		files_are next v000002 m v000002 "L023: $kind, saved on 3 shards, then $place"
+		same_tables next v000002 m v000002 "L023: $kind, saved on 3 shards, then $place"
 	done
 	cmp -s next/v000001/table-user.0-of-1.bin next/v000002/table-user.0-of-1.bin && {
 		echo 'L023: the step changed nothing' >&2
@@ -69,7 +62,7 @@ for kind in hashed exact; do
 		rm -rf m few
 		expect 0 "$T" train "$@" -f few
 		expect 0 timeout -k 9 60 "$T" train "$@" -f m --workers 2 --ps 4
-		files_are few v000001 m v000001 "L029: $values $kind rows on 4 shards"
+		same_tables few v000001 m v000001 "L029: $values $kind rows on 4 shards"
 	done
 done
 
@@ -78,7 +71,7 @@ sed 's/\tu/\tnew/' valid.tsv >unknown.tsv
 # shellcheck disable=SC2086
 expect 0 timeout -k 9 60 "$T" train s.ini $JOB $EXACT -q --epochs 1 --valid unknown.tsv \
 	-o train.early_stop=0 -f unseen --workers 2 --ps 2
-files_are one v000001 unseen v000001 'unknown ids in the evaluation'
+same_tables one v000001 unseen v000001 'unknown ids in the evaluation'
 
 # Stale or rounded on the wire: about as good.
 auc_of() { tail -n 1 out | sed -n 's/.*"auc":\([0-9.]*\).*/\1/p'; }

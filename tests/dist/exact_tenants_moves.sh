@@ -24,35 +24,27 @@ for admit in count sketch; do
 		{ echo 'the step changed nothing' >&2; exit 1; }
 done
 
-# dies WHO OPTION...: WHO is killed when some steps are done; the job ends well.
-dies() {
-	who=$1
+# without WHO OPTION...: WHO is killed when some steps are done.
+without() {
+	lost=$1
 	shift
 	rm -rf m
 	# shellcheck disable=SC2086
 	timeout -s KILL 100 "$T" train s.ini $RULES -f m -v --json --epochs 25 \
 		-o train.checkpoint_every=0 -o embedding.admit=count "$@" >out 2>err & pid=$!
-	begun m
-	until grep -q '"step":[1-9]' out; do
-		kill -0 $pid 2>/dev/null || { cat err >&2; exit 1; }
-		sleep 0.02
-	done
-	# shellcheck disable=SC2046
-	kill -9 $(nodes "$who")
-	ends $pid
-	[ $code = 0 ] || { echo "$who: exit $code" >&2; cat err >&2; exit 1; }
-	same_tables one v000001 m v000001 "after the death of $who"
-	nothing_left "$who"
+	dies m "$lost" grep -q '"step":[1-9]' out
+	same_tables one v000001 m v000001 "after the death of $lost"
+	nothing_left "$lost"
 }
 
 rm -rf one
 train_rules one --json -j 1 --epochs 25 -o embedding.admit=count
 came_and_went >figures
 for who in 'ps --index 1' 'worker --index 0'; do
-	dies "$who" --workers 2 --ps 2 -o cluster.journal=yes
+	without "$who" --workers 2 --ps 2 -o cluster.journal=yes
 	came_and_went | cmp - figures || { echo "figures after the death of $who" >&2; exit 1; }
 	grep -q 'round 2 goes on from step [1-9]' err || { cat err >&2; exit 1; }
 done
-dies 'ps --index 0' --workers 2 --ps 2 -o cluster.journal=no
+without 'ps --index 0' --workers 2 --ps 2 -o cluster.journal=no
 grep -q 'round 2 goes on from the beginning' err || { cat err >&2; exit 1; }
 exit 0

@@ -63,6 +63,47 @@ between() {
 		'BEGIN { srand(s); printf "%.3f", a + (b - a) * rand() }'
 }
 
+# dies MODEL WHO COMMAND...: of the job $pid that has begun nodes are killed once a command
+# succeeds; it ends well.
+dies() {
+	begun "$1"
+	who=$2
+	shift 2
+	until "$@"; do
+		kill -0 $pid 2>/dev/null || { cat err >&2; exit 1; }
+		sleep 0.02
+	done
+	# shellcheck disable=SC2046
+	kill -9 $(nodes "$who") || { echo "no $who to kill" >&2; exit 1; }
+	ends $pid
+	[ $code = 0 ] || { echo "exit $code after the death of $who" >&2; cat err >&2; exit 1; }
+}
+
+# as_alone WHAT OPTION...: what one process learns, whose dump is left in want, is learned on
+# shards, in allreduce and with a shard killed, too.
+as_alone() {
+	what=$1
+	shift
+	set -- "$@" $JOB --epochs 8 -P none
+	rm -rf alone killed
+	expect 0 "$T" train s.ini -f alone "$@"
+	dump alone >want
+	for place in '--workers 2 --ps 2' '--workers 3 --ps 0 -o placement.mode=allreduce'; do
+		rm -rf many
+		# shellcheck disable=SC2086
+		expect 0 "$T" train s.ini -f many "$@" $place
+		dump many >have
+		same want have "$what, $place: another model"
+	done
+	timeout -k 9 60 "$T" train s.ini -f killed "$@" -v --json --workers 2 --ps 2 \
+		>out 2>err & pid=$!
+	dies killed 'ps --index 0' grep -q '"epoch":[2-9],' out
+	grep -q 'round 2 goes on' err || { cat err >&2; exit 1; }
+	dump killed >have
+	same want have "$what, a killed shard: another model"
+	nothing_left "$what"
+}
+
 # tenants: train.tsv with ids that come and go, s.ini, and RULES of tables in which they do.
 tenants() {
 	awk 'function u() { s = (s * 69069 + 1) % 4294967296; return s / 4294967296 }

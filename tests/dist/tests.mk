@@ -28,6 +28,5 @@ dist_check_SCRIPTS += tests/dist/incremental.sh
 dist_check_SCRIPTS += tests/dist/require.sh
 dist_check_SCRIPTS += tests/dist/exact_jobs.sh tests/dist/exact_tenants_jobs.sh
 dist_check_SCRIPTS += tests/dist/exact_tenants_moves.sh tests/dist/delta_jobs.sh
-dist_check_SCRIPTS += tests/dist/exact_jobs.sh
 dist_check_SCRIPTS += tests/dist/storage.sh
 dist_check_SCRIPTS += tests/dist/hash_stack_jobs.sh
