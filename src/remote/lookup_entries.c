@@ -52,10 +52,12 @@ get(struct lookup_walk *w, size_t part, uint64_t begin, size_t n, struct lookup_
 	return whole ? RS_OK : lookup_walk_refuse(w, s);
 }
 
+/* context: uint64_t, the rows. */
 static enum rs_status
-count(struct lookup_walk *w, uint64_t *n)
+count(struct lookup_walk *w, void *context)
 {
 	const struct parts *p = &w->l->parts;
+	uint64_t *n = context;
 	struct lookup_snap *s;
 	struct body_rows head;
 
@@ -67,16 +69,23 @@ count(struct lookup_walk *w, uint64_t *n)
 	return RS_OK;
 }
 
-enum rs_status
-lookup_entries_count(struct remote_lookup *l, size_t table, uint64_t *n)
+static enum rs_status
+walk(struct remote_lookup *l, size_t table,
+	enum rs_status (*what)(struct lookup_walk *w, void *context), void *context)
 {
 	struct lookup_walk *w;
 	enum rs_status status;
 
 	RS_TRY(lookup_walk_open(l, table, &w));
-	status = count(w, n);
+	status = what(w, context);
 	lookup_walk_close(w);
 	return status;
+}
+
+enum rs_status
+lookup_entries_count(struct remote_lookup *l, size_t table, uint64_t *n)
+{
+	return walk(l, table, count, n);
 }
 
 /* Calls each() with the entries of every part, in order. */
@@ -115,16 +124,16 @@ save_entries(struct lookup_walk *w, struct lookup_snap *s, const struct body_row
 }
 
 static enum rs_status
-save(struct lookup_walk *w, struct file_writer *file)
+save(struct lookup_walk *w, void *context)
 {
 	const struct rows_file_shape shape = shape_of(w);
-	struct saving f = { .file = file };
+	struct saving f = { .file = context };
 	struct rows_file_header h;
 	uint64_t n;
 
 	RS_TRY(count(w, &n));
 	h = rows_file_header_make(&shape, 0, w->t->rows, n, 0);
-	RS_TRY(file_writer_write(file, &h, sizeof(h)));
+	RS_TRY(file_writer_write(f.file, &h, sizeof(h)));
 	RS_TRY(visit(w, save_entries, &f));
 	if (f.n == n)
 		return RS_OK;
@@ -135,13 +144,7 @@ save(struct lookup_walk *w, struct file_writer *file)
 enum rs_status
 lookup_entries_save(struct remote_lookup *l, size_t table, struct file_writer *file)
 {
-	struct lookup_walk *w;
-	enum rs_status status;
-
-	RS_TRY(lookup_walk_open(l, table, &w));
-	status = save(w, file);
-	lookup_walk_close(w);
-	return status;
+	return walk(l, table, save, file);
 }
 
 /* --- loading --------------------------------------------------------------------------- */
@@ -270,14 +273,14 @@ reset_entries(struct lookup_walk *w, struct lookup_snap *s, const struct body_ro
 	return lookup_walk_take_put(w);
 }
 
+static enum rs_status
+reset(struct lookup_walk *w, void *unused)
+{
+	return visit(w, reset_entries, unused);
+}
+
 enum rs_status
 lookup_entries_reset_state(struct remote_lookup *l, size_t table)
 {
-	struct lookup_walk *w;
-	enum rs_status status;
-
-	RS_TRY(lookup_walk_open(l, table, &w));
-	status = visit(w, reset_entries, NULL);
-	lookup_walk_close(w);
-	return status;
+	return walk(l, table, reset, NULL);
 }
