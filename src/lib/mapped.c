@@ -75,6 +75,13 @@ id_at(const struct mapped_table *t, const struct mapped_rows *r, uint64_t i, uin
 	return RS_OK;
 }
 
+static enum rs_status
+unknown_id(const struct mapped_table *t, uint64_t rows, uint64_t id)
+{
+	return rs_fail_at(RS_EDATA, t->path, 0, 0, "the table has %" PRIu64 " rows, got id %"
+		PRIu64, rows, id);
+}
+
 /* Ids are spread evenly: the place is near its share of the entries.  Steps that double lead
  * from there to two places around it, halves to the place. */
 static enum rs_status
@@ -85,6 +92,8 @@ find_entry(const struct mapped_table *t, const struct mapped_rows *r, uint64_t i
 	uint64_t at = (uint64_t)((unsigned __int128)id * r->rows >> 64);
 
 	*row = r->zero;
+	if (t->n_ids > 0 && id >= t->n_ids)
+		return unknown_id(t, t->n_ids, id);
 	if (t->n_ids > 0)
 		at = (uint64_t)((unsigned __int128)id * r->rows / t->n_ids);
 	while (low < high) {
@@ -112,13 +121,6 @@ find_entry(const struct mapped_table *t, const struct mapped_rows *r, uint64_t i
 	return RS_OK;
 }
 
-static enum rs_status
-unknown_id(const struct mapped_table *t, uint64_t rows, uint64_t id)
-{
-	return rs_fail_at(RS_EDATA, t->path, 0, 0, "the table has %" PRIu64 " rows, got id %"
-		PRIu64, rows, id);
-}
-
 static inline enum rs_status
 find_row(const struct mapped_table *t, const struct mapped_rows *r, uint64_t id,
 	const float **row)
@@ -133,14 +135,11 @@ find_row(const struct mapped_table *t, const struct mapped_rows *r, uint64_t id,
 }
 
 /* What a row of a hashed table reads as that the file does not have. */
-static enum rs_status
+static void
 start_row(const struct mapped_table *t, const struct mapped_rows *r, uint64_t id, float *row)
 {
-	if (id >= t->n_ids)
-		return unknown_id(t, t->n_ids, id);
 	row_start_weights(&t->start, ROW_FP32, id, r->dim, row);
 	row_round(r->storage, row, r->dim);
-	return RS_OK;
 }
 
 static enum rs_status
@@ -161,7 +160,7 @@ mapped_pull(struct lookup *base, const struct lookup_pull *p)
 		if (copy == NULL || (p->row[j] == r->zero && t->n_ids == 0))
 			continue;
 		if (p->row[j] == r->zero)
-			RS_TRY(start_row(t, r, id, copy + j * r->dim));
+			start_row(t, r, id, copy + j * r->dim);
 		else
 			row_convert(r->storage, p->row[j], ROW_FP32, copy + j * r->dim, r->dim);
 		p->row[j] = copy + j * r->dim;
