@@ -1,6 +1,7 @@
 /* One GPU: its stream, its memory, what failed on it. */
 #include <assert.h>
 #include <cuda_runtime_api.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/memory.h"
@@ -12,6 +13,7 @@
 
 /* The block: what kernels need between passes, what cuBLAS does, then what is taken. */
 struct cuda_context {
+	int    device;
 	cudaStream_t stream;
 	struct cuda_blas *blas;
 	char  *block;
@@ -22,21 +24,18 @@ struct cuda_context {
 
 static _Thread_local struct cuda_context *current;
 
-size_t
-cuda_scratch_floats(size_t B, size_t H)
-{
-	return B + 2 * 128 * H;
-}
-
 static size_t
 aligned(size_t bytes)
 {
 	return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
+/* The runtime keeps a failure of this thread until it is asked for: a later kernel must not
+ * find it there. */
 static enum rs_status
 fail(cudaError_t status, const char *what)
 {
+	(void)cudaGetLastError();
 	return rs_fail(status == cudaErrorMemoryAllocation ? RS_ERESOURCE : RS_EPEER,
 		"GPU: %s: %s", what, cudaGetErrorString(status));
 }
@@ -53,9 +52,9 @@ open_block(struct cuda_context *c, const struct cuda_plan *plan)
 		: cudaMalloc((void **)&c->block, c->n_bytes);
 
 	if (status != cudaSuccess) {
-		(void)cudaGetLastError();
-		return rs_fail(RS_ERESOURCE, "GPU: no block of %zu bytes: %s", c->n_bytes,
-			cudaGetErrorString(status));
+		char what[48];
+		snprintf(what, sizeof(what), "no block of %zu bytes", c->n_bytes);
+		return fail(status, what);
 	}
 	c->scratch = (float *)(void *)c->block;
 	return cuda_blas_open(plan->precision, c->stream, c->block + c->first - BLAS_WORKSPACE,
@@ -71,6 +70,7 @@ cuda_open(const struct cuda_plan *plan, struct cuda_context **out)
 	if (status != cudaSuccess)
 		return fail(status, "cannot be used");
 	RS_TRY(memory_alloc(1, sizeof(*c), &c));
+	c->device = plan->device;
 	status = cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking);
 	const enum rs_status opened = status != cudaSuccess ? fail(status, "no stream")
 		: open_block(c, plan);
@@ -103,6 +103,9 @@ void
 cuda_use(struct cuda_context *c)
 {
 	current = c;
+	/* A stream takes kernels only of threads that are on its GPU. */
+	if (c != NULL)
+		cuda_note(cudaSetDevice(c->device));
 }
 
 void *

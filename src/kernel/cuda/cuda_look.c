@@ -28,6 +28,7 @@ cuda_look(char *text, size_t n)
 	if (status == cudaSuccess && n_devices > 0)
 		status = cudaGetDeviceProperties(&properties, 0);
 	if (status != cudaSuccess || n_devices == 0) {
+		(void)cudaGetLastError();
 		snprintf(text, n, "%s", why_none(status));
 		return 0;
 	}

@@ -13,6 +13,13 @@ extern "C" {
 #include "kernel/cuda/segment_body.h"
 #include "kernel/cuda/vector_body.h"
 
+/* cross_v1_backward() and gate_backward() need B, sums of columns the rest. */
+size_t
+cuda_scratch_floats(size_t B, size_t H)
+{
+	return B + column_partial(H);
+}
+
 const struct kernel_set kernel_cuda = {
 	.name = "cuda",
 #define ROW(name, arguments) .name = name##_cuda,
