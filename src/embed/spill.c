@@ -302,8 +302,10 @@ bring(struct spill *s, struct set *set, uint64_t i, unsigned how, struct spill_r
 		s->settings.start(s->settings.context, i, (float *)(void *)row);
 	else
 		RS_TRY(read_row(s, place, row, how & SPILL_SOON ? &out->is_late : NULL));
-	if (out->is_late)
+	if (out->is_late) {
+		set->hand = (uint16_t)way;     /* nothing is there: who comes next has it */
 		return RS_OK;
+	}
 	set->tag[way] = (uint16_t)(i % s->set_rows);
 	set->held = (uint16_t)way;
 	out->row = (float *)(void *)row;
