@@ -132,24 +132,32 @@ train(struct lookup *l, uint64_t from, uint64_t to, size_t n_workers)
 
 struct text { char *bytes; size_t n; };
 
+/* Ends a file, and reads it. */
+static inline struct text
+finish(struct file_writer *w, const char *path)
+{
+	struct text t;
+
+	assert_int_equal(file_writer_commit(w), RS_OK);
+	file_writer_close(w);
+	assert_int_equal(file_read(path, 1 << 24, &t.bytes, &t.n), RS_OK);
+	return t;
+}
+
 /* The file of the table; delta: of what changed since the last of these. */
 static inline struct text
 save(struct lookup *l, const char *path, int delta)
 {
 	const struct lookup_step from = { 2, 1 };
 	struct file_writer w;
-	struct text t;
 
 	assert_int_equal(file_writer_open(&w, path), RS_OK);
 	if (delta)
 		assert_true(l->ops->knows_changes(l, 0));
 	assert_int_equal(delta ? l->ops->save_delta(l, 0, &from, &w) : l->ops->save(l, 0, &w),
 		RS_OK);
-	assert_int_equal(file_writer_commit(&w), RS_OK);
-	file_writer_close(&w);
 	l->ops->forget_changes(l);
-	assert_int_equal(file_read(path, 1 << 24, &t.bytes, &t.n), RS_OK);
-	return t;
+	return finish(&w, path);
 }
 
 static inline void

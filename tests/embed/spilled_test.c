@@ -105,6 +105,45 @@ delta_is_applied_to_rows_in_memory_and_not(void **state)
 	}
 }
 
+static struct text
+between(const struct lookup *from, const struct lookup *to, const char *path)
+{
+	const struct lookup_step step = { 2, 1 };
+	struct file_writer w;
+
+	assert_int_equal(file_writer_open(&w, path), RS_OK);
+	assert_int_equal(lookup_local_between(from, to, 0, &step, &w), RS_OK);
+	return finish(&w, path);
+}
+
+/* Some rows are trained, of one or of both; with another seed all others differ, too. */
+static void
+L021_what_lies_between_two_tables_is_the_same(void **state)
+{
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/table", (const char *)*state);
+	for (uint64_t seed = 5; seed <= 6; seed++) {
+		struct lookup *from[2], *to[2];
+
+		for (int k = 0; k < 2; k++) {
+			struct lookup_table t = limited(ROW_FP32, ROW_ADAGRAD, k ? LITTLE : 0);
+
+			from[k] = make(&t, 1, 1);
+			train(from[k], 1, 1, 1);
+			t.seed = seed;
+			to[k] = make(&t, 1, 1);
+			train(to[k], 1, 2, 1);
+		}
+		struct text in_memory = between(from[0], to[0], path);
+		assert_equal_and_free(in_memory, between(from[1], to[1], path));
+		for (int k = 0; k < 2; k++) {
+			from[k]->ops->close(from[k]);
+			to[k]->ops->close(to[k]);
+		}
+	}
+}
+
 /* A model whose seed was another: rows that training did not touch are not as this one's. */
 static void
 rows_of_another_seed_stay(void **state)
@@ -194,6 +233,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(it_is_the_same_table, tmpdir_make, tmpdir_remove),
 		cmocka_unit_test_setup_teardown(delta_is_applied_to_rows_in_memory_and_not,
+			tmpdir_make, tmpdir_remove),
+		cmocka_unit_test_setup_teardown(L021_what_lies_between_two_tables_is_the_same,
 			tmpdir_make, tmpdir_remove),
 		cmocka_unit_test_setup_teardown(rows_of_another_seed_stay, tmpdir_make,
 			tmpdir_remove),
