@@ -66,15 +66,20 @@ expect 0 "$T" gc stale -n
 grep -q 'rows/' out && fail "gc takes a cache that is good"
 : >rows/broken-0123456789abcdef.rows
 : >rows/.tmp-1-0-busy-0123456789abcdef.rows
+: >rows/.tmp-2147483646-0-gone-0123456789abcdef.rows   # above the largest pid that can be
 # what is no cache by its name, or no file, is not ours
 cp train.tsv rows/train.rows
 mkdir -p rows/more.rows rows/dir-0123456789abcdef.rows
 : >rows/dir-0123456789abcdef.rows/kept
 echo '1	more' >>train.tsv
+expect 0 "$T" plan s.ini -o data.cache=rows --sample 0
+grep -q '^cache  *0 files' out || fail "plan counts the cache of a changed text"
 expect 0 "$T" gc stale
 [ -e rows/broken-0123456789abcdef.rows ] && fail "a damaged cache stayed"
 [ -e rows/.tmp-1-0-busy-0123456789abcdef.rows ] ||
 	fail "a file of a process that lives was removed"
+[ -e rows/.tmp-2147483646-0-gone-0123456789abcdef.rows ] &&
+	fail "a file of a process that is gone stayed"
 [ -s rows/train.rows ] || fail "gc took a file that is no cache"
 [ -d rows/more.rows ] && [ -e rows/dir-0123456789abcdef.rows/kept ] || fail "gc took a directory"
 [ -e "$1" ] && fail "the cache of a changed text stayed"
