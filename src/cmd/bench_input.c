@@ -172,24 +172,25 @@ inflate_alone(struct bed *b)
 }
 
 static enum rs_status
+count_rows(void *context, const struct batch *batch, int *done)
+{
+	struct bed *const b = context;
+
+	(void)done;
+	b->rows += batch->B;
+	return RS_OK;
+}
+
+static enum rs_status
 read_gzip(struct bed *b)
 {
 	const struct text_list files = { .item = &b->gz, .n = 1 };
 	const struct loader_options options = { .schema = &b->m->schema, .files = &files,
 		.purpose = PARSE_TRAIN, .epochs = 1, .n_threads = 2,
 		.batch_size = (size_t)spec_settings(b->m->spec)->train.batch_size };
-	const struct batch *batch = NULL;
-	struct loader *loader;
-	enum rs_status status;
 
-	RS_TRY(loader_open(&options, &loader));
 	b->rows = 0;
-	do {
-		status = loader_next(loader, &batch, NULL);
-		b->rows += batch != NULL ? batch->B : 0;
-	} while (status == RS_OK && batch != NULL);
-	loader_close(loader);
-	return status;
+	return loader_each(&options, count_rows, b, NULL);
 }
 
 static enum rs_status

@@ -5,8 +5,9 @@
 #
 # First the training step in memory on one thread, beside PyTorch with sparse gradients and with
 # Adam over every row; then FM from text, a whole run with two threads, beside PyTorch, Vowpal
-# Wabbit (linear) and LightGBM.  Medians over the rounds.  Needs python3-torch and python3-numpy (PYTHON names the interpreter that has them);
-# Vowpal Wabbit and LightGBM come from PyPI into a directory of this run, or are left out.
+# Wabbit (linear) and LightGBM.  Medians over the rounds.  Needs python3-torch and python3-numpy
+# (PYTHON names the interpreter that has them); Vowpal Wabbit and LightGBM come from PyPI into a
+# directory of this run, or are left out.
 set -u
 : "${RECSYS_TRAIN:?}" "${SRCDIR:?}"
 T=$RECSYS_TRAIN
