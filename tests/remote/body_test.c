@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
+#include "embed/exact.h"
 #include "remote/body.h"
 
 #define N 1000
@@ -197,6 +198,10 @@ static void
 tables_that_cannot_be_are_refused(void **state)
 {
 	const struct lookup_table t = { .name = "C1", .rows = 77, .dim = 5 };
+	const struct lookup_table exact = { .name = "C2", .kind = TABLE_EXACT, .rows = EXACT_ROWS,
+		.expected = 9, .dim = 5, .tenancy = { .admit = ADMISSION_COUNT, .admit_count = 3,
+		.admit_probability = 0.5, .admit_cells = 640, .key = 4, .expire_after = 60,
+		.segment_rows = 100, .evict = EVICT_LFU } };
 	struct lookup_table back;
 	struct body_table good, b;
 
@@ -222,6 +227,22 @@ tables_that_cannot_be_are_refused(void **state)
 	REFUSED(b.ftrl_power = NAN);
 	REFUSED(b.name[0] = 0);
 	REFUSED(memset(b.name, 'x', sizeof(b.name)));
+	REFUSED(b.segment_rows = 100);
+	body_table_put(&exact, &good);
+	assert_int_equal(body_table_get(&good, &back), RS_OK);
+	body_table_put(&back, &b);
+	assert_memory_equal(&b, &good, sizeof(b));
+	REFUSED(b.admit = ADMISSION_PROBABILITY + 1);
+	REFUSED(b.evict = EVICT_LFU + 1);
+	REFUSED(b.admit_count = 0);
+	REFUSED(b.admit_count = UINT32_MAX);
+	REFUSED(b.admit_cells = 0);
+	REFUSED(b.admit_cells = UINT64_MAX);
+	REFUSED(b.admit_probability = NAN);
+	REFUSED(b.admit_probability = 1.5);
+	REFUSED(b.expire_steps = 1);
+	REFUSED(b.segment_rows = 1);
+	REFUSED(b.segment_rows = UINT64_MAX);
 #undef REFUSED
 }
 

@@ -38,7 +38,7 @@ static void
 take_waiting(const struct part *p, unsigned segment, uint64_t step, struct image *out)
 {
 	const struct body_waiting head = { .table = (uint32_t)p->table, .segment = segment,
-		.n = 64 };
+		.n = with_rules ? 64 : 0 };
 	const struct frame f = bed_frame(&b, FRAME_WAITING_GET, 0, step + 1);
 	struct body_waiting got;
 	struct lookup_waiting w;
@@ -52,6 +52,10 @@ take_waiting(const struct part *p, unsigned segment, uint64_t step, struct image
 	memcpy(&got, out->bytes + out->n, sizeof(got));
 	body_waiting_get(&got, &w);
 	lookup_tenants_add(&tally, &w.tally);
+	/* Nothing asks for the clock without rules, and a step taken back leaves it. */
+	if (!with_rules)
+		memset(out->bytes + out->n + offsetof(struct body_waiting, clock), 0,
+			sizeof(got.clock));
 	out->n += n;
 	buffer_free(&body);
 }
@@ -75,7 +79,7 @@ take_image(uint64_t step, struct image *out)
 			IMAGE - out->n);
 		buffer_free(&body);
 	}
-	for (size_t i = 0; with_rules && i < b.parts.n; i++)
+	for (size_t i = 0; i < b.parts.n; i++)
 		for (unsigned k = 0; b.parts.part[i].table == 1 && k < EXACT_SEGMENTS; k++)
 			if (exact_segment_begin(k) >= b.parts.part[i].begin
 			    && exact_segment_begin(k) < b.parts.part[i].end)

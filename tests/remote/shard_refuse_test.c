@@ -364,6 +364,10 @@ counters_are_of_the_segment_they_are_set_in(void **state)
 		sizeof(got));
 	assert_memory_equal(got.e, put.e, sizeof(put.e));
 	assert_true(got.head.total == 2 && got.head.clock == 1);
+	bed_push_count(&b, 0, 1, 1);
+	f = bed_frame(&b, FRAME_WAITING_PUT, 1, 0);
+	body.n = sizeof(put);
+	bed_refused(&b, 0, &f, &body, "worker 1 sets rows after step 1");
 	bed_close(&b);
 }
 

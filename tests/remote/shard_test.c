@@ -204,23 +204,24 @@ a_step_that_is_not_finite_changes_nothing_and_counts(void **state)
 	bed_close(&b);
 }
 
+/* The last of three workers says something else than the others. */
 static void
-workers_that_disagree_are_both_named_and_nobody_goes_on(void **state)
+disagree(const char *directory, const struct body_push *other, const char *why)
 {
 	struct body_push head = { .rate_factor = 1, .finite = 1 };
 	struct buffer body = { .data = (char *)&head, .n = sizeof(head) }, wanted;
 	struct wire_message m;
 	struct frame f, pull;
 
-	bed_open_counter(&b, *state, CONSISTENCY_SYNC, 0, 3);
+	bed_open_counter(&b, directory, CONSISTENCY_SYNC, 0, 3);
 	for (size_t r = 0; r < 2; r++) {
 		f = bed_frame(&b, FRAME_PUSH, r, 1);
 		bed_ask(&b, 0, &f, &body, FRAME_PUSH_R, NULL, 0);
 	}
 	pull = bed_send_pull(&b, 1, 2, &wanted);
-	head.rate_factor = 0.5;
+	head = *other;
 	f = bed_frame(&b, FRAME_PUSH, 2, 1);
-	bed_refused(&b, 0, &f, &body, "worker 2 is 0.5, that of worker 0 1");
+	bed_refused(&b, 0, &f, &body, why);
 	assert_true(bed_receive(&b, 1, 0, pull.request, BED_SECONDS, &m));
 	assert_int_equal(m.frame.type, FRAME_ERROR);
 	wire_message_free(&m);
@@ -228,6 +229,17 @@ workers_that_disagree_are_both_named_and_nobody_goes_on(void **state)
 	bed_refused(&b, 0, &f, &body, "step 1");
 	buffer_free(&wanted);
 	bed_close(&b);
+}
+
+static void
+workers_that_disagree_are_both_named_and_nobody_goes_on(void **state)
+{
+	disagree(*state, &(struct body_push){ .rate_factor = 0.5, .finite = 1 },
+		"worker 2 is 0.5, that of worker 0 1");
+	disagree(*state, &(struct body_push){ .rate_factor = 1, .finite = 1, .decay = 0.25 },
+		"worker 2 is 0.25, that of worker 0 0");
+	disagree(*state, &(struct body_push){ .rate_factor = 1, .finite = 1, .newest = 7 },
+		"worker 2 is of minute 7, that of worker 0 of 0");
 }
 
 static void
