@@ -64,6 +64,8 @@ COMPARE(bag_scale)
 	struct bags bags;
 
 	bags_make(t, &bags, 1);
+	for (size_t side = 0; side < 2; side++)
+		BUF(bags.scale)[0] = 0;
 	for (int combiner = KERNEL_SUM; combiner <= KERNEL_LAST; combiner++) {
 		const size_t out = agree_pair(t, bags.N + 1, 0, 1);
 		BOTH(k->bag_scale(bags.B, bags.offset[side],

@@ -8,6 +8,9 @@
 #include "kernel/cuda/cuda_body.h"
 #include "kernel/ref/ref.h"
 
+/* What every GPU gives a block. */
+enum { SHARED_BYTES = 48 << 10 };
+
 static struct {
 	int      is_backwards, is_parted;      /* nothing ran since the last barrier     */
 	unsigned n_violations;
@@ -88,6 +91,8 @@ struct view
 emulate_shared(size_t n)
 {
 	emulate_barrier();
+	if (n * sizeof(float) > SHARED_BYTES && state.n_violations++ == 0)
+		snprintf(state.where, sizeof(state.where), "%zu floats of shared memory", n);
 	return (struct view){ fresh(&state.shared, n), n };
 }
 

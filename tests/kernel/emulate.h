@@ -11,8 +11,8 @@
 extern const struct kernel_set kernel_emulated;
 
 void emulate_backwards(int is_backwards);
-/* What was outside of its view or lacked a barrier, how often, since it was last called;
- * *where: the first. */
+/* What was outside of its view, lacked a barrier or wanted more shared memory than there is,
+ * how often, since it was last called; *where: the first. */
 unsigned emulate_violations(const char **where);
 /* Frees what it holds. */
 void emulate_end(void);
