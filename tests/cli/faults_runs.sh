@@ -95,7 +95,7 @@ B109_killed_runs_are_lost_and_stopped_ones_interrupted() {
 	make_spec s.ini
 	for signal in KILL TERM; do
 		"$T" train s.ini -f "m$signal" --epochs 10000 2>err & pid=$!
-		for i in 1 2 3 4 5 6 7 8 9 10; do
+		for i in $(seq 100); do
 			sleep 0.1
 			"$T" runs list --db runs.db --status running 2>/dev/null | grep -q running && break
 		done

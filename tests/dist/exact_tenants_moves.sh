@@ -28,11 +28,10 @@ done
 without() {
 	lost=$1
 	shift
-	rm -rf m
 	# shellcheck disable=SC2086
-	timeout -s KILL 100 "$T" train s.ini $RULES -f m -v --json --epochs 25 \
-		-o train.checkpoint_every=0 -o embedding.admit=count "$@" >out 2>err & pid=$!
-	dies m "$lost" grep -q '"step":[1-9]' out
+	loses m "$lost" 'grep -q "\"step\":[1-9]" out' \
+		timeout -s KILL 100 "$T" train s.ini $RULES -f m -v --json --epochs 25 \
+		-o train.checkpoint_every=0 -o embedding.admit=count "$@"
 	same_tables one v000001 m v000001 "after the death of $lost"
 	nothing_left "$lost"
 }

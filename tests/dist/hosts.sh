@@ -49,6 +49,17 @@ all() {
 	node w0 worker 0 -f m "$@"
 }
 
+# trains: waits until steps are done.
+trains() {
+	tries=0
+	until "$T" node status --join $address --key w1.key --keys keys --json 2>/dev/null |
+		grep -q '"step":"[1-9]'; do
+		tries=$((tries + 1))
+		[ $tries -lt 600 ] || { echo 'no steps' >&2; cat ./*.err >&2; exit 1; }
+		sleep 0.02
+	done
+}
+
 # L050: workers may come before shards, shards before the coordinator.
 node w1 worker 1
 node w0 worker 0 -f m --json -P none
@@ -68,18 +79,17 @@ prints '"reducer":"pushpull"'
 
 # A worker that dies may come again, whoever starts it; what status says of it.
 rm -rf m
-all --epochs 20 -o train.early_stop=0 -o train.checkpoint_every=0.1
-node w1 worker 1 --epochs 20 -o train.early_stop=0 -o train.checkpoint_every=0.1
-begun m
-sleep 0.5
+all --epochs 40 -o train.early_stop=0 -o train.checkpoint_every=0.1
+node w1 worker 1 --epochs 40 -o train.early_stop=0 -o train.checkpoint_every=0.1
+trains
 expect 77 "$T" node status --join $address --key stranger.key --keys keys
 expect 0 "$T" node status --join $address --key w1.key --keys keys
 prints 'worker 1'
 kill -9 "$w1"
 wait "$w1" 2>/dev/null
-node w1 worker 1 --epochs 20 -o train.early_stop=0 -o train.checkpoint_every=0.1
+node w1 worker 1 --epochs 40 -o train.early_stop=0 -o train.checkpoint_every=0.1
 for name in w0 w1 p0 p1 c; do ended $name 0; done
-expect 0 "$T" train s.ini -f long --valid valid.tsv --epochs 20 -o train.slots=6 \
+expect 0 "$T" train s.ini -f long --valid valid.tsv --epochs 40 -o train.slots=6 \
 	-o train.batch_size=120 -o train.early_stop=0
 dump m >have; dump long >want
 same want have 'a worker that died gave another model'
@@ -88,8 +98,7 @@ same want have 'a worker that died gave another model'
 rm -rf m
 all --epochs 200 -o train.early_stop=0
 node w1 worker 1 --epochs 200 -o train.early_stop=0
-begun m
-sleep 0.3
+trains
 kill -9 "$c"
 wait "$c" 2>/dev/null
 node c coordinator 0 --listen $address --epochs 200 -o train.early_stop=0
@@ -114,8 +123,8 @@ same want200 have 'a coordinator that was killed gave another model'
 rm -rf m
 mv keys whole_list
 grep -v '^w1 ' whole_list >keys
-all --epochs 20 -o train.early_stop=0 -o train.checkpoint_every=0.1 -v
-node w1 worker 1 --epochs 20 -o train.early_stop=0 -o train.checkpoint_every=0.1
+all --epochs 40 -o train.early_stop=0 -o train.checkpoint_every=0.1 -v
+node w1 worker 1 --epochs 40 -o train.early_stop=0 -o train.checkpoint_every=0.1
 logged() {
 	tries=0
 	until grep -q "$2" "$1.err"; do
@@ -138,16 +147,15 @@ echo nonsense >keys
 kill -HUP "$c"
 logged c 'stays as it was: .*keys:1'
 cp whole_list keys
-node w1 worker 1 --epochs 20 -o train.early_stop=0 -o train.checkpoint_every=0.1
-begun m
-sleep 0.3
+node w1 worker 1 --epochs 40 -o train.early_stop=0 -o train.checkpoint_every=0.1
+trains
 grep -v '^w1 ' whole_list >keys
 kill -HUP "$c"
 logged c "keys' has 4 keys"
 ended w1 77
 cp whole_list keys
 kill -HUP "$c"
-node w1 worker 1 --epochs 20 -o train.early_stop=0 -o train.checkpoint_every=0.1
+node w1 worker 1 --epochs 40 -o train.early_stop=0 -o train.checkpoint_every=0.1
 for name in w0 w1 p0 p1 c; do ended $name 0; done
 dump m >have
 same want have 'a change of the keys gave another model'

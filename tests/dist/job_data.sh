@@ -63,20 +63,26 @@ between() {
 		'BEGIN { srand(s); printf "%.3f", a + (b - a) * rand() }'
 }
 
-# dies MODEL WHO COMMAND...: of the job $pid that has begun nodes are killed once a command
-# succeeds; it ends well.
-dies() {
-	begun "$1"
-	who=$2
-	shift 2
-	until "$@"; do
-		kill -0 $pid 2>/dev/null || { cat err >&2; exit 1; }
-		sleep 0.02
+# loses MODEL WHO CONDITION COMMAND...: a job that trains MODEL, of which nodes are killed once the
+# condition holds, ends well.  One that was over before somebody had to come again is run anew.
+loses() {
+	lost_by=$1 who=$2 condition=$3
+	shift 3
+	tries=0
+	while :; do
+		rm -rf "$lost_by"
+		"$@" >out 2>err & pid=$!
+		until eval "$condition" || ! kill -0 $pid 2>/dev/null; do
+			sleep 0.02
+		done
+		nodes "$who" | xargs -r kill -9 2>/dev/null
+		ends $pid
+		[ $code = 0 ] || {
+			echo "exit $code after the death of $who" >&2; cat err >&2; exit 1; }
+		grep -q "${who%% *}.*killed by signal 9.*started again" err && return
+		tries=$((tries + 1))
+		[ $tries -lt 20 ] || { echo "$who was never killed in time" >&2; exit 1; }
 	done
-	# shellcheck disable=SC2046
-	kill -9 $(nodes "$who") || { echo "no $who to kill" >&2; exit 1; }
-	ends $pid
-	[ $code = 0 ] || { echo "exit $code after the death of $who" >&2; cat err >&2; exit 1; }
 }
 
 # as_alone WHAT OPTION...: what one process learns, whose dump is left in want, is learned on
@@ -95,9 +101,8 @@ as_alone() {
 		dump many >have
 		same want have "$what, $place: another model"
 	done
-	timeout -k 9 60 "$T" train s.ini -f killed "$@" -v --json --workers 2 --ps 2 \
-		>out 2>err & pid=$!
-	dies killed 'ps --index 0' grep -q '"epoch":[2-9],' out
+	loses killed 'ps --index 0' 'grep -q "\"epoch\":[2-9]," out' \
+		timeout -k 9 60 "$T" train s.ini -f killed "$@" -v --json --workers 2 --ps 2
 	grep -q 'round 2 goes on' err || { cat err >&2; exit 1; }
 	dump killed >have
 	same want have "$what, a killed shard: another model"

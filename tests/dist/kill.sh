@@ -25,7 +25,7 @@ for role in 'worker --index 1' 'worker --index 0' 'ps --index 1' coordinator; do
 		timeout -k 9 120 "$T" train s.ini -f $m --workers 2 --ps 3 "$@" --json -P none >out 2>err &
 		pid=$!
 		begun $m
-		wait_for=$(between 0 1)
+		wait_for=$(between 0 0.7)
 		sleep "$wait_for"
 		victim=$(nodes "$role")
 		[ -z "$victim" ] || kill -9 $victim 2>/dev/null

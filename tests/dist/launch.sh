@@ -106,7 +106,7 @@ nothing_left 'after a host without the program'
 # The launcher dies: what it started ends.  The first host saves, and its coordinator stays two
 # seconds more to tell nodes of the other, which died at once, if they come again.
 "$T" launch -H 127.0.0.1:1,localhost:1 --ssh "$TMP/ssh" --program "$T" s.ini -f m5 "$@" \
-	--epochs 4000 2>err &
+	--epochs 100000 2>err &
 pid=$!
 begun m5
 kill -9 $pid

@@ -3,7 +3,7 @@
 # TF_CONFIG, RANK, RECSYS_TRAIN_ROLE; each ends with the dump of one process.
 set -u
 . "$SRCDIR/tests/dist/job_data.sh"
-undisturbed 15
+undisturbed 60
 # shellcheck disable=SC2086
 set -- $RUN
 expect 0 "$T" keygen job.key
@@ -104,7 +104,7 @@ rm -rf pods
 # A pod that dies comes again: the second one, then the one with the coordinator.
 for victim in 1 0; do
 	port=$((port + 1))
-	set -- "$@" --epochs 15 -o train.checkpoint_every=0.05 -o cluster.step_timeout=3 \
+	set -- "$@" --epochs 60 -o train.checkpoint_every=0.05 -o cluster.step_timeout=3 \
 		-o cluster.request_timeout=3
 	pod 0 "$@"
 	pod 1 "$@"
@@ -116,7 +116,7 @@ for victim in 1 0; do
 	pod $victim "$@"
 	ended pod0 pod1
 	dump pods >have
-	same want15 have "pod $victim died: another model"
+	same want60 have "pod $victim died: another model"
 	nothing_left "after pod $victim died"
 	rm -rf pods
 done

@@ -13,8 +13,8 @@ set -- --valid valid.tsv --epochs 3 $JOB -o train.batch_size=240 -o train.early_
 
 expect 0 "$T" train s.ini -f whole "$@"
 dump whole >want
-expect 0 "$T" train s.ini -f whole40 "$@" --epochs 40
-dump whole40 >want40
+expect 0 "$T" train s.ini -f whole120 "$@" --epochs 120
+dump whole120 >want120
 
 # The leaks of the libraries are not ours.
 ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0
@@ -87,7 +87,7 @@ for library in openmpi mpich; do
 
 	# A worker that dies ends the job at once; --resume goes on to the same model.
 	set -- "$@" -o train.checkpoint_every=0.05
-	as $library 2 "$T" train s.ini -f "$TMP/m" --ps 2 "$@" --epochs 40 >out 2>err & pid=$!
+	as $library 2 "$T" train s.ini -f "$TMP/m" --ps 2 "$@" --epochs 120 >out 2>err & pid=$!
 	begun m
 	sleep 0.1
 	kill -9 "$(rank $victim)" || { echo "no rank $victim" >&2; exit 1; }
@@ -98,14 +98,14 @@ for library in openmpi mpich; do
 	workers_left "after rank $victim of $library was killed"
 	resume=--resume
 	[ -n "$(ls -A m | grep '^v')" ] || resume=--fresh
-	expect 0 as $library 2 "$T" train s.ini -f "$TMP/m" --ps 1 $resume "$@" --epochs 40
+	expect 0 as $library 2 "$T" train s.ini -f "$TMP/m" --ps 1 $resume "$@" --epochs 120
 	workers_left "by $library --resume"
 	dump m >have
-	same want40 have "$library: another model after --resume"
+	same want120 have "$library: another model after --resume"
 	rm -rf m
 
 	# A shard that dies is started again.
-	as $library 2 "$T" train s.ini -f "$TMP/m" --ps 2 "$@" --epochs 40 >out 2>err & pid=$!
+	as $library 2 "$T" train s.ini -f "$TMP/m" --ps 2 "$@" --epochs 120 >out 2>err & pid=$!
 	begun m
 	sleep 0.1
 	kill -9 "$(nodes 'ps --index 1' | head -n 1)"
@@ -113,7 +113,7 @@ for library in openmpi mpich; do
 	[ $code = 0 ] || { echo "$library: a shard was killed: exit $code" >&2; cat err >&2; exit 1; }
 	grep -q 'ps 1 was killed by signal 9.*started again' err || { cat err >&2; exit 1; }
 	dump m >have
-	same want40 have "$library: another model after a shard was killed"
+	same want120 have "$library: another model after a shard was killed"
 	workers_left "after a shard was killed under $library"
 	rm -rf m
 done

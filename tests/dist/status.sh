@@ -8,7 +8,7 @@ grep -q 'no job of many processes' err || { cat err; exit 1; }
 make_rows 8000 1 >train.tsv
 make_rows 300 2 >valid.tsv
 make_spec s.ini
-"$T" train s.ini -f m --workers 2 --ps 2 --valid valid.tsv --epochs 1000 $JOB \
+"$T" train s.ini -f m --workers 2 --ps 2 --valid valid.tsv --epochs 100000 $JOB \
 	-o train.early_stop=0 >log 2>&1 & pid=$!
 begun m
 sleep 4
