@@ -78,61 +78,125 @@ rng_normal(uint64_t key, uint64_t counter)
 	return normal_quantile(((double)(rng_u64(key, counter) >> 12) + 0.5) * 0x1p-52);
 }
 
-/* p[i] of rng_normal(key, counter + i), and what it comes to if it is in the centre. */
-#define LEVEL(level, ...) \
-	__attribute__((optimize("O3") __VA_ARGS__)) static void centre_##level( \
-		size_t n, uint64_t key, uint64_t counter, double *restrict p, double *restrict x) \
+/* Deviates are made by the piece: those of the tails, every seventh, together. */
+#define PIECE    256u
+#define FAR      12.0          /* -log(p) of what is seldom enough to be made alone   */
+#define ONE_BITS 0x3ff0000000000000u  /* of 1.0, to which 52 bits add a fraction      */
+
+/* What p comes to if it is in the centre; and in a tail that is not far, without its sign, of
+ * log(p). */
+struct level {
+	void (*centre)(size_t n, const double *restrict p, double *restrict x);
+	void (*tail)(size_t n, const double *restrict log_p, double *restrict x);
+};
+
+#define LEVEL(isa, ...) \
+	__attribute__((optimize("O3") __VA_ARGS__)) static void centre_##isa( \
+		size_t n, const double *restrict p, double *restrict x) \
 	{ \
-		uint64_t bits[PIECE]; \
-\
-		for (size_t i = 0; i < n; i++) \
-			bits[i] = rng_u64(key, counter + i) >> 12 | ONE_BITS; \
-		memcpy(p, bits, n * sizeof(*p)); \
-		for (size_t i = 0; i < n; i++) \
-			p[i] = (p[i] - 1) + 0x1p-53; \
 		for (size_t i = 0; i < n; i++) \
 			x[i] = quantile_centre(p[i] - 0.5); \
-	}
-
-#define PIECE    64u
-#define ONE_BITS 0x3ff0000000000000u  /* of 1.0, to which 52 bits add a fraction      */
+	} \
+	__attribute__((optimize("O3") __VA_ARGS__)) static void tail_##isa( \
+		size_t n, const double *restrict log_p, double *restrict x) \
+	{ \
+		for (size_t i = 0; i < n; i++) { \
+			const double r = sqrt(-log_p[i]) - 1.6; \
+			x[i] = polynomial(c, r) / polynomial(d, r); \
+		} \
+	} \
+	static const struct level level_##isa = { centre_##isa, tail_##isa };
 
 LEVEL(baseline)
 #ifdef HAVE_X86_LEVELS
 LEVEL(avx2, , target("avx2"))
 #endif
 
-static void
-centre(size_t n, uint64_t key, uint64_t counter, double *p, double *x)
+static const struct level *
+level_here(void)
 {
 #ifdef HAVE_X86_LEVELS
-	if (__builtin_cpu_supports("avx2")) {
-		centre_avx2(n, key, counter, p, x);
-		return;
-	}
+	if (__builtin_cpu_supports("avx2"))
+		return &level_avx2;
 #endif
-	centre_baseline(n, key, counter, p, x);
+	return &level_baseline;
+}
+
+/* p[i] of rng_normal(key, counter + i).  Not in vectors: those of AVX2 cannot multiply so. */
+static void
+draw(size_t n, uint64_t key, uint64_t counter, double *restrict p)
+{
+	for (size_t i = 0; i < n; i++) {
+		const uint64_t bits = rng_u64(key, counter + i) >> 12 | ONE_BITS;
+		double one_and;
+
+		memcpy(&one_and, &bits, sizeof(bits));
+		p[i] = (one_and - 1) + 0x1p-53;
+	}
+}
+
+/* y[n] = normal_quantile(p[n]), n <= PIECE. */
+static void
+quantiles(const struct level *level, size_t n, const double *p, double *y)
+{
+	double log_p[PIECE], x[PIECE];
+	unsigned tail[PIECE];
+	size_t n_tails = 0;
+
+	level->centre(n, p, y);
+	for (size_t k = 0; k < n; k++) {
+		tail[n_tails] = (unsigned)k;
+		n_tails += fabs(p[k] - 0.5) > CENTRE;
+	}
+	for (size_t k = 0; k < n_tails; k++) {
+		const double at = p[tail[k]];
+
+		log_p[k] = log(at < 0.5 ? at : 1 - at);
+	}
+	level->tail(n_tails, log_p, x);
+	for (size_t k = 0; k < n_tails; k++) {
+		const double at = p[tail[k]];
+
+		y[tail[k]] = log_p[k] < -FAR ? quantile_tail(at) : at < 0.5 ? -x[k] : x[k];
+	}
 }
 
 void
 rng_normal_fill(float *x, size_t n, uint64_t key, uint64_t counter, float stddev)
 {
+	const struct level *const level = level_here();
 	double p[PIECE], y[PIECE];
-	unsigned tail[PIECE];
 
 	for (size_t i = 0; i < n; i += PIECE) {
 		const size_t m = n - i < PIECE ? n - i : PIECE;
-		size_t n_tails = 0;
 
-		centre(m, key, counter + i, p, y);
-		for (size_t k = 0; k < m; k++) {
-			tail[n_tails] = (unsigned)k;
-			n_tails += fabs(p[k] - 0.5) > CENTRE;
-		}
-		for (size_t k = 0; k < n_tails; k++)
-			y[tail[k]] = quantile_tail(p[tail[k]]);
+		draw(m, key, counter + i, p);
+		quantiles(level, m, p, y);
 		for (size_t k = 0; k < m; k++)
 			x[i + k] = (float)(stddev * y[k]);
+	}
+}
+
+void
+rng_normal_rows(float *x, const struct rng_rows *rows, float stddev)
+{
+	const struct level *const level = level_here();
+	const size_t D = rows->D, most = D > 0 && D <= PIECE ? PIECE / D : 1;
+	double p[PIECE], y[PIECE];
+
+	for (size_t i = 0, m; i < rows->n; i += m) {
+		m = rows->n - i < most ? rows->n - i : most;
+		if (D > PIECE) {
+			rng_normal_fill(x + i * rows->stride, D,
+				rng_key(rows->parent, rows->name + i), 0, stddev);
+			continue;
+		}
+		for (size_t r = 0; r < m; r++)
+			draw(D, rng_key(rows->parent, rows->name + i + r), 0, p + r * D);
+		quantiles(level, m * D, p, y);
+		for (size_t r = 0; r < m; r++)
+			for (size_t k = 0; k < D; k++)
+				x[(i + r) * rows->stride + k] = (float)(stddev * y[r * D + k]);
 	}
 }
 

@@ -50,6 +50,11 @@ double rng_normal(uint64_t key, uint64_t counter);
 /* x[i] = stddev * normal(key, counter + i). */
 void rng_normal_fill(float *x, size_t n, uint64_t key, uint64_t counter, float stddev);
 
+/* Rows of D, `stride` floats from one to the next: row i has the key (parent, name + i) and
+ * counters from 0 on. */
+struct rng_rows { uint64_t parent, name; size_t n, D, stride; };
+void rng_normal_rows(float *x, const struct rng_rows *rows, float stddev);
+
 /* The element that a permutation of [0,n) puts at position i, without a table
  * (a keyed Feistel network with cycle walking). */
 uint64_t rng_permute(uint64_t key, uint64_t n, uint64_t i);

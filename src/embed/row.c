@@ -212,6 +212,16 @@ row_put(enum row_storage storage, const float *w, size_t n, uint64_t key, void *
 	}
 }
 
+void
+row_start_floats(const struct row_start *s, struct rng_rows rows, float *row)
+{
+	rows.parent = s->key;
+	if (s->stddev > 0)
+		rng_normal_rows(row, &rows, (float)s->stddev);
+	for (size_t i = 0; i < rows.n && s->stddev <= 0; i++)
+		memset(row + i * rows.stride, 0, rows.D * sizeof(*row));
+}
+
 /* Of two bytes: piece by piece. */
 void
 row_start_weights(const struct row_start *s, enum row_storage storage, uint64_t id, size_t D,
@@ -221,12 +231,12 @@ row_start_weights(const struct row_start *s, enum row_storage storage, uint64_t 
 	const uint64_t key = rng_key(s->key, id);
 	float piece[CHUNK];
 
-	if (s->stddev <= 0) {
-		memset(row, 0, D * bytes);
+	if (storage == ROW_FP32) {
+		row_start_floats(s, (struct rng_rows){ .name = id, .n = 1, .D = D }, row);
 		return;
 	}
-	if (storage == ROW_FP32) {
-		rng_normal_fill(row, D, key, 0, (float)s->stddev);
+	if (s->stddev <= 0) {
+		memset(row, 0, D * bytes);
 		return;
 	}
 	for (size_t k = 0; k < D; k += CHUNK) {

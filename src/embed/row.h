@@ -47,6 +47,8 @@ struct row_start {
 /* D weights as they are stored: normal numbers, a pure function of (key, id, column). */
 void row_start_weights(const struct row_start *s, enum row_storage storage, uint64_t id, size_t D,
 	void *row);
+/* Those of rows.n rows of floats, from the id rows.name on. */
+void row_start_floats(const struct row_start *s, struct rng_rows rows, float *row);
 
 /* n weights of one storage as those of another, to the nearest; they do not overlap.  Where one
  * is int8 they are a row, else they may be of many. */

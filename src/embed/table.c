@@ -167,21 +167,38 @@ table_update(const struct table *t, uint64_t id, float *row, const float *sum,
 	row_put(t->settings.storage, scratch, t->D, row_key(t->row_key, step->number, id), row);
 }
 
-void
-table_start_row(const struct table *t, uint64_t id, float *row)
+static void
+start_slots(const struct table *t, float *row)
 {
 	const struct row_optimizer_settings o = { .initial_accumulator = t->start.accumulator };
 
-	row_start_weights(&t->start, t->settings.storage, id, t->D, row);
 	if (t->n_slot > 0)
 		row_optimizer_init(t->optimizer, &o, t->D, row + t->slot_at);
 }
 
 void
+table_start_row(const struct table *t, uint64_t id, float *row)
+{
+	row_start_weights(&t->start, t->settings.storage, id, t->D, row);
+	start_slots(t, row);
+}
+
+void
 table_init_rows(struct table *t, uint64_t begin, uint64_t end)
 {
+	const struct rng_rows rows = {
+		.name = t->begin + begin, .n = (size_t)(end - begin), .D = t->D,
+		.stride = t->stride,
+	};
+
+	if (table_is_narrow(t)) {
+		for (uint64_t i = begin; i < end; i++)
+			table_start_row(t, t->begin + i, table_row(t, i));
+		return;
+	}
+	row_start_floats(&t->start, rows, table_row(t, begin));
 	for (uint64_t i = begin; i < end; i++)
-		table_start_row(t, t->begin + i, table_row(t, i));
+		start_slots(t, table_row(t, i));
 }
 
 void

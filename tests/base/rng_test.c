@@ -83,6 +83,36 @@ filling_equals_drawing_one_by_one(void **state)
 		assert_true(x[i] == (float)(1e-4f * rng_normal(9, 1000 + i)));
 }
 
+/* As many as meet values of the far tails, at widths beside and beyond a piece. */
+static void
+rows_equal_filling_one_by_one(void **state)
+{
+	static const struct { size_t n, D, stride; } shape[] = {
+		{ 70000, 16, 19 }, { 1000, 1, 2 }, { 7, 255, 255 }, { 5, 257, 300 }, { 3, 0, 1 },
+		{ 600, 11, 11 },
+	};
+	static float x[70000 * 19];
+	float want[300];
+
+	(void)state;
+	for (size_t s = 0; s < N_ROWS(shape); s++) {
+		const size_t D = shape[s].D, stride = shape[s].stride;
+		const struct rng_rows rows = { 5, 40, shape[s].n, D, stride };
+
+		for (size_t i = 0; i < N_ROWS(x); i++)
+			x[i] = -7;
+		rng_normal_rows(x, &rows, 0.25f);
+		for (size_t r = 0; r < shape[s].n; r++) {
+			for (size_t k = 0; k < D; k++)
+				want[k] = (float)(0.25f * rng_normal(rng_key(5, 40 + r), k));
+			for (size_t k = D; k < stride; k++)
+				want[k] = -7;
+			assert_memory_equal(x + r * stride, want, stride * sizeof(*x));
+		}
+		assert_true(shape[s].n * stride == N_ROWS(x) || x[shape[s].n * stride] == -7);
+	}
+}
+
 static void
 streams_and_keys_differ(void **state)
 {
@@ -174,6 +204,7 @@ main(void)
 		cmocka_unit_test(normal_values_have_the_moments_of_a_normal),
 		cmocka_unit_test(normal_is_the_inverse_of_its_distribution),
 		cmocka_unit_test(filling_equals_drawing_one_by_one),
+		cmocka_unit_test(rows_equal_filling_one_by_one),
 		cmocka_unit_test(streams_and_keys_differ),
 		cmocka_unit_test(permutation_is_a_bijection_of_every_small_size),
 		cmocka_unit_test(permutation_of_a_huge_range_stays_inside),
