@@ -195,6 +195,8 @@ file_writer_commit(struct file_writer *w)
 	RS_TRY(flush_block(w));
 	if (w->temporary == NULL)
 		return RS_OK;
+	free(w->block);
+	w->block = NULL;
 	/* Pipes and devices cannot be synchronised; they are not files either. */
 	if (fsync(w->fd) != 0 && errno != EINVAL)
 		return fail_write(w->path);

@@ -203,6 +203,12 @@ local_save(struct lookup *base, size_t table, struct file_writer *w)
 	return lookup_local_pack(base, table, local_of(base)->table[table].settings.storage, w);
 }
 
+static size_t
+local_savers(const struct lookup *base)
+{
+	return ((const struct local *)base)->n_threads;
+}
+
 static enum rs_status
 local_save_tenancy(struct lookup *base, size_t table, struct file_writer *w)
 {
@@ -350,7 +356,8 @@ local_close(struct lookup *base)
 
 static const struct lookup_ops local_ops = {
 	.name = "local", .pull = local_pull, .push = local_push, .commit = local_commit,
-	.save = local_save, .load = local_load, .save_tenancy = local_save_tenancy,
+	.save = local_save, .savers = local_savers, .load = local_load,
+	.save_tenancy = local_save_tenancy,
 	.load_tenancy = local_load_tenancy, .tenants = local_tenants,
 	.knows_changes = local_knows_changes, .save_delta = local_save_delta,
 	.load_delta = local_load_delta, .forget_changes = local_forget_changes,

@@ -144,6 +144,8 @@ struct lookup_ops {
 	 * and reset_state: one thread, no step under way; of a lookup shared by several
 	 * processes one calls, the others wait. */
 	enum rs_status (*save)(struct lookup *l, size_t table, struct file_writer *w);
+	/* How many threads may be in save at once, of different tables; NULL: one. */
+	size_t (*savers)(const struct lookup *l);
 	enum rs_status (*load)(
 		struct lookup *l, size_t table, const char *const *path, size_t n_paths);
 	/* Of an exact table: what its filter knows, and the clock, to a file and back, beside

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "base/failpoint.h"
 #include "base/file.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "train/checkpoint_chain.h"
 #include "train/checkpoint_private.h"
 #include "train/dense_file.h"
@@ -31,7 +33,10 @@ struct saving {
 	int packs;                     /* tables become `storage`, nothing of training is kept */
 	enum row_storage storage;
 	struct manifest manifest;
+	struct file_writer *whole;     /* [n_tables] written before their turn, or NULL */
 };
+
+typedef enum rs_status write_function(struct saving *s, size_t table, struct file_writer *w);
 
 static enum rs_status
 write_spec(struct saving *s, size_t table, struct file_writer *w)
@@ -181,21 +186,28 @@ write_trial(struct saving *s, size_t table, struct file_writer *w)
 	return write_printed(trial_print(s->manifest.progress.trial, &text), &text, w);
 }
 
+/* w is closed by the caller, whatever comes of it. */
 static enum rs_status
-save_file(struct saving *s, const char *name, size_t table,
-	enum rs_status (*write)(struct saving *, size_t, struct file_writer *))
+write_file(struct saving *s, const char *name, size_t table, write_function *write,
+	struct file_writer *w)
 {
-	struct file_writer w;
 	char *path;
 
 	RS_TRY(file_join(s->directory, name, &path));
-	enum rs_status status = file_writer_open(&w, path);
+	const enum rs_status status = file_writer_open(w, path);
 	free(path);
 	RS_TRY(status);
-	w.one_of_many = 1;
-	status = write(s, table, &w);
-	if (status == RS_OK)
-		status = file_writer_commit(&w);
+	w->one_of_many = 1;
+	RS_TRY(write(s, table, w));
+	return file_writer_commit(w);
+}
+
+static enum rs_status
+save_file(struct saving *s, const char *name, size_t table, write_function *write)
+{
+	struct file_writer w = { .fd = -1 };
+	enum rs_status status = write_file(s, name, table, write, &w);
+
 	if (status == RS_OK)
 		status = manifest_add(&s->manifest, name, &w);
 	file_writer_close(&w);
@@ -216,7 +228,97 @@ save_table(struct saving *s, size_t t)
 		return save_file(s, name, t, write_changes);
 	}
 	checkpoint_table_file(name, s->model->table[t].name);
-	return save_file(s, name, t, write_table);
+	return s->whole != NULL ? manifest_add(&s->manifest, name, &s->whole[t])
+		: save_file(s, name, t, write_table);
+}
+
+/* --- whole tables, several at once --------------------------------------------- */
+
+struct writing {
+	struct saving *s;
+	atomic_size_t next;
+	atomic_int failed;             /* 1: somebody fills in `failure`              */
+	struct rs_failure failure;
+};
+
+static void *
+write_some(void *argument)
+{
+	struct writing *const w = argument;
+	struct saving *const s = w->s;
+	char name[NAME_SIZE];
+	int none = 0;
+
+	while (atomic_load(&w->failed) == 0) {
+		const size_t t = atomic_fetch_add(&w->next, 1);
+
+		if (t >= s->model->n_tables)
+			return NULL;
+		checkpoint_table_file(name, s->model->table[t].name);
+		if (write_file(s, name, t, write_table, &s->whole[t]) != RS_OK
+		    && atomic_compare_exchange_strong(&w->failed, &none, 1))
+			rs_failure_take(&w->failure);
+	}
+	return NULL;
+}
+
+/* A thread that cannot be had is done without. */
+static enum rs_status
+write_by(struct saving *s, size_t n_threads)
+{
+	struct writing w = { .s = s };
+	pthread_t *thread;
+	size_t n = 1;
+
+	RS_TRY(memory_alloc(n_threads, sizeof *thread, &thread));
+	while (n < n_threads && thread_start(&thread[n], "save", write_some, &w) == RS_OK)
+		n++;
+	write_some(&w);
+	for (size_t i = 1; i < n; i++)
+		thread_join(thread[i]);
+	free(thread);
+	return atomic_load(&w.failed) ? rs_failure_put(&w.failure) : RS_OK;
+}
+
+static enum rs_status
+write_tables(struct saving *s)
+{
+	const struct lookup_ops *const ops = s->model->lookup->ops;
+	const size_t most = ops->savers != NULL ? ops->savers(s->model->lookup) : 1;
+	const size_t n = s->model->n_tables;
+
+	if (s->may_be_delta || most < 2 || n < 2)
+		return RS_OK;
+	RS_TRY(memory_alloc(n, sizeof *s->whole, &s->whole));
+	for (size_t t = 0; t < n; t++)
+		s->whole[t].fd = -1;
+	return write_by(s, most < n ? most : n);
+}
+
+static void
+close_tables(struct saving *s)
+{
+	for (size_t t = 0; s->whole != NULL && t < s->model->n_tables; t++)
+		file_writer_close(&s->whole[t]);
+	free(s->whole);
+	s->whole = NULL;
+}
+
+/* Tables, beside what there is to some. */
+static enum rs_status
+save_tables(struct saving *s)
+{
+	char name[NAME_SIZE];
+	enum rs_status status = write_tables(s);
+
+	for (size_t t = 0; t < s->model->n_tables && status == RS_OK; t++) {
+		status = save_table(s, t);
+		checkpoint_tenancy_file(name, s->model->table[t].name);
+		if (status == RS_OK && !s->packs && lookup_has_tenancy(&s->model->table[t]))
+			status = save_file(s, name, t, write_tenancy);
+	}
+	close_tables(s);
+	return status;
 }
 
 static enum rs_status
@@ -240,14 +342,7 @@ save_files(struct saving *s)
 		RS_TRY(save_file(s, CHECKPOINT_POSITIONS, 0, write_positions));
 	if (s->manifest.progress.rest != NULL)
 		RS_TRY(save_file(s, CHECKPOINT_REST, 0, write_rest));
-	for (size_t t = 0; t < s->model->n_tables; t++) {
-		char name[NAME_SIZE];
-
-		RS_TRY(save_table(s, t));
-		checkpoint_tenancy_file(name, s->model->table[t].name);
-		if (!s->packs && lookup_has_tenancy(&s->model->table[t]))
-			RS_TRY(save_file(s, name, t, write_tenancy));
-	}
+	RS_TRY(save_tables(s));
 	for (size_t i = 0; i < s->model->n_kept; i++)
 		RS_TRY(save_file(s, s->model->kept[i].name, i, write_kept));
 	RS_TRY(file_sync_directory(s->directory));

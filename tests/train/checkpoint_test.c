@@ -3,12 +3,14 @@
 
 #include <math.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -126,6 +128,65 @@ equal_models_give_equal_files(void **state)
 	assert_memory_equal(a, b, n_a);
 	free(a);
 	free(b);
+}
+
+/* Its tables are larger than its other files. */
+static struct model *
+open_for_threads(size_t n_threads)
+{
+	const struct model_options options = { .n_threads = n_threads, .for_training = 1 };
+	struct spec *spec;
+	struct model *m;
+
+	assert_int_equal(spec_load_text(spec_text, "test.ini", &spec), RS_OK);
+	assert_int_equal(spec_set(spec, "field a", "buckets", "5000"), RS_OK);
+	assert_int_equal(spec_set(spec, "field b", "buckets", "5000"), RS_OK);
+	assert_int_equal(model_create(spec, &options, &m), RS_OK);
+	return m;
+}
+
+/* MANIFEST has the order of the files and the checksums of all. */
+static void
+threads_save_what_one_saves(void **state)
+{
+	struct fixture *const f = *state;
+	char path[128], *text[2], *files[2];
+	size_t n;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct model *const m = open_for_threads(i == 0 ? 1 : 3);
+
+		assert_int_equal(checkpoint_save(f->directory, m, &f->progress, 0, NULL, NULL),
+			RS_OK);
+		snprintf(path, sizeof path, "%s/v%06zu/MANIFEST", f->directory, i + 1);
+		assert_int_equal(file_read(path, 1 << 20, &text[i], &n), RS_OK);
+		files[i] = strstr(text[i], "file = ");
+		assert_non_null(files[i]);
+		assert_non_null(strstr(files[i], "table-b.0-of-1.bin"));
+		*strstr(files[i], "crc = ") = '\0';
+		model_free(m);
+	}
+	assert_string_equal(files[0], files[1]);
+	free(text[0]);
+	free(text[1]);
+}
+
+static void
+tables_that_threads_cannot_write_leave_nothing(void **state)
+{
+	struct fixture *const f = *state;
+	struct model *const m = open_for_threads(3);
+	struct rlimit was, small;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &was), 0);
+	small = (struct rlimit){ .rlim_cur = 100000, .rlim_max = was.rlim_max };
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	const enum rs_status status = checkpoint_save(f->directory, m, &f->progress, 1, NULL, NULL);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &was), 0);
+	assert_int_equal(status, RS_EIO);
+	assert_int_equal(rmdir(f->directory), 0);
+	model_free(m);
 }
 
 static void
@@ -246,6 +307,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(B026_what_is_saved_is_loaded),
 		TEST(equal_models_give_equal_files),
+		TEST(threads_save_what_one_saves),
+		TEST(tables_that_threads_cannot_write_leave_nothing),
 		TEST(B032_a_damaged_version_falls_back_with_a_warning),
 		TEST(current_is_what_loads_not_the_newest),
 		TEST(without_current_the_newest_loads),
