@@ -130,29 +130,68 @@ commit_end(struct local *l, const struct lookup_commit *commit)
 	return status;
 }
 
+/* The table whose occurrences and rows are those of this one; n_tables: there is none. */
+static size_t
+twin_of(const struct local *l, const struct committer *c, size_t table)
+{
+	const size_t twin = c->order.twin[table];
+	const struct table *const t = &l->table[table];
+	const struct table *const u = &l->table[twin < l->n_tables ? twin : table];
+
+	return u != t && !table_is_exact(t) && !table_is_exact(u) && u->begin == t->begin
+	    && u->n_rows == t->n_rows ? twin : l->n_tables;
+}
+
+static struct merge_job
+job_of(const struct local *l, const struct committer *c, size_t table)
+{
+	const struct tree_node root = { 0, l->n_slots };
+	struct merge_job job = {
+		.kernel = l->kernel, .name = l->table[table].settings.name,
+		.D = l->table[table].D,
+	};
+
+	pushes_of_node(&c->order, table, root, &job);
+	return job;
+}
+
+/* Part i of n of a table and of its twin, whose ids are in the same order. */
+static enum rs_status
+commit_item(struct local *l, struct committer *c, size_t table, const size_t part[2],
+	const struct lookup_commit *commit)
+{
+	const size_t twin = twin_of(l, c, table);
+	struct table *const t = &l->table[table];
+	struct merge_job job = job_of(l, c, table);
+
+	job.begin = part_begin(t, part[0], part[1]);
+	job.end = part_begin(t, part[0] + 1, part[1]);
+	RS_TRY(commit_part(c, &job, t, commit));
+	if (twin == l->n_tables)
+		return RS_OK;
+	struct merge_job again = job_of(l, c, twin);
+	again.begin = job.begin;
+	again.end = job.end;
+	again.again = 1;
+	return commit_part(c, &again, &l->table[twin], commit);
+}
+
 static enum rs_status
 commit_items(struct local *l, const struct lookup_commit *commit)
 {
 	struct committer *c = &l->committer[commit->worker];
-	const struct tree_node root = { 0, l->n_slots };
 	size_t item = atomic_fetch_add_explicit(&l->next_item, 1, memory_order_relaxed), first = 0;
 
 	pushes_order_make(&c->order, &l->pushes);
+	pushes_order_pair(&c->order);
 	for (size_t t = 0; t < l->n_tables; t++) {
-		struct table *table = &l->table[t];
-		const size_t n = c->order.n[t];
+		const size_t n = twin_of(l, c, t) < t ? 0 : c->order.n[t];
 		const size_t parts = n > 0 ? count_parts(n, c->order.total, commit->n_workers) : 0;
-		struct merge_job job = {
-			.kernel = l->kernel, .name = table->settings.name, .D = table->D,
-		};
 
-		pushes_of_node(&c->order, t, root, &job);
 		for (; item < first + parts;
-		    item = atomic_fetch_add_explicit(&l->next_item, 1, memory_order_relaxed)) {
-			job.begin = part_begin(table, item - first, parts);
-			job.end = part_begin(table, item - first + 1, parts);
-			RS_TRY(commit_part(c, &job, table, commit));
-		}
+		    item = atomic_fetch_add_explicit(&l->next_item, 1, memory_order_relaxed))
+			RS_TRY(commit_item(l, c, t, (const size_t[]){ item - first, parts },
+				commit));
 		first += parts;
 	}
 	return RS_OK;

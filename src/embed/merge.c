@@ -79,6 +79,14 @@ merge_scratch_bytes(const struct merge_scratch *s)
 	    + s->n_slots * (2 * sizeof(size_t) + s->D_max * sizeof(float));
 }
 
+static inline void
+put_key(struct merge_scratch *s, uint64_t id, size_t index)
+{
+	s->key[index] = (id - s->job->begin) >> s->dropped_bits << s->index_bits | index;
+	if (s->dropped_bits > 0)
+		s->id[index] = id;
+}
+
 /* Keys, gradients and scales of the job's ids, in order; returns how many. */
 static size_t
 collect(struct merge_scratch *s, const struct merge_job *job)
@@ -98,10 +106,8 @@ collect(struct merge_scratch *s, const struct merge_job *job)
 		for (size_t j = 0; j < p->n; j++) {
 			if (p->ids[j] < job->begin || p->ids[j] >= job->end)
 				continue;
-			s->key[n] = (p->ids[j] - job->begin) >> s->dropped_bits;
-			s->key[n] = s->key[n] << s->index_bits | n;
-			if (s->dropped_bits > 0)
-				s->id[n] = p->ids[j];
+			if (!job->again)
+				put_key(s, p->ids[j], n);
 			s->grad[n] = p->grad[j];
 			if (s->has_scale)
 				s->scale[n] = p->scale != NULL ? p->scale[j] : 1.0f;
@@ -163,6 +169,17 @@ run_gradient(struct merge_scratch *s, const uint64_t *key, size_t n)
 	return s->partial;
 }
 
+static void
+sort(struct merge_scratch *s, unsigned id_bits)
+{
+	uint64_t *const sorted = id_sort(s->key, s->key2, s->n, s->index_bits,
+		id_bits - s->dropped_bits);
+
+	if (s->dropped_bits > 0)
+		id_sort_settle(sorted, s->n, s->index_bits, s->id);
+	s->sorted = sorted;
+}
+
 enum rs_status
 merge_begin(struct merge_scratch *s, const struct merge_job *job)
 {
@@ -174,10 +191,8 @@ merge_begin(struct merge_scratch *s, const struct merge_job *job)
 	s->job = job;
 	s->next = 0;
 	s->n = collect(s, job);
-	s->sorted = id_sort(s->key, s->key2, s->n, s->index_bits,
-		id_bits - s->dropped_bits);
-	if (s->dropped_bits > 0)
-		id_sort_settle((uint64_t *)(uintptr_t)s->sorted, s->n, s->index_bits, s->id);
+	if (!job->again)
+		sort(s, id_bits);
 	return RS_OK;
 }
 

@@ -54,6 +54,9 @@ struct merge_job {
 	size_t   n;                /* occurrences in all of them                     */
 	struct tree_node node;     /* their slots; {0, n_slots}: the whole tree      */
 	uint64_t begin, end;       /* ids                                            */
+	int      again;            /* occurrences and range are those of the scratch's job
+	                            * before: its order is taken, ids are not looked at but
+	                            * for the range                                  */
 };
 
 enum rs_status merge_scratch_init(struct merge_scratch *s, size_t n_slots, size_t D_max);

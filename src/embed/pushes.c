@@ -42,6 +42,8 @@ pushes_order_init(struct pushes_order *o, const struct pushes *p)
 {
 	RS_TRY(memory_alloc(p->n_slots * p->n_inputs + 1, sizeof(*o->push), &o->push));
 	RS_TRY(memory_alloc(p->n_tables + 1, sizeof(*o->begin), &o->begin));
+	RS_TRY(memory_alloc(p->n_tables + 1, sizeof(*o->twin), &o->twin));
+	o->n_tables = p->n_tables;
 	return memory_alloc(p->n_tables + 1, sizeof(*o->n), &o->n);
 }
 
@@ -51,6 +53,7 @@ pushes_order_free(struct pushes_order *o)
 	free(o->push);
 	free(o->begin);
 	free(o->n);
+	free(o->twin);
 	memset(o, 0, sizeof(*o));
 }
 
@@ -78,6 +81,42 @@ pushes_order_make(struct pushes_order *o, const struct pushes *p)
 	for (size_t t = p->n_tables; t > 0; t--)
 		o->begin[t] = o->begin[t - 1];
 	o->begin[0] = 0;
+}
+
+static int
+same_occurrences(const struct pushes_order *o, size_t a, size_t b)
+{
+	const size_t n = o->begin[a + 1] - o->begin[a];
+	const struct lookup_push *const *x = o->push + o->begin[a];
+	const struct lookup_push *const *y = o->push + o->begin[b];
+
+	if (n == 0 || o->begin[b + 1] - o->begin[b] != n)
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (x[i]->ids != y[i]->ids || x[i]->n != y[i]->n || x[i]->slot != y[i]->slot)
+			return 0;
+	return 1;
+}
+
+/* Those of a model come in the same order, so that the search mostly finds at once. */
+void
+pushes_order_pair(struct pushes_order *o)
+{
+	const size_t n = o->n_tables;
+	size_t next = 0;
+
+	for (size_t t = 0; t < n; t++)
+		o->twin[t] = n;
+	for (size_t t = 0; t < n; t++)
+		for (size_t k = 0; k < n && o->twin[t] == n; k++) {
+			const size_t u = (next + k) % n;
+
+			if (u <= t || o->twin[u] != n || !same_occurrences(o, t, u))
+				continue;
+			o->twin[t] = u;
+			o->twin[u] = t;
+			next = u + 1;
+		}
 }
 
 void

@@ -56,27 +56,44 @@ step_free(struct step *s)
 
 struct sums { float x[ROWS][WIDTH]; int present[ROWS]; };
 
-/* Adds ids in [begin,end) of a node's sums to what is there; ids must grow. */
+/* Adds what a job comes to, to what is there; ids must grow. */
 static void
-sum_node(const struct pushes_order *o, struct tree_node node, uint64_t begin, uint64_t end,
-	struct sums *out)
+sum_job(struct merge_scratch *scratch, const struct merge_job *job, struct sums *out)
 {
-	struct merge_scratch scratch;
-	struct merge_job job = { .kernel = &kernel_ref, .name = "C1", .D = WIDTH, .begin = begin,
-		.end = end };
 	const float *sum;
-	uint64_t id, next = begin;
+	uint64_t id, next = job->begin;
 
-	pushes_of_node(o, 0, node, &job);
-	assert_int_equal(merge_scratch_init(&scratch, SLOTS, WIDTH), RS_OK);
-	assert_int_equal(merge_begin(&scratch, &job), RS_OK);
-	while (merge_next(&scratch, &id, &sum)) {
-		assert_true(id >= next && id < end);
+	assert_int_equal(merge_begin(scratch, job), RS_OK);
+	while (merge_next(scratch, &id, &sum)) {
+		assert_true(id >= next && id < job->end);
 		assert_false(out->present[id]);
 		next = id + 1;
 		out->present[id] = 1;
 		memcpy(out->x[id], sum, sizeof(out->x[id]));
 	}
+}
+
+static struct merge_job
+job_of(const struct pushes_order *o, size_t table, struct tree_node node, uint64_t begin,
+	uint64_t end)
+{
+	struct merge_job job = { .kernel = &kernel_ref, .name = "C1", .D = WIDTH, .begin = begin,
+		.end = end };
+
+	pushes_of_node(o, table, node, &job);
+	return job;
+}
+
+/* Ids in [begin,end) of a node's sums. */
+static void
+sum_node(const struct pushes_order *o, struct tree_node node, uint64_t begin, uint64_t end,
+	struct sums *out)
+{
+	const struct merge_job job = job_of(o, 0, node, begin, end);
+	struct merge_scratch scratch;
+
+	assert_int_equal(merge_scratch_init(&scratch, SLOTS, WIDTH), RS_OK);
+	sum_job(&scratch, &job, out);
 	merge_scratch_free(&scratch);
 }
 
@@ -181,6 +198,71 @@ a_node_without_pushes_has_no_rows(void **state)
 	step_free(&s);
 }
 
+/* Tables 0 and 2 have the same occurrences, but not the same gradients; n: of one push. */
+static void
+push_pair(struct pushes *p, const struct step *s, const float *grad[SLOTS][INPUTS][N], size_t n)
+{
+	for (size_t slot = 0; slot < SLOTS; slot++)
+		for (size_t i = 0; i < INPUTS; i++)
+			for (size_t table = 0; table < 3; table++) {
+				struct lookup_push push = s->pushes.push[slot * INPUTS + i];
+
+				push.table = table;
+				push.input = table * INPUTS + i;
+				if (table == 1)
+					push.ids = s->id[slot][1 - i];
+				if (table == 2 && push.n > 0)
+					push.n = slot == 5 ? n : N;
+				for (size_t j = 0; j < N; j++)
+					grad[slot][i][j] = s->value[slot][i][N - 1 - j];
+				if (table == 2)
+					push.grad = grad[slot][i];
+				pushes_put(p, &push);
+			}
+}
+
+static void
+a_twin_takes_the_order_that_there_is(void **state)
+{
+	static struct step s;
+	static const float *grad[SLOTS][INPUTS][N];
+	static struct sums first, again, want;
+	struct merge_scratch scratch;
+	struct pushes p;
+	struct pushes_order o;
+
+	(void)state;
+	step_init(&s, 4);
+	assert_int_equal(pushes_init(&p, 3, SLOTS, 3 * INPUTS), RS_OK);
+	assert_int_equal(pushes_order_init(&o, &p), RS_OK);
+	push_pair(&p, &s, grad, N - 1);
+	pushes_order_make(&o, &p);
+	pushes_order_pair(&o);
+	for (size_t t = 0; t < 3; t++)
+		assert_int_equal(o.twin[t], 3);
+	push_pair(&p, &s, grad, N);
+	pushes_order_make(&o, &p);
+	pushes_order_pair(&o);
+	assert_int_equal(o.twin[0], 2);
+	assert_int_equal(o.twin[1], 3);
+	assert_int_equal(o.twin[2], 0);
+
+	assert_int_equal(merge_scratch_init(&scratch, SLOTS, WIDTH), RS_OK);
+	const struct merge_job one = job_of(&o, 0, root, 5, 150);
+	struct merge_job two = job_of(&o, 2, root, 5, 150);
+	sum_job(&scratch, &two, &want);
+	sum_job(&scratch, &one, &first);
+	two.again = 1;
+	sum_job(&scratch, &two, &again);
+	assert_equal(&want, &again);
+	assert_memory_equal(first.present, again.present, sizeof(first.present));
+	assert_memory_not_equal(first.x, again.x, sizeof(first.x));
+	merge_scratch_free(&scratch);
+	pushes_order_free(&o);
+	pushes_free(&p);
+	step_free(&s);
+}
+
 int
 main(void)
 {
@@ -188,6 +270,7 @@ main(void)
 		cmocka_unit_test(ranges_of_ids_together_are_the_whole),
 		cmocka_unit_test(sums_of_frontiers_give_the_bits_of_one_process),
 		cmocka_unit_test(a_node_without_pushes_has_no_rows),
+		cmocka_unit_test(a_twin_takes_the_order_that_there_is),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
