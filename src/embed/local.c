@@ -274,6 +274,7 @@ static void
 end_load(struct local *l, struct table *t)
 {
 	table_forget_changes(t);
+	t->is_blank = 0;
 	t->changed_all |= t->state_anew;
 	if (t->state_anew && !l->warned)
 		log_warn(
@@ -297,6 +298,15 @@ local_load(struct lookup *base, size_t table, const char *const *path, size_t n_
 	RS_TRY(by_id ? rows_file_read(t, path, n_paths) : table_file_read(t, path, n_paths));
 	end_load(l, t);
 	return RS_OK;
+}
+
+static void
+local_start(struct lookup *base, size_t table)
+{
+	struct table *const t = &local_of(base)->table[table];
+
+	if (t->is_blank)
+		table_restart(t, &t->start);
 }
 
 static int
@@ -395,7 +405,7 @@ local_close(struct lookup *base)
 
 static const struct lookup_ops local_ops = {
 	.name = "local", .pull = local_pull, .push = local_push, .commit = local_commit,
-	.save = local_save, .savers = local_savers, .load = local_load,
+	.save = local_save, .savers = local_savers, .load = local_load, .start = local_start,
 	.save_tenancy = local_save_tenancy,
 	.load_tenancy = local_load_tenancy, .tenants = local_tenants,
 	.knows_changes = local_knows_changes, .save_delta = local_save_delta,
@@ -477,6 +487,7 @@ open_tables(struct local *l, const struct lookup_local_options *o)
 	RS_TRY(memory_alloc(o->n_tables + 1, sizeof(*l->table), &l->table));
 	for (size_t i = 0; i < o->n_tables; i++) {
 		RS_TRY(table_open(&l->table[i], &o->table[i], o->kernel, o->for_training));
+		l->table[i].is_blank = o->waits_for_load && !table_is_exact(&l->table[i]);
 		if (o->keeps_changes)
 			RS_TRY(table_keep_changes(&l->table[i]));
 		l->block_bytes += round_up(l->table[i].block_bytes);

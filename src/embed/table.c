@@ -191,12 +191,15 @@ table_init_rows(struct table *t, uint64_t begin, uint64_t end)
 		.stride = t->stride,
 	};
 
-	if (table_is_narrow(t)) {
+	if (t->is_blank && t->n_slot == 0)
+		return;
+	if (!t->is_blank && table_is_narrow(t)) {
 		for (uint64_t i = begin; i < end; i++)
 			table_start_row(t, t->begin + i, table_row(t, i));
 		return;
 	}
-	row_start_floats(&t->start, rows, table_row(t, begin));
+	if (!t->is_blank)
+		row_start_floats(&t->start, rows, table_row(t, begin));
 	for (uint64_t i = begin; i < end; i++)
 		start_slots(t, table_row(t, i));
 }
@@ -205,6 +208,7 @@ void
 table_restart(struct table *t, const struct row_start *start)
 {
 	t->start = *start;
+	t->is_blank = 0;
 	memset(t->touched, 0, bit_words(t) * sizeof(*t->touched));
 	free(t->kept);
 	t->kept = NULL;

@@ -44,6 +44,7 @@ struct table {
 	uint64_t *kept;            /* the same: never updated, yet not as they begin, of a
 	                            * spilled table; NULL: there are none            */
 	int       keeps_changes, changed_all;
+	int       is_blank;        /* hashed: rows wait for those of a file, their weights are 0 */
 	struct row_decays decays;  /* of all rows, since then                        */
 	struct spill *spill;       /* NULL: rows are in memory                       */
 	struct exact exact;
@@ -69,7 +70,8 @@ void table_close(struct table *t);
 enum rs_status table_keep_changes(struct table *t);
 void table_forget_changes(struct table *t);
 int table_knows_changes(const struct table *t);
-/* Initial values of rows [begin,end) of those here, hashed in memory. */
+/* Initial values of rows [begin,end) of those here, hashed in memory; of a blank table, whose
+ * block is zeros, those of the slots. */
 void table_init_rows(struct table *t, uint64_t begin, uint64_t end);
 /* One row, all of it, as it begins. */
 void table_start_row(const struct table *t, uint64_t id, float *row);

@@ -58,7 +58,7 @@ open_tables(struct model *m, const struct settings *s, const struct model_option
 		return RS_OK;
 	RS_TRY(model_open_stacked(m));
 
-	const struct lookup_local_options lookup = {
+	struct lookup_local_options lookup = {
 		.kernel = m->kernel, .table = m->table, .n_tables = m->n_tables,
 		.n_slots = model_slots(s), .n_inputs = graph_n_inputs(m->graph),
 		.n_threads = options->n_threads, .for_training = options->for_training,
@@ -68,6 +68,7 @@ open_tables(struct model *m, const struct settings *s, const struct model_option
 		return m->place->open_lookup(m->place->context, &lookup, &m->lookup);
 	if (ranks_several(m->place) && options->for_training)
 		return replicated_open(&lookup, m->place->exchange, &m->lookup);
+	lookup.waits_for_load = options->is_filled;
 	return lookup_local_open(&lookup, &m->lookup);
 }
 

@@ -206,6 +206,50 @@ a_file_of_another_storage_is_converted(void **state)
 	}
 }
 
+/* The file of what a lookup that waited, or did not, is three steps behind a load. */
+static struct text
+go_on(const struct lookup_table *t, const char *from, int waits, const char *path)
+{
+	struct lookup *l = make_for(t, 2, 1, waits);
+
+	if (from != NULL)
+		assert_int_equal(l->ops->load(l, 0, &from, 1), RS_OK);
+	else
+		l->ops->start(l, 0);
+	train(l, STEPS + 1, STEPS + 3, 2);
+	const struct text out = save(l, path, 0);
+	l->ops->close(l);
+	return out;
+}
+
+/* Rows that were not drawn because a file brings them, with slots or without, or because it
+ * brings some of them. */
+static void
+a_table_that_waited_for_rows_is_as_one_that_had_others(void **state)
+{
+	char path[256], other[256];
+
+	snprintf(path, sizeof(path), "%s/table", (const char *)*state);
+	snprintf(other, sizeof(other), "%s/other", (const char *)*state);
+	for (size_t k = 0; k < 12 * N_ROWS(kinds); k++) {
+		const enum row_storage storage[] = { ROW_FP32, ROW_BF16 };
+		const struct lookup_table t = table_of(k & 1 ? TABLE_EXACT : TABLE_HASHED,
+			storage[k / 2 % 2], kinds[k / 12]);
+		struct lookup_table from = t;
+
+		from.resident = k / 4 % 3 == 1 && !(k & 1) ? 16 << 10 : 0;
+		from.spill = *state;
+		from.optimizer.kind = k / 4 % 3 == 2 ? ROW_SGD : t.optimizer.kind;
+		struct lookup *l = make(&from, 1, 1);
+
+		train(l, 1, STEPS, 1);
+		free(save(l, path, 0).bytes);
+		l->ops->close(l);
+		assert_equal_and_free(go_on(&t, path, 0, other), go_on(&t, path, 1, other));
+		assert_equal_and_free(go_on(&t, NULL, 0, other), go_on(&t, NULL, 1, other));
+	}
+}
+
 static void
 weights_take_half_the_memory(void **state)
 {
@@ -263,6 +307,9 @@ main(void)
 		cmocka_unit_test(L033_duplicates_are_summed_before_they_are_rounded),
 		cmocka_unit_test(D2_5_a_huge_gradient_leaves_finite_weights),
 		cmocka_unit_test_setup_teardown(a_file_of_another_storage_is_converted, tmpdir_make,
+			tmpdir_remove),
+		cmocka_unit_test_setup_teardown(
+			a_table_that_waited_for_rows_is_as_one_that_had_others, tmpdir_make,
 			tmpdir_remove),
 		cmocka_unit_test(weights_take_half_the_memory),
 		cmocka_unit_test(pullers_with_a_stage_do_not_meet),
