@@ -24,6 +24,32 @@ AM_CONDITIONAL([X86_LEVELS], [test "$rs_x86" = yes])
 AS_IF([test "$rs_x86" = yes], [AC_DEFINE([HAVE_X86_LEVELS], [1], [AVX2 and AVX-512 code is compiled in])])
 ])
 
+# RS_ONEDNN: the header of oneDNN; the library is loaded when it is wanted.
+AC_DEFUN([RS_ONEDNN], [
+AC_ARG_WITH([onednn], [AS_HELP_STRING([--with-onednn],
+	[train in bf16 by oneDNN 2.6 or a later 2.x @<:@auto: when its header is found@:>@])],
+	[], [with_onednn=auto])
+rs_onednn=no
+AS_IF([test "$with_onednn" != no], [
+	AC_MSG_CHECKING([for dnnl.h of oneDNN 2.6 or a later 2.x])
+	AC_COMPILE_IFELSE([AC_LANG_PROGRAM([[
+#include <oneapi/dnnl/dnnl.h>
+#if DNNL_VERSION_MAJOR != 2 || DNNL_VERSION_MINOR < 6
+#error another version
+#endif
+		]], [[return dnnl_matmul_desc_init == 0;]])], [rs_onednn=yes])
+	AC_MSG_RESULT([$rs_onednn])
+	AS_IF([test "$rs_onednn" = no], [
+		AS_IF([test "$with_onednn" = auto],
+			[AC_MSG_WARN([no oneDNN 2.x: this build does not train in bf16 (Debian: libdnnl-dev)])],
+			[AC_MSG_ERROR([oneDNN 2.6 or a later 2.x is needed for --with-onednn (Debian: libdnnl-dev)])])
+	])
+])
+AM_CONDITIONAL([HAVE_ONEDNN], [test "$rs_onednn" = yes])
+AS_IF([test "$rs_onednn" = yes],
+	[AC_DEFINE([HAVE_ONEDNN], [1], [products of bfloat16 by oneDNN are compiled in])])
+])
+
 # RS_MPI_LIBRARY(VARIABLE, NAME, PC-MODULE): can a plug-in be linked with it?
 AC_DEFUN([RS_MPI_LIBRARY], [
 PKG_CHECK_MODULES([$1], [$3], [rs_found=yes], [rs_found=no])

@@ -47,6 +47,6 @@ packages_need() {
 }
 
 packages_build='make autoconf automake pkg-config libopenblas-dev libsqlite3-dev zlib1g-dev
-	libprotobuf-c-dev protobuf-c-compiler libzmq3-dev'
+	libprotobuf-c-dev protobuf-c-compiler libzmq3-dev libdnnl-dev'
 # Both libraries of MPI, for plug-ins and tests: 28 MB.
 packages_mpi='openmpi-bin libopenmpi-dev mpich libmpich-dev'

@@ -117,6 +117,7 @@ struct command_environment {
 	const char *mpi_plugin;         /* RECSYS_TRAIN_MPI_PLUGIN: its file, or NULL  */
 	int no_color;                   /* NO_COLOR                                    */
 	const char *failpoint, *now;    /* RECSYS_TRAIN_FAILPOINT, _NOW: for tests     */
+	const char *kernels;            /* RECSYS_TRAIN_KERNELS: the set, or NULL      */
 };
 struct command_environment command_environment(void);
 const char *command_variable(const char *name);  /* for ${NAME} of paths          */

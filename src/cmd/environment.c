@@ -35,6 +35,7 @@ command_environment(void)
 		.no_color = not_empty("NO_COLOR") != NULL,
 		.failpoint = not_empty("RECSYS_TRAIN_FAILPOINT"),
 		.now = not_empty("RECSYS_TRAIN_NOW"),
+		.kernels = not_empty("RECSYS_TRAIN_KERNELS"),
 	};
 }
 

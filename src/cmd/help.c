@@ -37,11 +37,16 @@ help_version(void)
 	blas[strcspn(blas, "\n")] = '\0';
 	for (size_t n = strlen(blas); n > 0 && blas[n - 1] == ' '; n--)
 		blas[n - 1] = '\0';
-	return output_printf("recsys-train %s (%s)  features: openblas zlib sqlite%s%s%s%s%s; "
+	return output_printf("recsys-train %s (%s)  features: openblas zlib sqlite%s%s%s%s%s%s; "
 		"sqlite %s; zlib %s; %s\n",
 		PACKAGE_VERSION, COMMIT,
 #ifdef HAVE_X86_LEVELS
 		" avx2 avx512",
+#else
+		"",
+#endif
+#ifdef HAVE_ONEDNN
+		" onednn",
 #else
 		"",
 #endif

@@ -16,6 +16,7 @@
 #include "base/thread.h"
 #include "cmd/cron.h"
 #include "cmd/help.h"
+#include "kernel/kernel.h"
 
 static void
 no_action(int number)
@@ -105,6 +106,8 @@ obey_environment(void)
 	int64_t now;
 
 	RS_TRY(failpoint_arm(e.failpoint));
+	if (e.kernels != NULL)
+		RS_TRY(kernel_force(e.kernels));
 	if (e.now == NULL)
 		return RS_OK;
 	if (!number_i64(e.now, strlen(e.now), &now) || now < 0 || now > INT64_C(253402300799))

@@ -36,18 +36,21 @@ static const struct level {
 	const struct kernel_set *overrides;
 	int (*has)(void);
 	const char *core_type;      /* OpenBLAS's code for it                         */
+	cpu_round *round;
 } level_table[] = {
 #ifdef HAVE_X86_LEVELS
-	{ "avx512", &kernel_cpu_avx512, has_avx512, "SkylakeX" },
-	{ "avx2", &kernel_cpu_avx2, has_avx2, "Haswell" },
+	{ "avx512", &kernel_cpu_avx512, has_avx512, "SkylakeX", cpu_round_avx512 },
+	{ "avx2", &kernel_cpu_avx2, has_avx2, "Haswell", cpu_round_avx2 },
 #endif
-	{ "baseline", &kernel_cpu_baseline, has_baseline, NULL },
+	{ "baseline", &kernel_cpu_baseline, has_baseline, NULL, cpu_round_baseline },
 };
 
 enum { N_LEVELS = sizeof(level_table) / sizeof(level_table[0]) };
 
 static struct kernel_set complete[N_LEVELS];
 static pthread_once_t complete_once = PTHREAD_ONCE_INIT;
+static size_t best;            /* in level_table, what the processor has         */
+static const char *forced;     /* NULL: nothing is                               */
 
 /* Slots that a level leaves empty are those of ref. */
 static void
@@ -62,7 +65,6 @@ complete_levels(void)
 		KERNEL_TABLE(ROW)
 #undef ROW
 	}
-	size_t best = 0;
 	while (!level_table[best].has())
 		best++;
 	cpu_blas_start(level_table[best].core_type);
@@ -71,6 +73,8 @@ complete_levels(void)
 enum rs_status
 kernel_select(const char *name, const struct kernel_set **out)
 {
+	if (forced != NULL && strcmp(name, "auto") == 0)
+		name = forced;
 	if (strcmp(name, "ref") == 0) {
 		*out = &kernel_ref;
 		return RS_OK;
@@ -90,6 +94,29 @@ kernel_select(const char *name, const struct kernel_set **out)
 	}
 	rs_fail(RS_EUSAGE, "unknown kernel set '%s'", name);
 	return rs_hint("known: auto ref avx512 avx2 baseline");
+}
+
+enum rs_status
+kernel_force(const char *name)
+{
+	const struct kernel_set *set;
+
+	RS_TRY(kernel_select(name, &set));
+	forced = strcmp(name, "auto") == 0 ? NULL : name;
+	return RS_OK;
+}
+
+const char *
+kernel_forced(void)
+{
+	return forced;
+}
+
+void
+kernel_round(size_t n, const float *x, uint16_t *y)
+{
+	pthread_once(&complete_once, complete_levels);
+	level_table[best].round(n, x, y);
 }
 
 const char *

@@ -1,16 +1,26 @@
 librs_a_SOURCES += src/kernel/kernel.h src/kernel/kernel_table.h src/kernel/kernel.c \
+	src/kernel/narrow.h src/kernel/narrow.c src/kernel/narrow_rounded.c \
 	src/kernel/ref/ref.h src/kernel/ref/ref_set.c src/kernel/ref/ref_dense.c \
 	src/kernel/ref/ref_embed.c src/kernel/ref/ref_segment.c src/kernel/ref/ref_cross.c \
 	src/kernel/ref/ref_loss.c \
 	src/kernel/ref/ref_vector.c src/kernel/ref/ref_optimizer.c \
 	src/kernel/cpu/cpu_table.h src/kernel/cpu/cpu_exp.h src/kernel/cpu/cpu_blas.h src/kernel/cpu/cpu_blas.c
 
+# Products of bfloat16.
+if HAVE_ONEDNN
+librs_a_SOURCES += src/kernel/onednn/onednn.h src/kernel/onednn/onednn_library.h \
+	src/kernel/onednn/onednn.c src/kernel/onednn/onednn_layer.c
+else
+EXTRA_DIST += src/kernel/onednn/onednn.h src/kernel/onednn/onednn_library.h \
+	src/kernel/onednn/onednn.c src/kernel/onednn/onednn_layer.c
+endif
+
 # The vector kernels, compiled once a level; -O2 of the user must not undo the
 # vectorizer, so its passes are named one by one.
 kernel_cpu_files = src/kernel/cpu/cpu_set.c src/kernel/cpu/cpu_dense.c src/kernel/cpu/cpu_embed.c \
 	src/kernel/cpu/cpu_norm.c src/kernel/cpu/cpu_vector.c src/kernel/cpu/cpu_segment.c \
 	src/kernel/cpu/cpu_cross.c \
-	src/kernel/cpu/cpu_gemm.c src/kernel/cpu/cpu_optimizer.c
+	src/kernel/cpu/cpu_gemm.c src/kernel/cpu/cpu_round.c src/kernel/cpu/cpu_optimizer.c
 kernel_cpu_cflags = $(AM_CFLAGS) -fPIC -ftree-vectorize -fvect-cost-model=dynamic -funswitch-loops \
 	-fopenmp-simd -ffp-contract=fast
 

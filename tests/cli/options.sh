@@ -184,4 +184,10 @@ status=0
 "$T" help --spec >&- 2>err || status=$?
 [ $status = 74 ] || { echo "no standard output: exit $status"; exit 1; }
 says 'cannot write to standard output'
+
+# The set of kernels is what the environment says, or the words say what there is.
+expect 0 env RECSYS_TRAIN_KERNELS=ref "$T" check s.ini
+expect 64 env RECSYS_TRAIN_KERNELS=mmx "$T" check s.ini
+says "unknown kernel set 'mmx'"
+says 'known: auto ref avx512 avx2 baseline'
 exit 0

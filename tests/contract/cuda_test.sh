@@ -2,20 +2,7 @@
 # Configure finds CUDA, takes a folder or goes on without; what is built with it needs no
 # library of it to start.  Every kernel says what it moves, and none adds in any order.
 set -u
-work=$(mktemp -d) || exit 99
-trap 'rm -rf "$work"' EXIT
-code=0
-fail() { echo "FAIL: $*"; code=1; }
-
-# configured WANT ARGUMENT...: configure, with a cache of what it found before, ends so.
-configured() {
-	want=$1
-	shift
-	(cd "$work" && env -u MAKEFLAGS "$SRCDIR/configure" -q --cache-file=cache "$@") \
-		>"$work/out" 2>&1
-	got=$?
-	[ "$got" -eq "$want" ] || { cat "$work/out"; fail "configure $*: exit $got, not $want"; }
-}
+. "$SRCDIR/tests/contract/configured.sh"
 
 configured 1 --with-cuda="$work/nowhere"
 grep -q "error: no CUDA toolkit for --with-cuda=$work/nowhere: there is no nvcc" "$work/out" ||

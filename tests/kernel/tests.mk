@@ -8,6 +8,7 @@ check_PROGRAMS += tests/kernel/emulated_test
 tests_kernel_emulated_test_SOURCES = tests/kernel/emulated_test.c tests/kernel/emulate.c \
 	tests/kernel/emulate.h tests/kernel/emulate_set.c $(kernel_compare)
 check_PROGRAMS += tests/kernel/ref_test
+check_PROGRAMS += tests/kernel/narrow_test
 
 # What needs a GPU; each says so where there is none.
 gpu_tests =

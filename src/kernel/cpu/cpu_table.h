@@ -28,6 +28,10 @@
 
 extern const struct kernel_set kernel_cpu_avx512, kernel_cpu_avx2, kernel_cpu_baseline;
 
+/* y = bfloat16 nearest to x, half_brain_of(); the same bits at every level. */
+typedef void cpu_round(size_t n, const float *x, uint16_t *y);
+cpu_round cpu_round_avx512, cpu_round_avx2, cpu_round_baseline;
+
 #ifdef KERNEL_LEVEL
 #define CPU_JOIN_(name, level) name##_##level
 #define CPU_JOIN(name, level) CPU_JOIN_(name, level)
