@@ -55,8 +55,8 @@ enum rs_status session_spec(const struct arguments *a, struct spec **out);
 int session_is_key_option(const char *option);
 /* -f, else model.path. */
 enum rs_status session_directory(struct session *s, const struct settings *settings);
-/* What placement.device asks for; *why_cpu: why it is not the GPU, where one could be thought of,
- * else NULL.  RS_EPEER: it cannot be had. */
+/* What placement.device and train.precision ask for; *why_cpu: why it is not the GPU, where one
+ * could be thought of, else NULL.  RS_EPEER: it cannot be had; RS_ESPEC: the precision cannot. */
 enum rs_status session_device(const struct settings *settings, const char **why_cpu);
 /* A directory with versions is only added to when the caller says how. */
 enum rs_status session_check_directory(const struct session *s);

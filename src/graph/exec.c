@@ -19,12 +19,19 @@ struct exec {
 	struct row_grads *own, *rows;   /* rows: where gradients of occurrences go */
 	void (*watch)(void *context, size_t k);
 	void *watch_context;
+	struct layer_lanes lanes;
 };
 
 const struct graph *
 op_graph(const struct op_run *r)
 {
 	return r->exec->g;
+}
+
+const struct layer_lanes *
+op_lanes(const struct op_run *r)
+{
+	return &r->exec->lanes;
 }
 
 size_t
@@ -214,12 +221,20 @@ exec_destroy(struct exec *e)
 	if (e == NULL)
 		return;
 	row_grads_destroy(e->own);
+	layer_lanes_free(e->g, &e->lanes);
 	if (e->block != NULL)
 		large_free(e->block, e->block_bytes);
 	plan_free(&e->plan);
 	free(e->N);
 	free(e->N_max);
 	free(e);
+}
+
+enum rs_status
+exec_reserve_training(struct exec *e, enum graph_output output, size_t rows)
+{
+	assert(rows <= e->B_max);
+	return layer_lanes_reserve(e->g, output, rows, &e->lanes);
 }
 
 void

@@ -20,6 +20,7 @@ graph_create(const struct kernel_set *kernel, struct graph **out)
 {
 	RS_TRY(memory_alloc(1, sizeof(**out), out));
 	(*out)->kernel = kernel;
+	(*out)->weights = 1;
 	return RS_OK;
 }
 
@@ -28,6 +29,7 @@ graph_destroy(struct graph *g)
 {
 	if (g == NULL)
 		return;
+	graph_close_narrow(g);
 	for (size_t i = 0; i < g->n_nodes; i++) {
 		free(g->node[i]->config);
 		free(g->node[i]);

@@ -21,6 +21,7 @@
 #include "kernel/kernel_table.h"
 
 struct graph;
+struct narrow_set;
 struct node;
 
 /* One embedding input: a table's rows used by a field.  Numbered in the order
@@ -88,6 +89,13 @@ void graph_set_vector(struct graph *g, enum graph_output output, struct node *n)
 /* The node whose value is the logit [B,1]; ends building. */
 enum rs_status graph_finish(struct graph *g, struct node *logit, int loss_is_mse);
 
+/* After graph_finish() and before any exec is made: passes that train multiply numbers of two
+ * bytes (kernel/narrow.h), mostly so many rows at once; what else runs does not.  The weights
+ * are rounded once in each time that they are told to have changed. */
+enum rs_status graph_set_narrow(struct graph *g, const struct narrow_set *set, size_t rows);
+/* While nobody runs: the next pass meets other parameters than the last. */
+void graph_weights_changed(struct graph *g);
+
 size_t graph_n_inputs(const struct graph *g);
 const struct graph_input *graph_input(const struct graph *g, size_t i);
 /* Columns of an output, 0 when the model has none such. */
@@ -128,6 +136,9 @@ struct exec;
 struct row_grads;
 enum rs_status exec_create(const struct graph *g, size_t B_max, struct exec **out);
 void exec_destroy(struct exec *e);
+/* Room for passes that train on at most so many rows, where graph_set_narrow() was called; no
+ * more than B_max.  Takes memory only when there is not enough yet. */
+enum rs_status exec_reserve_training(struct exec *e, enum graph_output output, size_t rows);
 /* Memory of an exec, and of a row_grads, for B_max rows with N [n_inputs] ids; once used. */
 size_t exec_bytes(const struct graph *g, size_t B_max, const size_t *N);
 size_t row_grads_bytes(const struct graph *g, size_t B_max, const size_t *N);

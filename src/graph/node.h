@@ -15,6 +15,7 @@
 
 #include "base/status.h"
 #include "graph/graph.h"
+#include "graph/layer.h"
 #include "graph/op_table.h"
 #include "kernel/kernel.h"
 
@@ -29,6 +30,8 @@ struct op {
 	int  keeps_gradient;        /* its gradient is read after the pass            */
 	int  writes_first;
 	int  multiplies;            /* its rows are multiplied by its parameter 0     */
+	int  narrows;               /* by layer_forward() and layer_backward()        */
+	int  has_bias;              /* which forward adds, then node.act              */
 	int  changes_rows;          /* its value has other rows than its inputs       */
 	void (*forward)(const struct op_run *r, const struct node *n);
 	void (*backward)(const struct op_run *r, const struct node *n);
@@ -67,6 +70,8 @@ struct graph {
 	struct node *logit, *output[GRAPH_N_OUTPUTS];
 	unsigned char *part[GRAPH_N_OUTPUTS];   /* [n_nodes] 1: the output depends on it */
 	int    loss_is_mse, finished;
+	struct layer *layer;        /* [n_nodes] or NULL: all products are in floats  */
+	uint64_t weights;           /* how often they changed, see graph_weights_changed() */
 	struct rs_failure failure;
 };
 
@@ -113,6 +118,7 @@ int op_is_first(const struct op_run *r, const struct node *n, size_t i);
 const float *op_param(const struct op_run *r, const struct node *n, size_t i);
 float *op_param_gradient(const struct op_run *r, const struct node *n, size_t i);
 struct exec_input *op_input(const struct op_run *r, size_t input);
+const struct layer_lanes *op_lanes(const struct op_run *r);
 size_t op_B_max(const struct op_run *r);
 /* Number of occurrences of an input in this feed. */
 size_t op_n_ids(const struct feed *feed, size_t input);

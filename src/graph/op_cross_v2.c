@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "graph/node.h"
-#include "graph/product.h"
 
 enum { CROSS_X0, CROSS_X, CROSS_T };
 
@@ -39,14 +38,11 @@ static void
 cross_v2_forward(const struct op_run *r, const struct node *n)
 {
 	const struct node *t = n->input[CROSS_T];
-	struct gemm_args z = product_y(r->B, t->width, n->width);
+	float *z = op_saved(r, n);
 
-	z.a = op_value(r, t);
-	z.b = op_param(r, n, 0);
-	z.c = op_saved(r, n);
-	r->kernel->gemm(&z);
+	layer_forward(r, n, &(struct layer_forward){ .rows = r->B, .x = op_value(r, t), .y = z });
 	r->kernel->cross_v2_forward(r->B, n->width, op_value(r, n->input[CROSS_X0]),
-		op_value(r, n->input[CROSS_X]), z.c, op_param(r, n, 1), op_value(r, n));
+		op_value(r, n->input[CROSS_X]), z, op_param(r, n, 1), op_value(r, n));
 }
 
 /* dz takes the place of dy. */
@@ -54,26 +50,17 @@ static void
 cross_v2_backward(const struct op_run *r, const struct node *n)
 {
 	const struct node *t = n->input[CROSS_T];
-	struct gemm_args dw = product_dw(r->B, t->width, n->width);
-	struct gemm_args dt = product_dx(r->B, t->width, n->width);
 	float *dz = op_gradient(r, n), *dbias = op_param_gradient(r, n, 1);
 
 	memset(dbias, 0, n->width * sizeof(*dbias));
 	r->kernel->cross_v2_backward(r->B, n->width, op_value(r, n->input[CROSS_X0]),
 		op_saved(r, n), op_param(r, n, 1), dz, dz, op_gradient(r, n->input[CROSS_X0]),
 		op_gradient(r, n->input[CROSS_X]), dbias);
-	dw.a = op_value(r, t);
-	dw.b = dz;
-	dw.c = op_param_gradient(r, n, 0);
-	r->kernel->gemm(&dw);
-	dt.a = dz;
-	dt.b = op_param(r, n, 0);
-	dt.c = op_gradient(r, t);
-	dt.beta = 1;
-	r->kernel->gemm(&dt);
+	layer_backward(r, n, &(struct layer_backward){ .rows = r->B, .x = op_value(r, t),
+		.dz = dz, .dx = op_gradient(r, t), .beta = 1 });
 }
 
 const struct op op_cross_v2 = {
-	.name = "cross_v2", .keeps_input = 1, .multiplies = 1,
+	.name = "cross_v2", .keeps_input = 1, .multiplies = 1, .narrows = 1,
 	.forward = cross_v2_forward, .backward = cross_v2_backward,
 };

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "graph/node.h"
-#include "graph/product.h"
 
 struct node *
 graph_linear(struct graph *g, struct node *x, const struct graph_linear_options *o)
@@ -31,15 +30,11 @@ static void
 linear_forward(const struct op_run *r, const struct node *n)
 {
 	const size_t rows = op_rows(r, n);
-	struct gemm_args y = product_y(rows, n->input[0]->width, n->width);
 
-	if (rows == 0)
-		return;
-	y.a = op_value(r, n->input[0]);
-	y.b = op_param(r, n, 0);
-	y.c = op_value(r, n);
-	r->kernel->gemm(&y);
-	r->kernel->bias_act_forward(rows, n->width, y.c, op_param(r, n, 1), n->act);
+	if (rows > 0)
+		layer_forward(r, n, &(struct layer_forward){ .rows = rows,
+			.x = op_value(r, n->input[0]), .bias = op_param(r, n, 1), .act = n->act,
+			.y = op_value(r, n) });
 }
 
 /* dz takes the place of dy. */
@@ -48,8 +43,6 @@ linear_backward(const struct op_run *r, const struct node *n)
 {
 	const struct node *x = n->input[0];
 	const size_t rows = op_rows(r, n);
-	struct gemm_args dw = product_dw(rows, x->width, n->width);
-	struct gemm_args dx = product_dx(rows, x->width, n->width);
 	float *dz = op_gradient(r, n), *dbias = op_param_gradient(r, n, 1);
 
 	memset(dbias, 0, n->width * sizeof(*dbias));
@@ -58,18 +51,12 @@ linear_backward(const struct op_run *r, const struct node *n)
 		return;
 	}
 	r->kernel->bias_act_backward(rows, n->width, op_value(r, n), dz, n->act, dz, dbias);
-	dw.a = op_value(r, x);
-	dw.b = dz;
-	dw.c = op_param_gradient(r, n, 0);
-	r->kernel->gemm(&dw);
-	dx.a = dz;
-	dx.b = op_param(r, n, 0);
-	dx.c = op_gradient(r, x);
-	dx.beta = op_is_first(r, n, 0) ? 0 : 1;
-	r->kernel->gemm(&dx);
+	layer_backward(r, n, &(struct layer_backward){ .rows = rows, .x = op_value(r, x),
+		.dz = dz, .dx = op_gradient(r, x), .beta = op_is_first(r, n, 0) ? 0 : 1 });
 }
 
 const struct op op_linear = {
 	.name = "linear", .keeps_input = 1, .keeps_output = 1, .writes_first = 1, .multiplies = 1,
+	.narrows = 1, .has_bias = 1,
 	.forward = linear_forward, .backward = linear_backward,
 };

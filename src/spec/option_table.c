@@ -471,8 +471,9 @@ const struct option_row option_table[] = {
 	{ "train", "lr_base_batch", OPTION_SIZE, "4096", IN(train.lr_base_batch), RANGE(1, 0x1p24),
 	  .unit = "rows",
 	  .text = "batch for which the rates are meant" },
-	{ "train", "precision", OPTION_WORD, "fp32", IN(train.precision), .choices = "fp32",
-	  .text = "numbers of the dense arithmetic" },
+	{ "train", "precision", OPTION_WORD, "fp32", IN(train.precision), .choices = "fp32 bf16",
+	  .text = "of what layers multiply in training; bf16: operands rounded to two bytes, sums, "
+	  "weights, gradients and all else in fp32, on processors with AMX or AVX512-BF16" },
 	{ "train", "seed", OPTION_INT, "1", IN(train.seed), RANGE(0, WHOLE_MAX),
 	  .text = "of initial weights, shuffling and dropout; equal seeds give equal models" },
 	{ "train", "threads", OPTION_INT, "0", IN(train.threads), FREE, RANGE(0, 4096),

@@ -234,7 +234,7 @@ struct train_settings {
 	int64_t plateau_patience;
 	int    lr_scaling;                  /* linear: rate x batch / lr_base_batch */
 	int64_t lr_base_batch;
-	char  *precision;                   /* fp32                                 */
+	char  *precision;                   /* fp32 bf16                            */
 	int64_t seed;
 	int64_t threads;                    /* 0 = auto; not part of the model      */
 	char  *monitor;                     /* a metric, see [eval]                 */

@@ -288,22 +288,24 @@ range_of(const struct contrast *c, size_t slot, int tower)
 static enum rs_status
 slot_reserve(struct contrast *c, struct contrast_slot *s)
 {
-	size_t B_max = 1;
+	size_t B_max = 1, rows[N_TOWERS];
 
 	for (int t = 0; t < N_TOWERS; t++) {
 		const struct batch *batch = t == TOWER_USER ? c->batch : c->items;
-		const size_t rows = (batch->B + c->n_slots - 1) / c->n_slots;
 
-		RS_TRY(slot_view_reserve(&s->view[t], batch, rows));
-		B_max = rows > B_max ? rows : B_max;
+		rows[t] = (batch->B + c->n_slots - 1) / c->n_slots;
+		RS_TRY(slot_view_reserve(&s->view[t], batch, rows[t]));
+		B_max = rows[t] > B_max ? rows[t] : B_max;
 	}
-	if (B_max <= s->B_max)
-		return RS_OK;
-	exec_destroy(s->exec);
-	s->exec = NULL;
-	s->B_max = 0;
-	RS_TRY(exec_create(c->model->graph, B_max, &s->exec));
-	s->B_max = B_max;
+	if (B_max > s->B_max) {
+		exec_destroy(s->exec);
+		s->exec = NULL;
+		s->B_max = 0;
+		RS_TRY(exec_create(c->model->graph, B_max, &s->exec));
+		s->B_max = B_max;
+	}
+	for (int t = 0; t < N_TOWERS; t++)
+		RS_TRY(exec_reserve_training(s->exec, output_of[t], rows[t]));
 	return RS_OK;
 }
 

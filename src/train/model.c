@@ -125,6 +125,8 @@ build(struct model *m, const struct model_options *options)
 	RS_TRY(model_build_graph(m));
 	RS_TRY(init_params(m, s, options->for_training));
 	if (options->for_training)
+		RS_TRY(model_set_precision(m));
+	if (options->for_training)
 		RS_TRY(open_frequency(m, s));
 	RS_TRY(open_tables(m, s, options));
 	return options->shape_only || !has_products(m) ? RS_OK

@@ -18,6 +18,7 @@
 #include "embed/lookup.h"
 #include "graph/graph.h"
 #include "kernel/kernel.h"
+#include "kernel/narrow.h"
 #include "spec/spec.h"
 #include "train/place.h"
 
@@ -37,6 +38,7 @@ struct model {
 	struct spec   *spec;           /* owned                                       */
 	struct schema  schema;
 	const struct kernel_set *kernel;
+	const struct narrow_set *narrow;   /* multiplies in training; NULL: in floats     */
 	struct graph  *graph;
 	struct lookup *lookup;
 	struct stacked *stacked;       /* rows of several rounds; NULL: no table has any */
@@ -75,6 +77,10 @@ void model_forget_kept(struct model *m);
 /* m->graph from spec, schema and kernel; then what table i of it is. */
 enum rs_status model_build_graph(struct model *m);
 enum rs_status model_describe_table(const struct model *m, size_t i, struct lookup_table *out);
+/* train.precision = bf16. */
+int model_is_narrow(const struct settings *s);
+/* Then passes that train multiply so; RS_ESPEC where the processor cannot. */
+enum rs_status model_set_precision(struct model *m);
 /* Once all are described: embedding.resident is shared among those it has no room for. */
 enum rs_status model_share_resident(struct model *m);
 

@@ -50,6 +50,25 @@ model_build_graph(struct model *m)
 		m->graph, row->build(m->graph, &m->schema, s), s->model.loss == LOSS_MSE);
 }
 
+int
+model_is_narrow(const struct settings *s)
+{
+	return strcmp(s->train.precision, "bf16") == 0;
+}
+
+enum rs_status
+model_set_precision(struct model *m)
+{
+	const struct settings *const s = spec_settings(m->spec);
+	const size_t n_slots = model_slots(s);
+
+	if (!model_is_narrow(s))
+		return RS_OK;
+	RS_TRY(narrow_select(&m->narrow));
+	return graph_set_narrow(
+		m->graph, m->narrow, ((size_t)s->train.batch_size + n_slots - 1) / n_slots);
+}
+
 /* The settings of a field's vectors: the embedding's, with what the field overrides.
  * A rate of its own does not follow the schedule. */
 static struct row_optimizer_settings

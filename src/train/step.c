@@ -432,6 +432,7 @@ worker_prepare(struct stepper *s, struct step_worker *w, const struct batch *bat
 
 	w->newest = batch_newest(batch, expiry_ahead(e->expire_after), &w->n_later);
 	RS_TRY(worker_reserve(s, w, rows));
+	RS_TRY(exec_reserve_training(w->exec, GRAPH_LOGIT, rows));
 	return slot_view_reserve(&w->view, batch, rows);
 }
 
@@ -440,6 +441,12 @@ stepper_vote(struct stepper *s, unsigned votes)
 {
 	assert(votes >> STEP_VOTES == 0);
 	s->votes = votes;
+}
+
+void
+stepper_weights_changed(struct stepper *s)
+{
+	graph_weights_changed(s->model->graph);
 }
 
 void
@@ -459,7 +466,8 @@ worker_init(struct stepper *s, size_t i)
 	w->slot_end = s->slot_begin + (s->slot_end - s->slot_begin) * (i + 1) / s->n_workers;
 	slots_give(w);
 	RS_TRY(slot_view_init(&w->view, s->model));
-	return worker_reserve(s, w, rows > STEP_PREDICT_CHUNK ? rows : STEP_PREDICT_CHUNK);
+	RS_TRY(worker_reserve(s, w, rows > STEP_PREDICT_CHUNK ? rows : STEP_PREDICT_CHUNK));
+	return exec_reserve_training(w->exec, GRAPH_LOGIT, rows);
 }
 
 static enum rs_status

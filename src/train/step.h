@@ -40,6 +40,8 @@ enum rs_status step_run(struct stepper *s, size_t worker, const struct batch *ba
 	double rate, double rate_factor, struct step_result *out);
 /* What this process votes in the steps to come; between steps only. */
 void stepper_vote(struct stepper *s, unsigned votes);
+/* Before step_run() of any worker: the weights are not those of the step before. */
+void stepper_weights_changed(struct stepper *s);
 void stepper_barrier(struct stepper *s, size_t worker);
 
 /* What a batch is wanted for: its logits [B], or the vectors [B,dim] of a tower.

@@ -178,6 +178,7 @@ workers_step(struct workers *w, const struct batch *batch, double rate, double r
 	w->batch = batch;
 	w->rate = rate;
 	w->rate_factor = rate_factor;
+	stepper_weights_changed(w->stepper);
 	RS_TRY(command_all(w, ORDER_STEP));
 	*out = w->worker[0].result;
 	return RS_OK;

@@ -6,7 +6,7 @@ dist_check_SCRIPTS += tests/cli/layers.sh tests/cli/cache.sh
 dist_check_SCRIPTS += tests/cli/ranges.sh tests/cli/decay.sh
 dist_check_SCRIPTS += tests/cli/faults_data.sh tests/cli/faults_runs.sh tests/cli/faults_tables.sh
 dist_check_SCRIPTS += tests/cli/b033_comma_locale.sh
-dist_check_SCRIPTS += tests/cli/train.sh
+dist_check_SCRIPTS += tests/cli/train.sh tests/cli/precision.sh
 dist_check_SCRIPTS += tests/cli/cron.sh tests/cli/cron_syslog.sh tests/cli/share.sh \
 	tests/cli/share_logrotate.sh tests/cli/share_prometheus.sh tests/cli/share_systemd.sh
 dist_check_SCRIPTS += tests/cli/train_ends.sh

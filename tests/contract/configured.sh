@@ -1,4 +1,4 @@
-# shellcheck shell=sh
+# shellcheck shell=sh disable=SC2034
 #
 # For tests of what configure finds: a folder in $work that goes in the end, code, fail().
 work=$(mktemp -d) || exit 99

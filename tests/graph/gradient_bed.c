@@ -28,6 +28,7 @@
 #include "src/graph/op_history.c"
 #include "src/graph/op_l2_normalize.c"
 #include "src/graph/product.c"
+#include "src/graph/layer.c"
 #include "src/graph/op_linear.c"
 #include "src/graph/op_product.c"
 #include "src/graph/op_cross_v1.c"

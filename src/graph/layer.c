@@ -1,0 +1,193 @@
+/* Products with weights, in floats or with operands of two bytes. */
+#include "graph/layer.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "graph/node.h"
+#include "graph/product.h"
+
+/* Floats that n elements take. */
+static size_t
+floats_of(const struct narrow *w, size_t n)
+{
+	return (n * w->element + sizeof(float) - 1) / sizeof(float);
+}
+
+static int
+can_be_narrow(const struct graph *g, const struct node *n)
+{
+	return n->op->narrows && n->ragged == 0
+	    && g->param[n->param[0]].rows >= LAYER_NARROW_MIN && n->width >= LAYER_NARROW_MIN;
+}
+
+enum rs_status
+graph_set_narrow(struct graph *g, const struct narrow_set *set, size_t rows)
+{
+	assert(g->finished && g->layer == NULL);
+	RS_TRY(memory_alloc(g->n_nodes, sizeof(*g->layer), &g->layer));
+	for (size_t i = 0; i < g->n_nodes; i++) {
+		struct node *n = g->node[i];
+		struct layer *l = &g->layer[i];
+
+		if (!can_be_narrow(g, n))
+			continue;
+		const struct narrow_shape shape = { .B = rows, .n = g->param[n->param[0]].rows,
+			.H = n->width, .has_bias = n->op->has_bias, .act = n->act,
+			.kernel = g->kernel };
+		RS_TRY(set->open(set, &shape, &l->narrow));
+		l->saved_before = n->saved_row;
+		l->scratch_before = n->scratch_row;
+		n->saved_row += floats_of(l->narrow, shape.n);
+		n->scratch_row += floats_of(l->narrow, shape.H);
+	}
+	return RS_OK;
+}
+
+void
+graph_close_narrow(struct graph *g)
+{
+	for (size_t i = 0; g->layer != NULL && i < g->n_nodes; i++)
+		if (g->layer[i].narrow != NULL)
+			g->layer[i].narrow->set->close(g->layer[i].narrow);
+	free(g->layer);
+}
+
+void
+graph_weights_changed(struct graph *g)
+{
+	g->weights++;
+}
+
+/* ---- lanes -------------------------------------------------------------- */
+
+static enum rs_status
+lane_reserve(struct layer *l, struct narrow_lane **lane, size_t rows)
+{
+	if (l->narrow == NULL || (*lane != NULL && (*lane)->B_max >= rows))
+		return RS_OK;
+	if (*lane != NULL)
+		l->narrow->set->lane_close(*lane);
+	*lane = NULL;
+	return l->narrow->set->lane_open(l->narrow, rows, lane);
+}
+
+enum rs_status
+layer_lanes_reserve(const struct graph *g, enum graph_output output, size_t rows,
+	struct layer_lanes *lanes)
+{
+	size_t bytes = lanes->scratch_bytes;
+
+	if (g->layer == NULL)
+		return RS_OK;
+	if (lanes->lane == NULL)
+		RS_TRY(memory_alloc(g->n_nodes, sizeof(*lanes->lane), &lanes->lane));
+	for (size_t i = 0; i < g->n_nodes; i++) {
+		if (!g->part[output][i])
+			continue;
+		RS_TRY(lane_reserve(&g->layer[i], &lanes->lane[i], rows));
+		if (lanes->lane[i] != NULL && lanes->lane[i]->scratch_bytes > bytes)
+			bytes = lanes->lane[i]->scratch_bytes;
+	}
+	if (bytes <= lanes->scratch_bytes)
+		return RS_OK;
+	free(lanes->scratch);
+	lanes->scratch_bytes = 0;
+	RS_TRY(memory_alloc(bytes, 1, &lanes->scratch));
+	lanes->scratch_bytes = bytes;
+	return RS_OK;
+}
+
+void
+layer_lanes_free(const struct graph *g, struct layer_lanes *lanes)
+{
+	for (size_t i = 0; lanes->lane != NULL && i < g->n_nodes; i++)
+		if (lanes->lane[i] != NULL)
+			g->layer[i].narrow->set->lane_close(lanes->lane[i]);
+	free(lanes->lane);
+	free(lanes->scratch);
+}
+
+/* ---- a pass ------------------------------------------------------------- */
+
+/* The first thread that needs weights packs them, the others wait for those few microseconds. */
+static void
+pack_once(const struct op_run *r, const struct node *n, struct layer *l)
+{
+	const uint_fast64_t want = 2 * op_graph(r)->weights;
+	uint_fast64_t seen = atomic_load_explicit(&l->packed, memory_order_acquire);
+
+	while (seen != want) {
+		if (seen != want - 1 && atomic_compare_exchange_weak_explicit(&l->packed, &seen,
+		    want - 1, memory_order_acquire, memory_order_acquire)) {
+			l->narrow->set->pack(l->narrow, op_param(r, n, 0));
+			atomic_store_explicit(&l->packed, want, memory_order_release);
+			return;
+		}
+		seen = atomic_load_explicit(&l->packed, memory_order_acquire);
+	}
+}
+
+/* NULL: the products of this pass are in floats. */
+static struct layer *
+layer_of(const struct op_run *r, const struct node *n, struct narrow_lane **lane)
+{
+	const struct graph *g = op_graph(r);
+
+	if (g->layer == NULL || !r->training || g->layer[n->index].narrow == NULL)
+		return NULL;
+	assert(op_lanes(r)->lane != NULL);
+	*lane = op_lanes(r)->lane[n->index];
+	return &g->layer[n->index];
+}
+
+void
+layer_forward(const struct op_run *r, const struct node *n, const struct layer_forward *f)
+{
+	struct gemm_args y = product_y(f->rows, op_graph(r)->param[n->param[0]].rows, n->width);
+	struct narrow_lane *lane;
+	struct layer *l = layer_of(r, n, &lane);
+
+	if (l != NULL) {
+		pack_once(r, n, l);
+		l->narrow->set->forward(lane, &(struct narrow_forward){ .B = f->rows, .x = f->x,
+			.bias = f->bias, .kept = op_saved(r, n) + op_B_max(r) * l->saved_before,
+			.y = f->y, .scratch = op_lanes(r)->scratch });
+		return;
+	}
+	y.a = f->x;
+	y.b = op_param(r, n, 0);
+	y.c = f->y;
+	r->kernel->gemm(&y);
+	if (f->bias != NULL)
+		r->kernel->bias_act_forward(f->rows, n->width, f->y, f->bias, f->act);
+}
+
+void
+layer_backward(const struct op_run *r, const struct node *n, const struct layer_backward *b)
+{
+	const size_t width = op_graph(r)->param[n->param[0]].rows;
+	struct gemm_args dw = product_dw(b->rows, width, n->width);
+	struct gemm_args dx = product_dx(b->rows, width, n->width);
+	struct narrow_lane *lane;
+	struct layer *l = layer_of(r, n, &lane);
+
+	if (l != NULL) {
+		l->narrow->set->backward(lane, &(struct narrow_backward){ .B = b->rows,
+			.kept = op_saved(r, n) + op_B_max(r) * l->saved_before, .dz = b->dz,
+			.rounded = op_scratch(r, n) + op_B_max(r) * l->scratch_before,
+			.dw = op_param_gradient(r, n, 0), .dx = b->dx, .beta = b->beta,
+			.scratch = op_lanes(r)->scratch });
+		return;
+	}
+	dw.a = b->x;
+	dw.b = b->dz;
+	dw.c = op_param_gradient(r, n, 0);
+	r->kernel->gemm(&dw);
+	dx.a = b->dz;
+	dx.b = op_param(r, n, 0);
+	dx.c = b->dx;
+	dx.beta = b->beta;
+	r->kernel->gemm(&dx);
+}
