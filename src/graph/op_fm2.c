@@ -1,5 +1,9 @@
 /* Factorisation machine, second order, over the vectors of the fields. */
+#include <string.h>
+
 #include "graph/node.h"
+
+#define CACHED_BYTES ((size_t)128 << 10)
 
 struct node *
 graph_fm2(struct graph *g, struct node *embedding)
@@ -31,16 +35,36 @@ fm2_forward(const struct op_run *r, const struct node *n)
 		n->input[0]->width, op_saved(r, n), op_value(r, n));
 }
 
+/* Rows that stay in a cache between being zeroed and being added to. */
+static size_t
+rows_at_once(size_t width)
+{
+	const size_t n = CACHED_BYTES / (width * sizeof(float));
+
+	return n > 0 ? n : 1;
+}
+
 static void
 fm2_backward(const struct op_run *r, const struct node *n)
 {
 	const struct field_runs *runs = n->input[0]->config;
+	const size_t width = n->input[0]->width, D = runs->dim;
+	const int is_first = op_is_first(r, n, 0);
+	const size_t most = is_first ? rows_at_once(width) : r->B;
+	const float *x = op_value(r, n->input[0]), *s = op_saved(r, n), *dy = op_gradient(r, n);
+	float *dx = op_gradient(r, n->input[0]);
 
-	r->kernel->fm2_backward(r->B, runs->n_fields, runs->dim, op_value(r, n->input[0]),
-		n->input[0]->width, op_saved(r, n), op_gradient(r, n), op_gradient(r, n->input[0]),
-		n->input[0]->width);
+	for (size_t b = 0; b < r->B; b += most) {
+		const size_t rows = r->B - b < most ? r->B - b : most;
+
+		if (is_first)
+			memset(dx + b * width, 0, rows * width * sizeof(*dx));
+		r->kernel->fm2_backward(rows, runs->n_fields, D, x + b * width, width, s + b * D,
+			dy + b, dx + b * width, width);
+	}
 }
 
 const struct op op_fm2 = {
-	.name = "fm2", .keeps_input = 1, .forward = fm2_forward, .backward = fm2_backward,
+	.name = "fm2", .keeps_input = 1, .writes_first = 1,
+	.forward = fm2_forward, .backward = fm2_backward,
 };

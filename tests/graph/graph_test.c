@@ -217,6 +217,51 @@ culprit_is_the_first_operator_that_is_not_finite(void **state)
 	free(param);
 }
 
+/* The gradient of a vector is that of the logit times the other one, in whatever pieces, and
+ * nothing of a pass before is in it. */
+static void
+pairs_of_many_rows_have_the_gradients_of_each(void **state)
+{
+	enum { B = 9001, D = 4, USES = 2 };
+	static const struct graph_field pair[] = {
+		{ .name = "C1", .column = 0, .schema_table = 0, .dim = D },
+		{ .name = "C2", .column = 1, .schema_table = 1, .dim = D },
+	};
+	static float vector[2][B][D], label[B], weight[B];
+	static const float *row[2][B];
+	const float *const *const inputs[] = { row[0], row[1] };
+	const struct feed feed = { .B = B, .row = inputs, .label = label, .weight = weight,
+		.loss_scale = 1 };
+	struct graph *g = new_graph();
+	struct exec *e;
+	double loss;
+
+	(void)state;
+	assert_int_equal(graph_finish(g, graph_fm2(g, graph_embedding(g, pair, 2)), 0), RS_OK);
+	assert_int_equal(exec_create(g, B, &e), RS_OK);
+	for (size_t b = 0; b < B; b++) {
+		weight[b] = 1;
+		for (size_t i = 0; i < 2; i++) {
+			row[i][b] = vector[i][b];
+			for (size_t d = 0; d < D; d++)
+				vector[i][b][d] = (float)((b * (i + 1) + d) % 16);
+		}
+	}
+	for (int use = 0; use < USES; use++) {
+		assert_non_null(exec_forward(e, NULL, &feed, 1));
+		exec_loss(e, &feed, &loss, NULL);
+		const float *const dz = exec_output_gradient(e);
+		exec_backward(e, NULL, &feed, 1, NULL);
+		for (size_t i = 0; i < 2; i++)
+			for (size_t b = 0; b < B; b++)
+				for (size_t d = 0; d < D; d++)
+					assert_true(exec_row_grad(e, i)[b][d]
+						== dz[b] * vector[1 - i][b][d]);
+	}
+	exec_destroy(e);
+	graph_destroy(g);
+}
+
 int
 main(void)
 {
@@ -231,6 +276,7 @@ main(void)
 		cmocka_unit_test(attention_has_the_products_of_its_formula_for_every_position),
 		cmocka_unit_test(plan_keeps_apart_what_lives_together),
 		cmocka_unit_test(culprit_is_the_first_operator_that_is_not_finite),
+		cmocka_unit_test(pairs_of_many_rows_have_the_gradients_of_each),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
