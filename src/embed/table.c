@@ -200,8 +200,11 @@ table_init_rows(struct table *t, uint64_t begin, uint64_t end)
 	}
 	if (!t->is_blank)
 		row_start_floats(&t->start, rows, table_row(t, begin));
-	for (uint64_t i = begin; i < end; i++)
-		start_slots(t, table_row(t, i));
+	if (begin < end)
+		start_slots(t, table_row(t, begin));
+	for (uint64_t i = begin + 1; i < end; i++)
+		memcpy(table_row(t, i) + t->slot_at, table_row(t, begin) + t->slot_at,
+			t->n_slot * sizeof(float));
 }
 
 void
