@@ -46,11 +46,10 @@ struct onednn_lane {
 	dnnl_stream_t stream;
 };
 
-/* What a product is made of; bias NULL: none. */
+/* What a product is made of. */
 struct recipe {
-	dnnl_memory_desc_t a, b, c;
-	const dnnl_memory_desc_t *bias;
-	int act, adds;
+	dnnl_memory_desc_t a, b, bias, c;
+	int has_bias, act, adds;
 };
 
 static dnnl_data_type_t
@@ -98,7 +97,8 @@ product_describe(const struct recipe *r, dnnl_primitive_desc_t *out)
 	dnnl_matmul_desc_t desc;
 	enum rs_status status;
 
-	CALL(matmul_desc_init, &desc, &r->a, &r->b, r->bias, &r->c);
+	CALL(matmul_desc_init, &desc, &r->a, &r->b,
+		r->has_bias ? &r->bias : NULL, &r->c);
 	CALL(primitive_attr_create, &attr);
 	dnnl_status_t code = DNNL.dnnl_post_ops_create(&ops);
 	status = code != dnnl_success ? onednn_fail("post_ops_create", code)
@@ -147,8 +147,8 @@ product_fill(struct product *p, const struct recipe *r, const_dnnl_primitive_des
 	CALL(primitive_create, &p->primitive, desc);
 	RS_TRY(memory_of(&p->a, &r->a));
 	RS_TRY(memory_of(&p->b, &r->b));
-	if (r->bias != NULL)
-		RS_TRY(memory_of(&p->bias, r->bias));
+	if (r->has_bias)
+		RS_TRY(memory_of(&p->bias, &r->bias));
 	RS_TRY(memory_of(&p->c, &r->c));
 	return memory_of(&p->scratch, scratch);
 }
@@ -195,8 +195,8 @@ product_run(struct product *p, dnnl_stream_t stream, const struct places *at, si
 
 /* ---- the weight --------------------------------------------------------- */
 
-/* y = x W, or dx = dz W^T: what is multiplied for B rows.  The layout of b is `layout`, or
- * where that is NULL the library's own choice. */
+/* y = act(x W + bias), or dx = dz W^T (+ dx): what is multiplied for B rows.  The layout of b is
+ * `layout`, or where that is NULL the library's own choice for just this product. */
 static enum rs_status
 recipe_by_weight(const struct narrow *w, size_t B, int which, const dnnl_memory_desc_t *layout,
 	struct recipe *out)
@@ -209,6 +209,10 @@ recipe_by_weight(const struct narrow *w, size_t B, int which, const dnnl_memory_
 	memset(out, 0, sizeof(*out));
 	RS_TRY(describe(&out->a, type_of(w), B, inner, inner, 1));
 	RS_TRY(describe(&out->c, dnnl_f32, B, outer, outer, 1));
+	RS_TRY(describe(&out->bias, dnnl_f32, 1, outer, outer, 1));
+	out->has_bias = which == PACKED_W && s->has_bias;
+	out->act = which == PACKED_W ? s->act : KERNEL_ACT_NONE;
+	out->adds = which == PACKED_WT;
 	if (layout != NULL)
 		out->b = *layout;
 	else
@@ -361,14 +365,9 @@ lane_close(struct narrow_lane *l)
 static enum rs_status
 open_y(struct onednn_lane *o, const struct onednn_weight *w)
 {
-	const struct narrow_shape *s = &w->base.shape;
-	dnnl_memory_desc_t bias;
 	struct recipe r;
 
 	RS_TRY(recipe_by_weight(&w->base, o->base.B_max, PACKED_W, &w->packed[PACKED_W].desc, &r));
-	RS_TRY(describe(&bias, dnnl_f32, 1, s->H, s->H, 1));
-	r.bias = s->has_bias ? &bias : NULL;
-	r.act = s->act;
 	RS_TRY(product_open(&o->product[PRODUCT_Y], &r, &o->base.scratch_bytes));
 	return put(o->product[PRODUCT_Y].b, w->packed[PACKED_W].block) ? RS_OK
 		: onednn_fail("memory_set_data_handle", dnnl_runtime_error);
