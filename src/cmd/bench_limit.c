@@ -7,6 +7,8 @@
 #include "base/memory.h"
 #include "base/rng.h"
 #include "base/thread.h"
+#include "graph/product.h"
+#include "kernel/narrow.h"
 #include "train/contrast.h"
 
 #define MEMORY_BYTES ((size_t)256 << 20)
@@ -69,6 +71,56 @@ list_products(struct bench_gemm *g, const struct model *m, const struct bench_ba
 	return status;
 }
 
+/* The three products from i on by the layer that trains; dz is any numbers. */
+static void
+run_layer(const struct bench_gemm *g, size_t i, const float *x, const float *dz)
+{
+	const struct gemm_args *y = &g->product[i], *dw = y + 1, *dx = y + 2;
+	const struct bench_lane *const l = &g->lane[i];
+	const struct narrow_set *const set = l->lane->narrow->set;
+
+	set->forward(l->lane, &(struct narrow_forward){ .B = y->m, .x = x, .bias = g->zeros,
+		.kept = l->kept, .y = y->c, .scratch = g->scratch });
+	set->backward(l->lane, &(struct narrow_backward){ .B = y->m, .kept = l->kept, .dz = dz,
+		.rounded = l->rounded, .dw = dw->c, .dx = dx->c, .scratch = g->scratch });
+}
+
+static enum rs_status
+open_lane(struct bench_gemm *g, size_t i, struct narrow *layer, size_t *scratch_bytes)
+{
+	const struct gemm_args *const y = &g->product[i];
+	struct bench_lane *const l = &g->lane[i];
+
+	RS_TRY(layer->set->lane_open(layer, y->m, &l->lane));
+	RS_TRY(memory_alloc(y->m * y->k, layer->element, &l->kept));
+	RS_TRY(memory_alloc(y->m * y->n, layer->element, &l->rounded));
+	if (l->lane->scratch_bytes > *scratch_bytes)
+		*scratch_bytes = l->lane->scratch_bytes;
+	layer->set->pack(layer, y->b);
+	return RS_OK;
+}
+
+/* What trains with operands of two bytes is measured so; its operands are rounded ahead. */
+static enum rs_status
+open_lanes(struct bench_gemm *g, const struct model *m)
+{
+	size_t scratch_bytes = 1, widest = 1;
+	struct narrow *layer;
+
+	RS_TRY(memory_alloc(g->n + 1, sizeof(*g->lane), &g->lane));
+	for (size_t i = 0; i < g->n; i++) {
+		if ((layer = graph_gemm_layer(m->graph, i)) != NULL)
+			RS_TRY(open_lane(g, i, layer, &scratch_bytes));
+		widest = g->product[i].n > widest ? g->product[i].n : widest;
+	}
+	RS_TRY(memory_alloc(widest, sizeof(*g->zeros), &g->zeros));
+	RS_TRY(memory_alloc(scratch_bytes, 1, &g->scratch));
+	for (size_t i = 0; i < g->n; i++)
+		if (g->lane[i].lane != NULL)
+			run_layer(g, i, g->product[i].a, g->product[i + 1].b);
+	return RS_OK;
+}
+
 enum rs_status
 bench_gemm_open(
 	struct bench_gemm *g, const struct model *m, const struct bench_batches *batches)
@@ -91,12 +143,21 @@ bench_gemm_open(
 		floats = place(&g->product[i], g->block, floats);
 		g->flop += 2.0 * (double)p->m * (double)p->n * (double)p->k * (double)g->n_slots;
 	}
-	return RS_OK;
+	return open_lanes(g, m);
 }
 
 void
 bench_gemm_close(struct bench_gemm *g)
 {
+	for (size_t i = 0; g->lane != NULL && i < g->n; i++) {
+		if (g->lane[i].lane != NULL)
+			g->lane[i].lane->narrow->set->lane_close(g->lane[i].lane);
+		free(g->lane[i].kept);
+		free(g->lane[i].rounded);
+	}
+	free(g->lane);
+	free(g->scratch);
+	free(g->zeros);
 	free(g->product);
 	free(g->block);
 	memset(g, 0, sizeof(*g));
@@ -109,7 +170,12 @@ bench_gemm_run(const struct bench_gemm *g)
 
 	for (size_t slot = 0; slot < g->n_slots; slot++)
 		for (size_t i = 0; i < g->n; i++)
-			g->kernel->gemm(&g->product[i]);
+			if (g->lane[i].lane != NULL) {
+				run_layer(g, i, NULL, NULL);
+				i += PRODUCTS_PER_LAYER - 1;
+			} else {
+				g->kernel->gemm(&g->product[i]);
+			}
 	return clock_seconds() - start;
 }
 

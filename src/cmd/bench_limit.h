@@ -2,9 +2,9 @@
  * What the machine can do at most, measured with nothing else in the loop.
  *
  * The GEMM limit is the time of the model's own products of one batch (forward,
- * dX, dW and those of a loss over the batch, slot by slot) on one thread; random
- * rows are read and written at random in a table of the model's row size; bandwidth
- * is a sum over a large block.
+ * dX, dW and those of a loss over the batch, slot by slot) on one thread, with operands
+ * of two bytes, rounded ahead, where it trains so; random rows are read and written at
+ * random in a table of the model's row size; bandwidth is a sum over a large block.
  */
 #ifndef CMD_BENCH_LIMIT_H
 #define CMD_BENCH_LIMIT_H
@@ -15,9 +15,18 @@
 #include "cmd/bench_data.h"
 #include "train/model.h"
 
+/* Of a layer whose products are of two bytes: what it multiplies with. */
+struct bench_lane {
+	struct narrow_lane *lane;      /* NULL: the product is the kernel's            */
+	void   *kept, *rounded;        /* its operands, rounded                        */
+};
+
 struct bench_gemm {
 	const struct kernel_set *kernel;
 	struct gemm_args *product;     /* [n] of one slot                             */
+	struct bench_lane *lane;       /* [n] at the first product of its layer        */
+	void   *scratch;
+	float  *zeros;                 /* bias of these layers                        */
 	size_t  n, n_slots;
 	float  *block;                 /* operands and results                        */
 	double  flop;                  /* of one batch                                */

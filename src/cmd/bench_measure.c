@@ -312,7 +312,9 @@ describe(const struct bench *b, struct bench_result *r)
 
 	snprintf(r->model, sizeof(r->model), "%s", s->model.type);
 	snprintf(r->precision, sizeof(r->precision), "%s", s->train.precision);
-	snprintf(r->kernels, sizeof(r->kernels), "%s", b->model->kernel->name);
+	snprintf(r->kernels, sizeof(r->kernels), "%s%s%s", b->model->kernel->name,
+		b->model->narrow != NULL ? ", " : "",
+		b->model->narrow != NULL ? b->model->narrow->name : "");
 	r->batch_size = s->train.batch_size;
 	r->slots = model_slots(s);
 	r->dense_parameters = b->model->P;

@@ -17,7 +17,7 @@ struct bench_line {
 };
 
 struct bench_result {
-	char    model[32], precision[8], kernels[32];
+	char    model[32], precision[8], kernels[64];
 	int64_t batch_size;
 	size_t  slots, dense_parameters, n_lines;
 	struct bench_line line[BENCH_LINES];

@@ -21,6 +21,7 @@
 #include "kernel/kernel_table.h"
 
 struct graph;
+struct narrow;
 struct narrow_set;
 struct node;
 
@@ -119,6 +120,9 @@ int graph_multiplies(const struct graph *g);
  * many there are, writes at most n_max. */
 size_t graph_gemms(const struct graph *g, size_t B, const size_t *N, struct gemm_args *out,
 	size_t n_max);
+/* What multiplies product k of these, and k + 1 and k + 2 of the same layer, in passes that train;
+ * NULL: the kernel's gemm. */
+struct narrow *graph_gemm_layer(const struct graph *g, size_t k);
 /* What rows and columns of parameters stand for, as labels: equal in two graphs where the same
  * is meant, a unit of a layer or a column of a field.  g outlives it. */
 struct graph_axes;

@@ -60,6 +60,17 @@ graph_weights_changed(struct graph *g)
 	g->weights++;
 }
 
+struct narrow *
+graph_gemm_layer(const struct graph *g, size_t k)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; g->layer != NULL && i < g->n_nodes; i++)
+		if (g->node[i]->op->multiplies && PRODUCTS_PER_LAYER * n++ == k)
+			return g->layer[i].narrow;
+	return NULL;
+}
+
 /* ---- lanes -------------------------------------------------------------- */
 
 static enum rs_status

@@ -45,11 +45,11 @@ graph_gemms(const struct graph *g, size_t B, const size_t *N, struct gemm_args *
 			continue;
 		const size_t width = g->param[node->param[0]].rows;
 		const size_t rows = product_rows(node, B, N);
-		const struct gemm_args product[] = {
+		const struct gemm_args product[PRODUCTS_PER_LAYER] = {
 			product_y(rows, width, node->width), product_dw(rows, width, node->width),
 			product_dx(rows, width, node->width),
 		};
-		for (size_t k = 0; k < sizeof(product) / sizeof(product[0]); k++, n++)
+		for (size_t k = 0; k < PRODUCTS_PER_LAYER; k++, n++)
 			if (n < n_max)
 				out[n] = product[k];
 	}

@@ -9,6 +9,8 @@
 
 #include "kernel/kernel_table.h"
 
+enum { PRODUCTS_PER_LAYER = 3 };
+
 struct gemm_args product_y(size_t B, size_t n, size_t H);
 struct gemm_args product_dw(size_t B, size_t n, size_t H);
 struct gemm_args product_dx(size_t B, size_t n, size_t H);

@@ -39,7 +39,7 @@ struct narrow_lane {
 /* Buffers have room for B_max rows; those from B on are overwritten or hold anything after. */
 struct narrow_forward {
 	size_t B;
-	const float *x;             /* [B,n]                                          */
+	const float *x;             /* [B,n]; NULL: kept is there already             */
 	const float *bias;          /* [H] or NULL                                    */
 	void  *kept;                /* [B_max,n] elements: r(x), written for backward */
 	float *y;                   /* [B_max,H]                                      */
@@ -49,7 +49,7 @@ struct narrow_forward {
 struct narrow_backward {
 	size_t B;
 	const void  *kept;          /* [B_max,n] of the same rows forward             */
-	const float *dz;            /* [B,H]                                          */
+	const float *dz;            /* [B,H]; NULL: rounded is there already          */
 	void  *rounded;             /* [B_max,H] elements: r(dz), written             */
 	float *dw;                  /* [n,H] written                                  */
 	float *dx, beta;            /* [B_max,n]; beta is 0 or 1                      */

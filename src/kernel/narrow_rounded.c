@@ -81,7 +81,8 @@ rounded_forward(struct narrow_lane *l, const struct narrow_forward *f)
 	const struct rounded *r = (const struct rounded *)l->narrow;
 	float *x = f->scratch;
 
-	kernel_round(f->B * s->n, f->x, f->kept);
+	if (f->x != NULL)
+		kernel_round(f->B * s->n, f->x, f->kept);
 	widen(f->B * s->n, f->kept, x);
 	s->kernel->gemm(&(struct gemm_args){ .m = f->B, .n = s->H, .k = s->n, .alpha = 1, .a = x,
 		.lda = s->n, .b = r->weight, .ldb = s->H, .c = f->y, .ldc = s->H });
@@ -96,7 +97,8 @@ rounded_backward(struct narrow_lane *l, const struct narrow_backward *b)
 	const struct rounded *r = (const struct rounded *)l->narrow;
 	float *x = b->scratch, *dz = x + b->B * s->n;
 
-	kernel_round(b->B * s->H, b->dz, b->rounded);
+	if (b->dz != NULL)
+		kernel_round(b->B * s->H, b->dz, b->rounded);
 	widen(b->B * s->n, b->kept, x);
 	widen(b->B * s->H, b->rounded, dz);
 	s->kernel->gemm(&(struct gemm_args){ .transpose_a = 1, .m = s->n, .n = s->H, .k = b->B,

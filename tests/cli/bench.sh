@@ -27,6 +27,18 @@ grep -q '^parsing alone  *1 .* % of a copy, .* MB/s$' "$dir/table" || fail "no p
 grep -q '^reading gzip  *2 .* % of inflate alone, .* MB/s$' "$dir/table" || fail "no gzip line"
 grep -q '^reading the cache  *1 .* % of a copy, .* MB/s$' "$dir/table" || fail "no cache line"
 
+# Products of two bytes, by rounding where the processor has none: so are those of the limit.
+for model in deepfm dcn two_tower; do
+	# shellcheck disable=SC2086
+	RECSYS_TRAIN_KERNELS=baseline "$RECSYS_TRAIN" bench --model $model --rows 1024 \
+		--seconds 0.2 -j 1 $small -o dnn.hidden=16 -o train.precision=bf16 > "$dir/table" ||
+		fail "bf16 of $model: exit $?"
+	grep -q "^$model, bf16, .* kernels cpu-baseline, bf16 by rounding, " "$dir/table" ||
+		fail "bf16 is not named: $(head -n 1 "$dir/table")"
+	grep -q '^training step in memory  *1 .* % of the GEMM limit$' "$dir/table" ||
+		fail "bf16 of $model: no step line"
+done
+
 # Every model has rows and a spec; a name that is none is refused with the nearest.
 models=$("$RECSYS_TRAIN" help --mdoc-models | sed -n 's/^\.It Cm //p')
 [ -n "$models" ] || fail "no models listed"

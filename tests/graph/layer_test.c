@@ -240,6 +240,10 @@ only_wide_layers_of_the_batch_are_narrow(void **state)
 		n += f.g->layer[i].narrow != NULL;
 	assert_int_equal(n, N_LAYERS);
 	assert_null(f.g->layer[f.g->logit->index].narrow);
+	/* In the list of products: the first of each three, but those of the last layer. */
+	for (size_t k = 0; k < 3 * (N_LAYERS + 1); k++)
+		assert_int_equal(graph_gemm_layer(f.g, k) != NULL,
+			k % 3 == 0 && k < 3 * N_LAYERS);
 	bed_close(&f);
 }
 

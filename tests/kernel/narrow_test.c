@@ -122,6 +122,11 @@ check_lane(struct narrow *layer, const struct layer_case *c, size_t B_max)
 		.bias = c->shape.has_bias ? bias : NULL, .kept = kept, .y = y,
 		.scratch = scratch });
 	check_forward(c, layer->element);
+	memset(y, 0xff, sizeof(y));         /* from what was kept, without x          */
+	layer->set->forward(lane, &(struct narrow_forward){ .B = c->B,
+		.bias = c->shape.has_bias ? bias : NULL, .kept = kept, .y = y,
+		.scratch = scratch });
+	check_forward(c, layer->element);
 	layer->set->backward(lane, &(struct narrow_backward){ .B = c->B, .kept = kept, .dz = dz,
 		.rounded = rounded, .dw = dw, .dx = dx, .beta = c->beta, .scratch = scratch });
 	check_backward(c, layer->element);

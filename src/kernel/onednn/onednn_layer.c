@@ -427,12 +427,14 @@ lane_open(struct narrow *w, size_t B_max, struct narrow_lane **out)
 	return status;
 }
 
-/* B rows of x rounded and zeros below: the product is always of B_max rows. */
+/* B rows of x rounded and zeros below, as the product is always of B_max rows; x NULL: they are. */
 static void
 round_rows(const struct narrow_lane *l, size_t B, size_t width, const float *x, void *to)
 {
 	const size_t element = l->narrow->element, n = B * width;
 
+	if (x == NULL)
+		return;
 	if (element == sizeof(float))
 		memcpy(to, x, n * element);
 	else
