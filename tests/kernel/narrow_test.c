@@ -24,6 +24,7 @@
 enum { MAX_B = 70, MAX_N = 100, MAX_H = 72 };
 
 static float x[MAX_B * MAX_N], dz[MAX_B * MAX_H], w[MAX_N * MAX_H], bias[MAX_H];
+static float earlier[MAX_N * MAX_H];
 static float y[MAX_B * MAX_H], dx[MAX_B * MAX_N], dx_before[MAX_B * MAX_N], dw[MAX_N * MAX_H];
 static float kept[MAX_B * MAX_N], rounded[MAX_B * MAX_H];
 
@@ -156,8 +157,9 @@ check_set(const struct narrow_set *set, const struct kernel_set *kernel)
 		draw(w, MAX_N * MAX_H, 4 * i + 2);
 		draw(dx_before, MAX_B * MAX_N, 4 * i + 3);
 		draw(bias, MAX_H, 99);
+		draw(earlier, MAX_N * MAX_H, 98);
 		assert_int_equal(set->open(set, &c.shape, &layer), RS_OK);
-		set->pack(layer, x);        /* another weight before: packing replaces it */
+		set->pack(layer, earlier);  /* packing replaces what was packed           */
 		set->pack(layer, w);
 		check_lane(layer, &c, c.shape.B);
 		check_lane(layer, &c, MAX_B);
