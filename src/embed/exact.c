@@ -17,7 +17,11 @@
 #define ENTRY_ALIGN       8u
 #define GONE_FIRST        16u      /* ids that first find room                        */
 #define AHEAD             16u      /* ids between prefetch and use                    */
-#define NARROW_BYTES      32u      /* entries of which three are in the lines fetched */
+#define AHEAD_MANY        32u      /* the same, of many                               */
+#define MANY              64u      /* ids of one call that are worth a list           */
+#define FEW               8u       /* on the list: each is looked for by itself       */
+#define LINE_BYTES        64u
+#define WIDE_BYTES        (2 * LINE_BYTES)      /* a list is not worth more lines     */
 
 static uint64_t
 places(uint64_t capacity)
@@ -46,6 +50,7 @@ exact_open(struct exact *e, uint64_t begin, uint64_t end, size_t row_bytes)
 {
 	memset(e, 0, sizeof(*e));
 	e->entry_bytes = exact_entry_bytes(row_bytes);
+	e->home_mask = e->entry_bytes == EXACT_PAIR_BYTES ? ~(uint64_t)1 : ~(uint64_t)0;
 	e->first = exact_segment_of(begin);
 	e->last = end == EXACT_ROWS ? EXACT_SEGMENTS : exact_segment_of(end);
 	if (exact_segment_begin(e->first) != begin || exact_segment_begin(e->last) != end)
@@ -139,7 +144,7 @@ segment_resize(const struct exact *e, struct exact_segment *s, uint64_t capacity
 
 			if (from->id == EXACT_EMPTY)
 				continue;
-			home = exact_home(&to, from->id);
+			home = exact_home(e, &to, from->id);
 			if (home < to.end)
 				home = to.end;
 			to.end = home + 1;
@@ -197,8 +202,9 @@ search(const char *at, size_t bytes, uint64_t id, int is_narrow)
 	return id_at(at) == id ? (struct exact_entry *)(uintptr_t)at : NULL;
 }
 
+/* Two lines of each are fetched, one id is done after the other. */
 static inline void
-find_ahead(const struct exact *e, const uint64_t *id, size_t n, int is_narrow,
+find_few(const struct exact *e, const uint64_t *id, size_t n, int is_narrow,
 	struct exact_entry **out)
 {
 	const char *home[AHEAD];
@@ -212,24 +218,117 @@ find_ahead(const struct exact *e, const uint64_t *id, size_t n, int is_narrow,
 	}
 }
 
-/* Of a large table a lookup costs what it misses: the page, the line of its home, and as a rule
- * one more line.  An index of where the entries of each home begin, of 2.3 bits a place as in
- * quotient filters (Bender et al. 2012), would save that line but is larger than the caches
- * near the core, so it misses too; looked up it was the slower by a third. */
+/* Puts in `out` where each search begins. */
+static inline void
+begin_at_homes(const struct exact *e, const uint64_t *id, size_t n, struct exact_entry **out)
+{
+	static const struct exact_entry none = { .id = EXACT_EMPTY };
+
+	for (size_t i = 0; i < n; i++) {
+		const struct exact_segment *s = &e->segment[exact_segment_of(id[i])];
+		const char *at = (const char *)&none;
+
+		if (s->entry != NULL)
+			at = s->entry + exact_home(e, s, id[i]) * e->entry_bytes;
+		__builtin_prefetch(at, 0, 3);
+		out[i] = (struct exact_entry *)(uintptr_t)at;
+	}
+}
+
+/* Looks for an id at one place, of a pair at both, without a branch.  Returns 1 and fetches what
+ * is next when the id can only be further on, or 0 and fetches the rest of a wide row. */
+static inline size_t
+look(size_t bytes, int is_pair, uint64_t id, struct exact_entry **out)
+{
+	const char *at = (const char *)*out;
+	uint64_t here;
+	size_t behind;
+
+	if (is_pair)
+		at += bytes & -(size_t)(id_at(at) < id);
+	here = id_at(at);
+	behind = here < id;
+	at += bytes & -behind;
+	__builtin_prefetch(is_pair ? at : at + (LINE_BYTES & (behind - 1)), 0, 3);
+	*out = here > id ? NULL : (struct exact_entry *)(uintptr_t)at;
+	return behind;
+}
+
+/* An id is looked at when the line of its home should be here, and when it is not there goes on a
+ * list, to be looked at again one line further when that should be here: so no line is waited
+ * for, and few are fetched in vain.  n: at most EXACT_MANY. */
+static inline __attribute__((always_inline)) void
+find_listed(const struct exact *e, const uint64_t *id, size_t n, int is_pair,
+	struct exact_entry **out)
+{
+	const size_t bytes = e->entry_bytes;
+	uint32_t late[EXACT_MANY];
+	size_t n_late = 0;
+
+	begin_at_homes(e, id, n < AHEAD_MANY ? n : AHEAD_MANY, out);
+	for (size_t i = 0; i < n || n_late > FEW; i += AHEAD_MANY) {
+		const size_t end = n < i + AHEAD_MANY ? n : i + AHEAD_MANY;
+		const size_t next = n < end + AHEAD_MANY ? n : end + AHEAD_MANY;
+		size_t still = 0;
+
+		if (i < n)
+			begin_at_homes(e, id + end, next - end, out + end);
+		for (size_t k = 0; k < n_late; k++) {
+			const uint32_t j = late[k];
+
+			late[still] = j;
+			still += look(bytes, is_pair, id[j], &out[j]);
+		}
+		for (size_t j = i; j < end; j++) {
+			late[still] = (uint32_t)j;
+			still += look(bytes, is_pair, id[j], &out[j]);
+		}
+		n_late = still;
+	}
+	for (size_t k = 0; k < n_late; k++)
+		while (look(bytes, is_pair, id[late[k]], &out[late[k]]))
+			;
+}
+
+static void
+find_in_pairs(const struct exact *e, const uint64_t *id, size_t n, struct exact_entry **out)
+{
+	find_listed(e, id, n, 1, out);
+}
+
+static void
+find_wide(const struct exact *e, const uint64_t *id, size_t n, struct exact_entry **out)
+{
+	find_listed(e, id, n, 0, out);
+}
+
+/* Of a large table a lookup costs the lines it misses: that of its home, and of two ids in five the
+ * next.  An index of where the entries of each home begin, of 2.3 bits a place as in quotient
+ * filters (Bender et al. 2012), would save lines but is larger than the caches near the core, so
+ * it misses too; looked up it was the slower by a third.  To look for ids in their order, which
+ * is that of memory, saves less than it costs to sort them. */
 void
 exact_find_many(const struct exact *e, const uint64_t *id, size_t n, struct exact_entry **out)
 {
-	if (e->entry_bytes <= NARROW_BYTES)
-		find_ahead(e, id, n, 1, out);
-	else
-		find_ahead(e, id, n, 0, out);
+	const size_t bytes = e->entry_bytes;
+
+	if (n < MANY || bytes < EXACT_PAIR_BYTES || bytes > WIDE_BYTES) {
+		if (bytes <= EXACT_PAIR_BYTES)
+			find_few(e, id, n, 1, out);
+		else
+			find_few(e, id, n, 0, out);
+		return;
+	}
+	for (size_t i = 0; i < n; i += EXACT_MANY)
+		(bytes == EXACT_PAIR_BYTES ? find_in_pairs : find_wide)(e, id + i,
+			n - i < EXACT_MANY ? n - i : EXACT_MANY, out + i);
 }
 
 /* The place of an id: that of the first entry that is not smaller, or empty. */
 static uint64_t
 place_of(const struct exact *e, const struct exact_segment *s, uint64_t id)
 {
-	uint64_t place = exact_home(s, id);
+	uint64_t place = exact_home(e, s, id);
 
 	while (exact_at(e, s, place)->id < id)
 		place++;
@@ -329,7 +428,7 @@ exact_sweep(struct exact *e, unsigned segment,
 			dropped++;
 			continue;
 		}
-		home = exact_home(s, from->id);
+		home = exact_home(e, s, from->id);
 		to = home > to ? home : to;
 		if (to != i) {
 			memcpy(exact_at(e, s, to), from, e->entry_bytes);
@@ -363,7 +462,7 @@ remove_here(struct exact *e, struct exact_segment *s, uint64_t place, uint64_t e
 			removed++;
 			continue;
 		}
-		home = exact_home(s, from->id);
+		home = exact_home(e, s, from->id);
 		to = home > to ? home : to;
 		if (to == i)
 			break;

@@ -3,11 +3,11 @@
  *
  * Ids are fingerprints, so they are spread evenly.  They are cut by their upper 6 bits into
  * segments, each an array of entries in the order of ids with gaps: an entry's home is its id
- * scaled to the capacity, and an entry whose home is taken goes to the right, past smaller
- * ids only.  So a search goes right from the home until an id is not smaller, a sweep is in
- * the order of ids, and growth and removal of many are one pass (linear probing sort, Gonnet
- * and Munro 1984).  A segment is at most 80 % full and grows by a quarter: an entry takes
- * 1.25 to 1.57 times its bytes.
+ * scaled to the capacity, where two entries fill a cache line rounded down to the first of them,
+ * and an entry whose home is taken goes to the right, past smaller ids only.  So a search goes
+ * right from the home until an id is not smaller, a sweep is in the order of ids, and growth and
+ * removal of many are one pass (linear probing sort, Gonnet and Munro 1984).  A segment is at
+ * most 80 % full and grows by a quarter: an entry takes 1.25 to 1.57 times its bytes.
  *
  * Any number of threads find while none changes the table; threads that change it own
  * different segments.  Entries move when others come and go: a pointer is good until then.
@@ -27,6 +27,7 @@
 #define EXACT_SEGMENTS      (1u << EXACT_SEGMENT_BITS)
 #define EXACT_COUNT_MAX     0x7fffffffu
 #define EXACT_MANY          512u             /* at once: what is found is still near   */
+#define EXACT_PAIR_BYTES    32u              /* of an entry: two fill a cache line     */
 
 /* The row follows: weights, then slots of the optimizer, as the table lays them out. */
 struct exact_entry {
@@ -51,6 +52,7 @@ struct exact_gone {
 
 struct exact {
 	size_t entry_bytes;
+	uint64_t home_mask;         /* of places: even ones if entries are in pairs */
 	uint64_t segment_rows;      /* memory is for no more than these; 0: any number */
 	int keeps_gone;
 	unsigned first, last;       /* its segments: [first,last) of EXACT_SEGMENTS   */
@@ -102,9 +104,10 @@ exact_segment_begin(unsigned segment)
 }
 
 static inline uint64_t
-exact_home(const struct exact_segment *s, uint64_t id)
+exact_home(const struct exact *e, const struct exact_segment *s, uint64_t id)
 {
-	return (uint64_t)((unsigned __int128)(id << EXACT_SEGMENT_BITS) * s->capacity >> 64);
+	return (uint64_t)((unsigned __int128)(id << EXACT_SEGMENT_BITS) * s->capacity >> 64) &
+		e->home_mask;
 }
 
 static inline struct exact_entry *
@@ -129,7 +132,7 @@ exact_prefetch(const struct exact *e, uint64_t id)
 	if (s->entry == NULL)
 		return NULL;
 	/* Most are at home or one or two places behind. */
-	home = s->entry + exact_home(s, id) * e->entry_bytes;
+	home = s->entry + exact_home(e, s, id) * e->entry_bytes;
 	__builtin_prefetch(home, 0, 2);
 	__builtin_prefetch(home + 2 * e->entry_bytes, 0, 2);
 	return home;
@@ -145,13 +148,14 @@ exact_find(const struct exact *e, uint64_t id)
 
 	if (s->entry == NULL)
 		return NULL;
-	at = s->entry + exact_home(s, id) * e->entry_bytes;
+	at = s->entry + exact_home(e, s, id) * e->entry_bytes;
 	while ((here = ((const struct exact_entry *)(const void *)at)->id) < id)
 		at += e->entry_bytes;
 	return here == id ? (struct exact_entry *)(uintptr_t)at : NULL;
 }
 
-/* exact_find() of n ids, each looked for while those behind it are on their way from memory. */
+/* exact_find() of n ids, in any order and number, each looked for while others are on their way
+ * from memory. */
 void exact_find_many(const struct exact *e, const uint64_t *id, size_t n,
 	struct exact_entry **out);
 /* The first entry with an id >= *id; *id is then the one to go on from.  NULL: no more. */

@@ -117,7 +117,7 @@ home_of(const struct exact *e, uint64_t id)
 {
 	const struct exact_segment *s = &e->segment[exact_segment_of(id)];
 
-	return exact_at(e, s, exact_home(s, id));
+	return exact_at(e, s, exact_home(e, s, id));
 }
 
 /* Homes a second, without a search. */

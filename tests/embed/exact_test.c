@@ -27,6 +27,7 @@ static void
 put(struct exact *e, uint64_t id, float value)
 {
 	const size_t i = twin_place(id);
+	const size_t floats = (e->entry_bytes - sizeof(struct exact_entry)) / sizeof(float);
 	struct exact_entry *entry;
 	int is_new;
 
@@ -37,10 +38,10 @@ put(struct exact *e, uint64_t id, float value)
 		memmove(twin + i + 1, twin + i, (n_twins++ - i) * sizeof(twin[0]));
 		twin[i].id = id;
 	} else {
-		assert_float_equal(exact_row(entry)[2], twin[i].value, 0);
+		assert_float_equal(exact_row(entry)[floats - 1], twin[i].value, 0);
 	}
 	twin[i].value = value;
-	for (int k = 0; k < 3; k++)
+	for (size_t k = 0; k < floats; k++)
 		exact_row(entry)[k] = value;
 }
 
@@ -168,11 +169,44 @@ rows_come_go_and_come_back(void **state)
 	live(0, 3);
 }
 
+/* Each way in which many are looked up: entries that are not in pairs, wide, too wide. */
 static void
-so_do_wide_ones(void **state)
+so_do_those_of_other_widths(void **state)
 {
 	(void)state;
+	live(0, 1);
 	live(0, 21);
+	live(0, 40);
+}
+
+static void
+many_are_looked_for_where_few_are_or_none(void **state)
+{
+	enum { N = 1200 };
+	static uint64_t id[N];
+	static struct exact_entry *found[N];
+	struct exact_entry *entry;
+	struct exact e;
+	int is_new;
+
+	(void)state;
+	for (size_t i = 0; i < N; i++)
+		id[i] = i % 3 == 0 ? EXACT_MISSING : rng_u64(5, i) >> 2;
+	for (size_t floats = 1; floats < 60; floats += 7) {
+		assert_int_equal(exact_open(&e, 0, EXACT_ROWS, floats * sizeof(float)), RS_OK);
+		memset(found, 0xff, sizeof(found));
+		exact_find_many(&e, id, N, found);
+		for (size_t i = 0; i < N; i++)
+			assert_null(found[i]);
+		assert_int_equal(exact_insert(&e, EXACT_MISSING, &entry, &is_new), RS_OK);
+		assert_int_equal(exact_insert(&e, id[1], &entry, &is_new), RS_OK);
+		exact_find_many(&e, id, N, found);
+		for (size_t i = 0; i < N; i++)
+			assert_ptr_equal(found[i], exact_find(&e, id[i]));
+		assert_int_equal(found[0]->id, EXACT_MISSING);
+		assert_int_equal(found[1]->id, id[1]);
+		exact_close(&e);
+	}
 }
 
 static void
@@ -237,7 +271,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rows_come_go_and_come_back),
-		cmocka_unit_test(so_do_wide_ones),
+		cmocka_unit_test(so_do_those_of_other_widths),
+		cmocka_unit_test(many_are_looked_for_where_few_are_or_none),
 		cmocka_unit_test(ids_that_are_not_spread_are_only_slow),
 		cmocka_unit_test(edges_of_segments),
 		cmocka_unit_test(only_whole_segments),
