@@ -93,6 +93,14 @@ struct row_args {
 		const float *alpha, const float *dy, float *dz, float *dzhat, float *dalpha)) \
 	ROW(add,                 (size_t n, float *y, const float *x))                  /* y += x */ \
 	ROW(scale,               (size_t n, float *y, float factor))                    /* y *= f */ \
+	ROW(fill,                (size_t n, float *y, float value))                     /* y = v */ \
+	/* y[b,:] = x[b,:] ; y[b,:] += x[b,:] */ \
+	ROW(copy_rows,           (size_t B, size_t n, const float *x, size_t ldx, float *y, \
+		size_t ldy)) \
+	ROW(add_rows,            (size_t B, size_t n, const float *x, size_t ldx, float *y, \
+		size_t ldy)) \
+	/* *y = scale sum_i a_i b_i; b NULL: 1 */ \
+	ROW(dot,                 (size_t n, const float *a, const float *b, float scale, float *y)) \
 	/* embeddings */ \
 	/* scale[i] = weight[i] x {1, 1/sum of weights, 1/sqrt(sum of squares), 1, 1/sum of \
 	 * weights} over the bag of i; weight NULL: 1 */ \
@@ -112,6 +120,9 @@ struct row_args {
 	ROW(bag_pairs_forward,   (const struct bag_args *a, float *y)) \
 	ROW(bag_pairs_backward,  (const struct bag_args *a, const float *dy, float *dx, \
 		size_t lddx, float *grad)) \
+	/* grad_i += dy[b,:] for each i of the bag */ \
+	ROW(bag_add,             (const struct bag_args *a, const float *dy, size_t lddy, \
+		float *grad)) \
 	/* histories: i a position, b its row.  The attention unit, Zhou 2018: \
 	 * x[i,:] = [k_i, k_i * q_b], x [n,2D], k [n,D], q [B,D]; fold is its backward: \
 	 * dk_i += dx_i[0..D) + q_b * dx_i[D..2D), dq_b += sum_i k_i * dx_i[D..2D) */ \
@@ -119,6 +130,10 @@ struct row_args {
 		const float *k, float *x)) \
 	ROW(attention_fold,      (const struct segment_args *s, size_t D, const float *q, \
 		const float *k, const float *dx, float *dk, float *dq)) \
+	/* of its weight w [4,n], n = D H: u [2,n] = w0 + w2, w3 ; v [n] = w1 - w2 ; and of their \
+	 * gradients: dw = du0, dv, du0 - dv, du1 */ \
+	ROW(attention_split,     (size_t n, const float *w, float *u, float *v)) \
+	ROW(attention_join,      (size_t n, const float *du, const float *dv, float *dw)) \
 	/* z[i,:] += t[b,:] ; t[b,:] += sum_i z[i,:] */ \
 	ROW(segment_add,         (const struct segment_args *s, size_t H, const float *t, float *z)) \
 	ROW(segment_sum,         (const struct segment_args *s, size_t H, const float *z, float *t)) \

@@ -115,6 +115,39 @@ COMPARE(add)
 	BOTH(k->add(n, BUF(y), BUF(x)));
 }
 
+COMPARE(fill)
+{
+	const size_t n = odd_or_drawn(t), y = agree_pair(t, n, -1, 1);
+
+	BOTH(k->fill(n, BUF(y), t->key % 2 ? 0 : 0.37f));
+}
+
+COMPARE(copy_rows)
+{
+	const size_t B = agree_rows(t, MAX_ROWS), n = agree_columns(t, MAX_COLUMNS);
+	const size_t ldx = n + t->key % 3, ldy = n + t->key % 4;
+	const size_t x = agree_pair(t, B * ldx, -1, 1), y = agree_pair(t, B * ldy, -1, 1);
+
+	BOTH(k->copy_rows(B, n, BUF(x), ldx, BUF(y), ldy));
+}
+
+COMPARE(add_rows)
+{
+	const size_t B = agree_rows(t, MAX_ROWS), n = agree_columns(t, MAX_COLUMNS);
+	const size_t ldx = n + t->key % 3, ldy = n + t->key % 4;
+	const size_t x = agree_pair(t, B * ldx, -1, 1), y = agree_pair(t, B * ldy, -1, 1);
+
+	BOTH(k->add_rows(B, n, BUF(x), ldx, BUF(y), ldy));
+}
+
+COMPARE(dot)
+{
+	const size_t n = odd_or_drawn(t), y = agree_pair(t, 1, -1, 1);
+	const size_t a = agree_pair(t, n, -1, 1), b = agree_pair(t, n, -1, 1);
+
+	BOTH(k->dot(n, BUF(a), t->key % 2 ? NULL : BUF(b), -0.37f, BUF(y)));
+}
+
 COMPARE(scale)
 {
 	const size_t n = odd_or_drawn(t), y = agree_pair(t, n, -1, 1);

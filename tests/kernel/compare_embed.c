@@ -136,6 +136,17 @@ COMPARE(bag_pairs_backward)
 		k->bag_pairs_backward(&a, BUF(dy), BUF(dx), ldy, BUF(grad)));
 }
 
+COMPARE(bag_add)
+{
+	struct bags bags;
+
+	bags_make(t, &bags, some_dim(t));
+	const size_t ldy = bags.D + 3, dy = agree_pair(t, bags.B * ldy, -1, 1);
+	const size_t grad = agree_pair(t, bags.N * bags.D + 1, 0, 1);
+	BOTH(const struct bag_args a = bags_args(t, &bags, side, NULL, 0);
+		k->bag_add(&a, BUF(dy), ldy, BUF(grad)));
+}
+
 /* Numeric columns: x with a wider ld, a third of the cells missing. */
 struct numerics {
 	struct numeric_args a;

@@ -57,6 +57,22 @@ COMPARE(attention_fold)
 	BOTH(k->attention_fold(&s.args[side], D, BUF(q), BUF(key), BUF(dx), BUF(dk), BUF(dq)));
 }
 
+COMPARE(attention_split)
+{
+	const size_t n = odd_or_drawn(t), w = agree_pair(t, 4 * n, -1, 1);
+	const size_t u = agree_pair(t, 2 * n, 0, 1), v = agree_pair(t, n, 0, 1);
+
+	BOTH(k->attention_split(n, BUF(w), BUF(u), BUF(v)));
+}
+
+COMPARE(attention_join)
+{
+	const size_t n = odd_or_drawn(t), du = agree_pair(t, 2 * n, -1, 1);
+	const size_t dv = agree_pair(t, n, -1, 1), dw = agree_pair(t, 4 * n, 0, 1);
+
+	BOTH(k->attention_join(n, BUF(du), BUF(dv), BUF(dw)));
+}
+
 COMPARE(segment_add)
 {
 	struct segments s;

@@ -90,6 +90,54 @@ fm2_is_the_sum_of_dot_products(void **state)
 }
 
 static void
+rows_are_filled_copied_and_added(void **state)
+{
+	const float x[] = { 1, 2, 9, 3, 4, 9 };
+	float y[] = { 7, 7, 7, 7, 7, 7, 7, 7 }, sum = 7;
+
+	(void)state;
+	k->fill(5, y, 0.5f);
+	assert_true(y[4] == 0.5f && y[5] == 7);
+	k->copy_rows(2, 2, x, 3, y + 1, 4);
+	assert_true(y[0] == 0.5f && y[1] == 1 && y[2] == 2 && y[3] == 0.5f);
+	assert_true(y[5] == 3 && y[6] == 4 && y[7] == 7);
+	k->add_rows(2, 2, x, 3, y + 1, 4);
+	assert_true(y[0] == 0.5f && y[2] == 4 && y[5] == 6 && y[7] == 7);
+	k->dot(3, x, NULL, 2, &sum);
+	assert_float_equal(sum, 2 * (1 + 2 + 9), 0);
+	k->dot(3, x, x + 3, -1, &sum);
+	assert_float_equal(sum, -(1 * 3 + 2 * 4 + 9 * 9), 0);
+}
+
+/* [k, q, k-q, k*q] W = [k, k*q] U + q V, for one column of W. */
+static void
+attention_weights_split_and_their_gradients_join(void **state)
+{
+	const float w[] = { 1, 2, 3, 4 }, du[] = { 10, 20 }, dv[] = { 3 };
+	float u[2], v[1], dw[4];
+
+	(void)state;
+	k->attention_split(1, w, u, v);
+	assert_true(u[0] == 1 + 3 && u[1] == 4 && v[0] == 2 - 3);
+	k->attention_join(1, du, dv, dw);
+	assert_true(dw[0] == 10 && dw[1] == 3 && dw[2] == 10 - 3 && dw[3] == 20);
+}
+
+static void
+gradients_of_bags_are_added_to_their_ids(void **state)
+{
+	const uint32_t offset[] = { 4, 6, 6, 7 };    /* two ids, none, one */
+	const float dy[] = { 1, 2, 0, 3, 4, 0, 5, 6, 0 };
+	float grad[] = { 1, 1, 1, 1, 1, 1 };
+	const struct bag_args a = { .B = 3, .D = 2, .offset = offset };
+
+	(void)state;
+	k->bag_add(&a, dy, 3, grad);
+	assert_true(grad[0] == 2 && grad[1] == 3 && grad[2] == 2 && grad[3] == 3);
+	assert_true(grad[4] == 6 && grad[5] == 7);
+}
+
+static void
 bags_pool_by_every_combiner(void **state)
 {
 	const float rows[3][2] = { { 1, 8 }, { 3, 4 }, { 5, 6 } }, weight[] = { 1, 3, 2 };
@@ -352,6 +400,9 @@ main(void)
 		cmocka_unit_test(activations_at_known_points),
 		cmocka_unit_test(relu_of_nan_is_nan),
 		cmocka_unit_test(fm2_is_the_sum_of_dot_products),
+		cmocka_unit_test(rows_are_filled_copied_and_added),
+		cmocka_unit_test(attention_weights_split_and_their_gradients_join),
+		cmocka_unit_test(gradients_of_bags_are_added_to_their_ids),
 		cmocka_unit_test(bags_pool_by_every_combiner),
 		cmocka_unit_test(pairs_inside_a_bag),
 		cmocka_unit_test(missing_number_has_a_vector_of_its_own),

@@ -1,5 +1,6 @@
 /* Vector kernels: bias and activation, sums, the finite guard. */
 #include <math.h>
+#include <string.h>
 
 #include "kernel/cpu/cpu_exp.h"
 #include "kernel/cpu/cpu_table.h"
@@ -148,6 +149,29 @@ CPU(add)(size_t n, float *restrict y, const float *restrict x)
 {
 	for (size_t i = 0; i < n; i++)
 		y[i] += x[i];
+}
+
+void
+CPU(fill)(size_t n, float *y, float value)
+{
+	if (value == 0 && n > 0)
+		memset(y, 0, n * sizeof(*y));
+	for (size_t i = 0; i < n && value != 0; i++)
+		y[i] = value;
+}
+
+void
+CPU(copy_rows)(size_t B, size_t n, const float *x, size_t ldx, float *y, size_t ldy)
+{
+	for (size_t b = 0; b < B; b++)
+		memcpy(y + b * ldy, x + b * ldx, n * sizeof(*y));
+}
+
+void
+CPU(add_rows)(size_t B, size_t n, const float *x, size_t ldx, float *y, size_t ldy)
+{
+	for (size_t b = 0; b < B; b++)
+		CPU(add)(n, y + b * ldy, x + b * ldx);
 }
 
 void

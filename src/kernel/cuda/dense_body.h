@@ -14,6 +14,10 @@
  *   add, sum_into           12 n                  12 n              the check reads nothing more
  *   scale                   8 n                   8 n
  *   finite                  4 n                   4 n
+ *   fill                    4 n                   4 n
+ *   copy_rows               8 n                   8 n
+ *   add_rows                12 n                  12 n
+ *   dot                     8 n, or 4 n           the same          b NULL: 4 n
  */
 #ifndef KERNEL_CUDA_DENSE_BODY_H
 #define KERNEL_CUDA_DENSE_BODY_H
@@ -335,6 +339,102 @@ void
 SLOT(finite)(size_t n, const float *x, int *bad)
 {
 	vector_run(n, NULL, 1, x, bad);
+}
+
+struct fill_work {
+	size_t n;
+	struct view y;
+	float value;
+};
+
+DEVICE void
+fill_at(const struct fill_work *w, size_t i)
+{
+	AT(w->y, i) = w->value;
+}
+
+ELEMENT_BODY(fill, fill_work)
+
+void
+SLOT(fill)(size_t n, float *y, float value)
+{
+	const struct fill_work w = { .n = n, .y = { y, n }, .value = value };
+
+	ELEMENT_RUN(fill, w);
+}
+
+struct rows_work {
+	size_t n, width, ldx, ldy;
+	int is_added;
+	struct view_in x;
+	struct view y;
+};
+
+DEVICE void
+rows_at(const struct rows_work *w, size_t i)
+{
+	const size_t b = body_div(i, w->width), k = body_mod(i, w->width);
+	const float before = w->is_added ? AT(w->y, b * w->ldy + k) : 0;
+
+	AT(w->y, b * w->ldy + k) = before + AT(w->x, b * w->ldx + k);
+}
+
+ELEMENT_BODY(rows, rows_work)
+
+static void
+rows_run(size_t B, size_t n, struct rows_work w)
+{
+	w.n = B * n;
+	w.width = n;
+	w.x.n = body_extent(B, w.ldx, n);
+	w.y.n = body_extent(B, w.ldy, n);
+	ELEMENT_RUN(rows, w);
+}
+
+void
+SLOT(copy_rows)(size_t B, size_t n, const float *x, size_t ldx, float *y, size_t ldy)
+{
+	const struct rows_work w = { .ldx = ldx, .ldy = ldy, .x = { x, 0 }, .y = { y, 0 } };
+
+	rows_run(B, n, w);
+}
+
+void
+SLOT(add_rows)(size_t B, size_t n, const float *x, size_t ldx, float *y, size_t ldy)
+{
+	const struct rows_work w = {
+		.ldx = ldx, .ldy = ldy, .is_added = 1, .x = { x, 0 }, .y = { y, 0 }
+	};
+
+	rows_run(B, n, w);
+}
+
+/* A column of n rows. */
+struct dot_work {
+	struct column_grid grid;
+	struct view_in a, b;
+	float scale;
+};
+
+DEVICE void
+dot_at(const struct dot_work *w, size_t i, size_t h, float sum[2])
+{
+	(void)h;
+	sum[0] += w->scale * AT(w->a, i) * (w->b.p == NULL ? 1 : AT(w->b, i));
+}
+
+COLUMN_BODY(dot, dot_work)
+
+void
+SLOT(dot)(size_t n, const float *a, const float *b, float scale, float *y)
+{
+	const struct dot_work w = {
+		.grid = column_grid_of(n, 1, SCRATCH(column_partial(1))), .a = { a, n },
+		.b = { b, n }, .scale = scale,
+	};
+
+	COLUMN_RUN(dot, w);
+	column_end(&w.grid, y, NULL, 0);
 }
 
 #endif

@@ -12,6 +12,7 @@
  *   bag_linear_forward      44 N + 8 B            16 N + 8 B        a sector for 4 bytes
  *   bag_pairs_forward       (4 D + 12) N + 4 B D  the same
  *   bag_pairs_backward      (8 D + 12) N + 12 B D the same
+ *   bag_add                 8 N D + 4 B D         the same
  *   numeric_forward         4 B K D + 5 B K       the same          v, u from the cache
  *   numeric_backward        4 B K D + 5 B K       the same          both sums in one pass
  *   numeric_linear_forward  5 B K + 8 B           the same
@@ -262,6 +263,27 @@ SLOT(bag_pairs_backward)(const struct bag_args *a, const float *dy, float *dx, s
 	w.dx = body_out(dx, body_extent(a->B, lddx, a->D));
 	w.lddx = lddx;
 	ELEMENT_RUN(bag_pairs_backward, w);
+}
+
+DEVICE void
+bag_add_at(const struct bag_work *w, size_t i)
+{
+	const size_t b = body_div(i, w->D), d = body_mod(i, w->D);
+	const struct bag_range r = bag_range_of(w->offset, b);
+
+	for (size_t k = r.begin; k < r.end; k++)
+		AT(w->grad, k * w->D + d) += AT(w->dy, b * w->lddy + d);
+}
+
+ELEMENT_BODY(bag_add, bag_work)
+
+void
+SLOT(bag_add)(const struct bag_args *a, const float *dy, size_t lddy, float *grad)
+{
+	struct bag_work w = bag_backward_of(a, dy, body_extent(a->B, lddy, a->D), grad);
+
+	w.lddy = lddy;
+	ELEMENT_RUN(bag_add, w);
 }
 
 /* --- numeric fields -------------------------------------------------------------------- */

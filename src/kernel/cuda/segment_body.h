@@ -8,6 +8,8 @@
  *                           moves                 least
  *   attention_expand        12 n D + 4 B D        the same
  *   attention_fold          20 n D + 12 B D       the same          dk and dq in one pass
+ *   attention_split         28 D H                the same
+ *   attention_join          28 D H                the same
  *   segment_add             8 n H + 4 B H         the same
  *   segment_sum             4 n H + 8 B H         the same
  *   segment_softmax_forward 8 n                   8 n               a thread a row: lanes apart,
@@ -132,6 +134,55 @@ SLOT(attention_fold)(const struct segment_args *s, size_t D, const float *q, con
 	w.dk = body_out(dk, n * D);
 	w.dq = body_out(dq, s->B * D);
 	ELEMENT_RUN(attention_fold, w);
+}
+
+struct attention_weight_work {
+	size_t n;
+	struct view_in w, du, dv;
+	struct view u, v, dw;
+};
+
+DEVICE void
+attention_split_at(const struct attention_weight_work *w, size_t i)
+{
+	AT(w->u, i) = AT(w->w, i) + AT(w->w, 2 * w->n + i);
+	AT(w->u, w->n + i) = AT(w->w, 3 * w->n + i);
+	AT(w->v, i) = AT(w->w, w->n + i) - AT(w->w, 2 * w->n + i);
+}
+
+ELEMENT_BODY(attention_split, attention_weight_work)
+
+void
+SLOT(attention_split)(size_t n, const float *w, float *u, float *v)
+{
+	const struct attention_weight_work work = {
+		.n = n, .w = { w, 4 * n }, .u = { u, 2 * n }, .v = { v, n }
+	};
+
+	ELEMENT_RUN(attention_split, work);
+}
+
+DEVICE void
+attention_join_at(const struct attention_weight_work *w, size_t i)
+{
+	const float du = AT(w->du, i), dv = AT(w->dv, i);
+
+	AT(w->dw, i) = du;
+	AT(w->dw, w->n + i) = dv;
+	AT(w->dw, 2 * w->n + i) = du - dv;
+	AT(w->dw, 3 * w->n + i) = AT(w->du, w->n + i);
+}
+
+ELEMENT_BODY(attention_join, attention_weight_work)
+
+void
+SLOT(attention_join)(size_t n, const float *du, const float *dv, float *dw)
+{
+	const struct attention_weight_work work = {
+		.n = n, .du = { du, 2 * n }, .dv = { dv, n }, .dw = { dw, 4 * n }
+	};
+
+	ELEMENT_RUN(attention_join, work);
 }
 
 /* q is what is added to all positions of a row; y what they sum up to. */

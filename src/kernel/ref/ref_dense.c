@@ -164,6 +164,38 @@ scale_ref(size_t n, float *y, float factor)
 		y[i] *= factor;
 }
 
+void
+fill_ref(size_t n, float *y, float value)
+{
+	for (size_t i = 0; i < n; i++)
+		y[i] = value;
+}
+
+void
+copy_rows_ref(size_t B, size_t n, const float *x, size_t ldx, float *y, size_t ldy)
+{
+	for (size_t b = 0; b < B; b++)
+		for (size_t i = 0; i < n; i++)
+			y[b * ldy + i] = x[b * ldx + i];
+}
+
+void
+add_rows_ref(size_t B, size_t n, const float *x, size_t ldx, float *y, size_t ldy)
+{
+	for (size_t b = 0; b < B; b++)
+		add_ref(n, y + b * ldy, x + b * ldx);
+}
+
+void
+dot_ref(size_t n, const float *a, const float *b, float scale, float *y)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += b == NULL ? a[i] : (double)a[i] * b[i];
+	*y = scale * sum;
+}
+
 /* Also false for NaN; 2^100 leaves room for squares of sums in the optimizers. */
 static int
 is_sane(double x)

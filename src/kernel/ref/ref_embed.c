@@ -136,6 +136,17 @@ bag_pairs_backward_ref(const struct bag_args *a, const float *dy, float *dx, siz
 	}
 }
 
+void
+bag_add_ref(const struct bag_args *a, const float *dy, size_t lddy, float *grad)
+{
+	for (size_t b = 0, begin; b < a->B; b++) {
+		const size_t end = bag_range(a->offset, b, &begin);
+		for (size_t i = begin; i < end; i++)
+			for (size_t d = 0; d < a->D; d++)
+				grad[i * a->D + d] += dy[b * lddy + d];
+	}
+}
+
 static int
 numeric_missing(const struct numeric_args *a, size_t b, size_t k)
 {

@@ -50,6 +50,27 @@ attention_fold_ref(const struct segment_args *s, size_t D, const float *q, const
 }
 
 void
+attention_split_ref(size_t n, const float *w, float *u, float *v)
+{
+	for (size_t i = 0; i < n; i++) {
+		u[i] = w[i] + w[2 * n + i];
+		u[n + i] = w[3 * n + i];
+		v[i] = w[n + i] - w[2 * n + i];
+	}
+}
+
+void
+attention_join_ref(size_t n, const float *du, const float *dv, float *dw)
+{
+	for (size_t i = 0; i < n; i++) {
+		dw[i] = du[i];
+		dw[n + i] = dv[i];
+		dw[2 * n + i] = du[i] - dv[i];
+		dw[3 * n + i] = du[n + i];
+	}
+}
+
+void
 segment_add_ref(const struct segment_args *s, size_t H, const float *t, float *z)
 {
 	for (size_t b = 0, begin; b < s->B; b++) {
