@@ -12,7 +12,7 @@ dist_configs_DATA = \
 	configs/frappe-dcnv2.ini \
 	configs/frappe-deepfm.ini \
 	configs/frappe-wide_deep.ini \
-	configs/hourly.ini configs/hybrid.ini configs/kubernetes.ini configs/local.ini configs/slurm.ini \
+	configs/gpu.ini configs/hourly.ini configs/hybrid.ini configs/kubernetes.ini configs/local.ini configs/slurm.ini \
 	configs/fuxictr-din.ini \
 	configs/kgcn_lastfm-deepfm.ini \
 	configs/lastfm-din.ini \

@@ -42,6 +42,7 @@ nn_field(const struct schema_field *from, const struct settings *s)
 		.schema_table = from->table, .dim = from->dim,
 		.combiner = (int)from->settings->combiner,
 		.init_stddev = (float)s->embedding.init_stddev,
+		.max_ids = from->single ? 1 : (size_t)from->settings->max_length,
 	};
 }
 

@@ -93,6 +93,20 @@ open_series(struct bench *b, size_t i, size_t threads)
 	return workers_create(b->model, threads, &b->series[i].workers);
 }
 
+/* Its limits are those of a CPU: what is asked to be of a GPU is not measured beside them. */
+static enum rs_status
+choose_device(const struct settings *settings)
+{
+	struct gpu_memory gpu;
+	const char *why;
+
+	RS_TRY(session_device(settings, &gpu, &why));
+	if (gpu.gpu == NULL || settings->placement.device != DEVICE_CUDA)
+		return RS_OK;
+	rs_fail(RS_EPEER, "placement.device = cuda: bench measures CPUs");
+	return rs_hint("set placement.device = auto or cpu");
+}
+
 static enum rs_status
 open_bench(struct bench *b)
 {
@@ -103,7 +117,7 @@ open_bench(struct bench *b)
 
 	b->n_cores = thread_auto_count(&why);
 	RS_TRY(load_spec(b, &spec));
-	if ((status = session_device(spec_settings(spec), &why)) != RS_OK) {
+	if ((status = choose_device(spec_settings(spec))) != RS_OK) {
 		spec_free(spec);
 		return status;
 	}

@@ -485,7 +485,7 @@ open_session(struct worker *w)
 	struct session *const s = w->session;
 	struct node *const n = w->node;
 
-	RS_TRY(session_device(n->settings, &s->why_cpu));
+	RS_TRY(session_device(n->settings, &s->gpu, &s->why_device));
 	s->placement.mode = NULL;       /* is recorded here, or was by who started us  */
 	s->threads = n->has_ticket ? n->settings->train.threads
 		: (int64_t)n->placement.n_threads;

@@ -29,7 +29,8 @@ struct planning {
 	struct sampler *sampler;
 	struct bench_batches batches;
 	struct placement placement;
-	const char *why_cpu;               /* why not a GPU; NULL: none was looked for    */
+	struct gpu_memory gpu;
+	const char *why_device;            /* the GPU's name, or why none; or NULL        */
 	uint64_t n_files, file_bytes;
 	uint64_t n_cached, cache_bytes;    /* files of parsed rows that may serve        */
 	char   **file;                     /* [n_files] whole names                      */
@@ -126,8 +127,8 @@ print_json(const struct planning *p)
 	json_int(&j, "file_bytes", (int64_t)p->file_bytes);
 	json_int(&j, "cached_files", (int64_t)p->n_cached);
 	json_int(&j, "cache_bytes", (int64_t)p->cache_bytes);
-	json_string(&j, "device", "cpu");
-	json_string(&j, "device_reason", p->why_cpu);
+	json_string(&j, "device", session_device_name(&p->gpu));
+	json_string(&j, "device_reason", p->why_device);
 	json_int(&j, "sampled_batches", (int64_t)p->placement.n_sampled);
 	placement_json(&p->placement, &j);
 	json_close(&j);
@@ -156,8 +157,9 @@ print_text(const struct planning *p)
 		status = buffer_printf(&text, "cache      %llu file%s of parsed rows, %.1f MiB\n",
 			(unsigned long long)p->n_cached, p->n_cached == 1 ? "" : "s",
 			(double)p->cache_bytes / (1 << 20));
-	if (status == RS_OK && p->why_cpu != NULL)
-		status = buffer_printf(&text, "device     cpu: %s\n", p->why_cpu);
+	if (status == RS_OK && p->why_device != NULL)
+		status = buffer_printf(&text, "device     %s: %s\n",
+			session_device_name(&p->gpu), p->why_device);
 	if (status == RS_OK)
 		status = placement_print(&p->placement, argument_given(p->a, "--verbose"), &text);
 	if (status == RS_OK)
@@ -184,7 +186,7 @@ static enum rs_status
 make_shape(struct planning *p, struct spec *spec)
 {
 	const struct model_options options = { .for_training = 1, .shape_only = 1 };
-	enum rs_status status = session_device(spec_settings(spec), &p->why_cpu);
+	enum rs_status status = session_device(spec_settings(spec), &p->gpu, &p->why_device);
 
 	if (status == RS_OK && p->sample > 0 && fit_needed(spec_settings(spec)) &&
 		!spec_reads_a_stream(&spec_settings(spec)->data))

@@ -234,8 +234,9 @@ progress_start(struct progress *p, const struct progress_start *start)
 			start->why_threads ? " (" : "", start->why_threads ? start->why_threads
 				: "",
 			start->why_threads ? ")" : "");
-	if (p->form == PROGRESS_TABLE && start->why_cpu != NULL)
-		fprintf(stderr, "on the CPU: %s\n", start->why_cpu);
+	if (p->form == PROGRESS_TABLE && start->why_device != NULL)
+		fprintf(stderr, "on the %s: %s\n",
+			strcmp(start->device, "cpu") == 0 ? "CPU" : "GPU", start->why_device);
 	if (!wants_lines(p))
 		return;
 	begin_line(p, &j, "start");
@@ -243,8 +244,8 @@ progress_start(struct progress *p, const struct progress_start *start)
 	json_int(&j, "seed", start->seed);
 	json_int(&j, "threads", start->threads);
 	json_string(&j, "threads_reason", start->why_threads);
-	json_string(&j, "device", "cpu");
-	json_string(&j, "device_reason", start->why_cpu);
+	json_string(&j, "device", start->device);
+	json_string(&j, "device_reason", start->why_device);
 	emit_line(p, &j);
 }
 

@@ -27,7 +27,8 @@ struct progress {
 enum rs_status progress_init(struct progress *p, const struct arguments *a);
 
 struct progress_start {
-	const char *model, *why_threads, *why_cpu;
+	const char *model, *why_threads;
+	const char *device, *why_device;   /* "cpu" or what else; may be NULL          */
 	int64_t seed, threads;
 };
 void progress_start(struct progress *p, const struct progress_start *start);

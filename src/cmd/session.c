@@ -153,14 +153,14 @@ on_started(void *context, const struct model *m, uint64_t total_rows)
 	const struct progress_start start = {
 		.model = settings->model.type, .seed = settings->train.seed,
 		.threads = s->threads, .why_threads = s->why_threads,
-		.why_cpu = s->why_cpu,
+		.device = session_device_name(&s->gpu), .why_device = s->why_device,
 	};
 
 	(void)total_rows;
 	pthread_mutex_lock(&s->lock);
 	progress_start(&s->progress, &start);
 	if (s->placement.mode != NULL) {
-		s->placement.kernel = m->kernel->name;
+		s->placement.kernel = m->gpu != NULL ? m->gpu->gpu->name : m->kernel->name;
 		record_placement(s->record, &s->placement);
 	}
 	session_board_begin(s, m);
@@ -264,6 +264,7 @@ session_options(struct session *s, struct train_options *o)
 		.resume = argument_given(s->a, "--resume"),
 		.progress_step = s->progress.step, .progress_multiplies = s->progress.multiplies,
 		.stop_signal = &command_stop_signal,
+		.gpu = s->gpu.gpu != NULL ? &s->gpu : NULL,
 		.callbacks = { on_started, on_progress, on_epoch, on_saved, on_scored,
 			on_judged, s },
 	};

@@ -29,7 +29,8 @@ struct session {
 	const char *directory;
 	char       *own_directory;         /* of directory, when it came from the spec */
 	const char *why_threads;
-	const char *why_cpu;                /* why not a GPU; NULL: none was looked for  */
+	struct gpu_memory gpu;              /* gpu.gpu NULL: the CPU trains              */
+	const char *why_device;             /* the GPU's name, or why none; NULL: no need */
 	int64_t     threads;
 	struct record_placement placement; /* recorded at the start; mode NULL: it is already */
 	struct progress progress;
@@ -55,9 +56,13 @@ enum rs_status session_spec(const struct arguments *a, struct spec **out);
 int session_is_key_option(const char *option);
 /* -f, else model.path. */
 enum rs_status session_directory(struct session *s, const struct settings *settings);
-/* What placement.device and train.precision ask for; *why_cpu: why it is not the GPU, where one
- * could be thought of, else NULL.  RS_EPEER: it cannot be had; RS_ESPEC: the precision cannot. */
-enum rs_status session_device(const struct settings *settings, const char **why_cpu);
+/* What placement.device and train.precision ask for; *why: the name of the GPU, or why there is
+ * none, where one could be thought of, else NULL.  RS_EPEER: it cannot be had; RS_ESPEC: the
+ * precision cannot. */
+enum rs_status session_device(const struct settings *settings, struct gpu_memory *gpu,
+	const char **why);
+/* "cuda" or "cpu" */
+const char *session_device_name(const struct gpu_memory *gpu);
 /* A directory with versions is only added to when the caller says how. */
 enum rs_status session_check_directory(const struct session *s);
 enum rs_status session_options(struct session *s, struct train_options *out);

@@ -56,7 +56,7 @@ static enum rs_status
 train_periods(struct session *s, const struct spec *spec)
 {
 	RS_TRY(session_directory(s, spec_settings(spec)));
-	RS_TRY(session_device(spec_settings(spec), &s->why_cpu));
+	RS_TRY(session_device(spec_settings(spec), &s->gpu, &s->why_device));
 	choose_threads(s, spec_settings(spec));
 	return train_incremental(s, spec);
 }
@@ -69,7 +69,7 @@ train_session(struct session *s, struct spec *spec)
 
 	enum rs_status status = session_directory(s, spec_settings(spec));
 	if (status == RS_OK)
-		status = session_device(spec_settings(spec), &s->why_cpu);
+		status = session_device(spec_settings(spec), &s->gpu, &s->why_device);
 	if (status == RS_OK)
 		status = session_options(s, &options);
 	if (status == RS_OK)

@@ -5,16 +5,20 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "graph/mirror.h"
 #include "graph/node.h"
 #include "graph/plan.h"
 
 struct exec {
 	const struct graph *g;
 	size_t B_max, B;
-	float *block;
+	float *block;               /* on the GPU with a mirror                       */
 	size_t block_bytes;
 	struct plan plan;
-	size_t *N, *N_max;          /* [n_inputs] of the feed; of histories, planned for */
+	struct mirror *mirror;      /* NULL: on the host                              */
+	double *loss;               /* what exec_wait() adds to with a mirror, or NULL */
+	size_t *N, *N_max;          /* [n_inputs] of the feed; of histories and, with a
+	                               mirror, of all, planned for                    */
 	enum graph_output output;
 	struct row_grads *own, *rows;   /* rows: where gradients of occurrences go */
 	void (*watch)(void *context, size_t k);
@@ -49,11 +53,46 @@ op_value(const struct op_run *r, const struct node *n)
 float *
 op_gradient(const struct op_run *r, const struct node *n)
 {
-	float *block = n->op->keeps_gradient ? r->exec->rows->block : r->exec->block;
+	const struct exec *e = r->exec;
+	const size_t at = e->plan.offset[n->index][PLAN_GRADIENT];
 
-	if (n->op->keeps_gradient && n->ragged > 0)
-		return r->exec->rows->input[n->ragged - 1].buffer;
-	return block + r->exec->plan.offset[n->index][PLAN_GRADIENT];
+	if (!n->op->keeps_gradient)
+		return e->block + at;
+	if (n->ragged > 0)
+		return op_buffer(r, n->ragged - 1);
+	return (e->mirror != NULL ? mirror_kept(e->mirror) : e->rows->block) + at;
+}
+
+const float *
+op_kept(const struct op_run *r, const struct node *n)
+{
+	const struct row_grads *rows = r->exec->rows;
+
+	assert(n->op->keeps_gradient);
+	return n->ragged > 0 ? rows->input[n->ragged - 1].buffer
+		: rows->block + r->exec->plan.offset[n->index][PLAN_GRADIENT];
+}
+
+const float *
+op_scale(const struct op_run *r, size_t input)
+{
+	const struct exec *e = r->exec;
+
+	return e->mirror != NULL ? mirror_scale(e->mirror, input) : e->rows->input[input].scale;
+}
+
+float *
+op_buffer(const struct op_run *r, size_t input)
+{
+	const struct exec *e = r->exec;
+
+	return e->mirror != NULL ? mirror_buffer(e->mirror, input) : e->rows->input[input].buffer;
+}
+
+void
+op_zero(const struct op_run *r, float *y, size_t n)
+{
+	r->kernel->fill(n, y, 0);
 }
 
 float *
@@ -115,7 +154,7 @@ op_rows(const struct op_run *r, const struct node *n)
 struct segment_args
 op_segments(const struct op_run *r, const struct node *n)
 {
-	const uint32_t *const *offset = r->feed->offset;
+	const uint32_t *const *offset = r->data->offset;
 
 	return (struct segment_args){
 		.B = r->B, .end = op_rows(r, n),
@@ -123,15 +162,22 @@ op_segments(const struct op_run *r, const struct node *n)
 	};
 }
 
-/* Room for a block planned for B_max rows and N_max positions. */
+/* Room for a block planned for B_max rows and N_max ids. */
 static enum rs_status
 exec_plan(struct exec *e)
 {
 	struct plan plan;
 
+	mirror_close(e->mirror);
+	e->mirror = NULL;
 	RS_TRY(plan_create(e->g, e->B_max, e->N_max, &plan));
 	plan_free(&e->plan);
 	e->plan = plan;
+	if (e->g->gpu != NULL) {
+		RS_TRY(mirror_open(e->g, &e->plan, e->B_max, e->N_max, &e->mirror));
+		e->block = mirror_block(e->mirror);
+		return RS_OK;
+	}
 	if (e->plan.floats * sizeof(*e->block) <= e->block_bytes)
 		return RS_OK;
 	if (e->block != NULL)
@@ -141,31 +187,38 @@ exec_plan(struct exec *e)
 	return large_alloc(e->block_bytes, &e->block);
 }
 
-/* Counts positions; a slot with more than any before, and an eighth to spare, makes
- * the block larger. */
+/* Counts ids; a slot with more than any before where they are planned for, and an eighth to
+ * spare, makes the block larger. */
 static enum rs_status
-histories_prepare(struct exec *e, const struct feed *feed)
+ids_prepare(struct exec *e, const struct feed *feed)
 {
-	int grow = 0;
+	int grow = e->g->gpu != NULL && e->mirror == NULL;
 
 	for (size_t i = 0; i < e->g->n_inputs; i++) {
 		const size_t first = e->g->input[i].history;
 		if (!graph_output_uses(e->g, e->output, i))
 			continue;
 		e->N[i] = op_n_ids(feed, i);
-		if (first == 0)
-			continue;
-		if (e->N[i] != e->N[first - 1])
+		if (first > 0 && e->N[i] != e->N[first - 1])
 			return rs_fail(RS_EDATA,
 				"histories '%s' and '%s' have %zu and %zu items in the same rows",
 				e->g->input[first - 1].field, e->g->input[i].field, e->N[first - 1],
 				e->N[i]);
-		if (e->N[i] > e->N_max[i]) {
+		if (e->N[i] > e->N_max[i] && (first > 0 || e->g->gpu != NULL)) {
 			e->N_max[i] = e->N[i] + e->N[i] / 8;
 			grow = 1;
 		}
 	}
 	return grow ? exec_plan(e) : RS_OK;
+}
+
+int
+op_is_scaled(const struct graph *g, const struct feed *feed, size_t i)
+{
+	const int has_weight = feed->id_weight != NULL && feed->id_weight[i] != NULL;
+	const int is_bag = feed->offset != NULL && feed->offset[i] != NULL;
+
+	return has_weight || (is_bag && g->input[i].history == 0);
 }
 
 /* Scratch of the inputs and the factors of their occurrences. */
@@ -182,11 +235,40 @@ inputs_prepare(struct exec *e, const struct feed *feed)
 			continue;
 		RS_TRY(row_grads_reserve(
 			e->rows, i, op_n_ids(feed, i), e->g->buffered[i]));
-		if (weight != NULL || (!simple && in->history == 0))
+		if (op_is_scaled(e->g, feed, i))
 			e->g->kernel->bag_scale(
 				feed->B, offset, weight, in->combiner, e->rows->input[i].scale);
 	}
 	return RS_OK;
+}
+
+/* On the GPU as many as there can be; histories on the host as many as there are. */
+static void
+set_most_ids(const struct graph *g, size_t B_max, size_t *N_max)
+{
+	for (size_t i = 0; i < g->n_inputs && g->gpu != NULL; i++)
+		N_max[i] = B_max * (g->input[i].max_ids > 0 ? g->input[i].max_ids : 1);
+}
+
+enum rs_status
+exec_check_gpu(const struct graph *g, size_t B_max, size_t n)
+{
+	struct plan plan = { 0 };
+	struct gpu_plan gpu;
+	size_t *N_max;
+
+	if (g->gpu == NULL)
+		return RS_OK;
+	RS_TRY(memory_alloc(g->n_inputs + 1, sizeof(*N_max), &N_max));
+	set_most_ids(g, B_max, N_max);
+	enum rs_status status = plan_create(g, B_max, N_max, &plan);
+	if (status == RS_OK)
+		status = mirror_plan(g, &plan, B_max, N_max, &gpu);
+	if (status == RS_OK)
+		status = gpu_memory_check(g->gpu, &gpu, n);
+	plan_free(&plan);
+	free(N_max);
+	return status;
 }
 
 enum rs_status
@@ -203,6 +285,7 @@ exec_create(const struct graph *g, size_t B_max, struct exec **out)
 		goto fail;
 	if ((status = memory_alloc(g->n_inputs + 1, sizeof(*e->N_max), &e->N_max)) != RS_OK)
 		goto fail;
+	set_most_ids(g, B_max, e->N_max);
 	if ((status = exec_plan(e)) != RS_OK)
 		goto fail;
 	if ((status = row_grads_create(g, B_max, &e->own)) != RS_OK)
@@ -222,7 +305,8 @@ exec_destroy(struct exec *e)
 		return;
 	row_grads_destroy(e->own);
 	layer_lanes_free(e->g, &e->lanes);
-	if (e->block != NULL)
+	mirror_close(e->mirror);
+	if (e->block_bytes > 0 && e->block != NULL)
 		large_free(e->block, e->block_bytes);
 	plan_free(&e->plan);
 	free(e->N);
@@ -272,25 +356,35 @@ exec_bytes(const struct graph *g, size_t B_max, const size_t *N)
 static struct op_run
 run_of(struct exec *e, const float *param, const struct feed *feed)
 {
+	const struct mirror *m = e->mirror;
+
 	return (struct op_run){
-		.exec = e, .kernel = e->g->kernel, .param = param, .feed = feed, .B = feed->B,
+		.exec = e, .kernel = m != NULL ? e->g->gpu->gpu->kernel : e->g->kernel,
+		.param = m != NULL ? mirror_param(m) : param, .host_param = param, .feed = feed,
+		.data = m != NULL ? mirror_data(m, e->output) : feed, .B = feed->B,
 	};
 }
 
 const float *
 exec_forward(struct exec *e, const float *param, const struct feed *feed, int training)
 {
-	struct op_run r = run_of(e, param, feed);
+	const struct node *output = e->g->output[e->output];
 
 	assert(feed->B > 0 && feed->B <= e->B_max);
 	e->B = feed->B;
-	r.training = training;
-	if (histories_prepare(e, feed) != RS_OK || inputs_prepare(e, feed) != RS_OK)
+	if (ids_prepare(e, feed) != RS_OK || inputs_prepare(e, feed) != RS_OK)
 		return NULL;
+	struct op_run r = run_of(e, param, feed);
+	r.training = training;
+	if (e->mirror != NULL) {
+		mirror_use(e->mirror);
+		mirror_feed(e->mirror, e->output, param, feed, e->rows);
+	}
 	for (size_t i = 0; i < e->g->n_nodes; i++)
 		if (e->g->part[e->output][i])
 			e->g->node[i]->op->forward(&r, e->g->node[i]);
-	return op_value(&r, e->g->output[e->output]);
+	return e->mirror == NULL ? op_value(&r, output)
+		: mirror_get_value(e->mirror, op_value(&r, output), e->B * output->width);
 }
 
 float *
@@ -298,24 +392,59 @@ exec_output_gradient(struct exec *e)
 {
 	const struct op_run r = { .exec = e };
 
-	return op_gradient(&r, e->g->output[e->output]);
+	return e->mirror != NULL ? mirror_output_gradient(e->mirror)
+		: op_gradient(&r, e->g->output[e->output]);
 }
 
 void
-exec_loss(struct exec *e, const struct feed *feed, double *loss, float *p)
+exec_loss(struct exec *e, const struct feed *feed, double *loss)
 {
 	const struct op_run r = run_of(e, NULL, feed);
+	const struct feed *data = r.data;
 	const float *z = op_value(&r, e->g->logit);
 	float *dz = op_gradient(&r, e->g->logit);
+	double *sum = loss;
 
 	assert(e->output == GRAPH_LOGIT);
-	if (!e->g->loss_is_mse) {
-		r.kernel->logloss(r.B, z, feed->label, feed->weight, feed->loss_scale, dz, p, loss);
-		return;
+	if (e->mirror != NULL) {
+		sum = mirror_loss(e->mirror);
+		op_zero(&r, (float *)(void *)sum, sizeof(*sum) / sizeof(float));
+		e->loss = loss;
 	}
-	r.kernel->mse(r.B, z, feed->label, feed->weight, feed->loss_scale, dz, loss);
-	if (p != NULL)
-		memcpy(p, z, r.B * sizeof(*p));
+	if (e->g->loss_is_mse)
+		r.kernel->mse(r.B, z, data->label, data->weight, feed->loss_scale, dz, sum);
+	else
+		r.kernel->logloss(
+			r.B, z, data->label, data->weight, feed->loss_scale, dz, NULL, sum);
+	if (e->mirror != NULL)
+		mirror_get_loss(e->mirror);
+}
+
+enum rs_status
+exec_wait(struct exec *e)
+{
+	double *const loss = e->loss;
+
+	e->loss = NULL;
+	return e->mirror != NULL ? mirror_wait(e->mirror, loss) : RS_OK;
+}
+
+void
+exec_forget_params(struct exec *e)
+{
+	if (e->mirror != NULL)
+		mirror_forget_params(e->mirror);
+}
+
+/* What comes before the operators of a pass backward on a GPU. */
+static void
+mirror_begin(struct exec *e, const struct op_run *r)
+{
+	const struct node *output = e->g->output[e->output];
+
+	mirror_use(e->mirror);
+	if (e->output != GRAPH_LOGIT)
+		mirror_put_gradient(e->mirror, op_gradient(r, output), e->B * output->width);
 }
 
 void
@@ -326,21 +455,24 @@ exec_backward(struct exec *e, const float *param, const struct feed *feed, float
 
 	e->B = feed->B;             /* a pass for another output may lie between */
 	r.training = 1;
-	r.grad = grad;
+	r.grad = e->mirror != NULL ? mirror_gradient(e->mirror) : grad;
 	r.statistic_share = statistic_share;
+	if (e->mirror != NULL)
+		mirror_begin(e, &r);
 	for (size_t i = e->g->n_nodes; i-- > 0;) {
 		const struct node *n = e->g->node[i];
 		if (!e->g->part[e->output][i])
 			continue;
 		for (size_t k = 0; k < n->n_inputs && !n->op->writes_first; k++)
 			if (op_is_first(&r, n, k))
-				memset(op_gradient(&r, n->input[k]), 0,
-					op_rows(&r, n->input[k]) * n->input[k]->width
-						* sizeof(float));
+				op_zero(&r, op_gradient(&r, n->input[k]),
+					op_rows(&r, n->input[k]) * n->input[k]->width);
 		n->op->backward(&r, n);
-		if (e->watch != NULL)
+		if (e->watch != NULL && e->mirror == NULL)
 			e->watch(e->watch_context, e->g->n_nodes - i);
 	}
+	if (e->mirror != NULL)
+		mirror_get_gradients(e->mirror, e->output, feed, grad, e->rows);
 }
 
 const float *const *
@@ -355,17 +487,26 @@ exec_row_scale(const struct exec *e, size_t input)
 	return e->rows->input[input].out_scale;
 }
 
+static int
+is_finite(const struct exec *e, const float *value, size_t n)
+{
+	size_t i = 0;
+
+	if (e->mirror != NULL)
+		return mirror_is_finite(e->mirror, value, n);
+	while (i < n && isfinite(value[i]))
+		i++;
+	return i == n;
+}
+
 const char *
 exec_culprit(const struct exec *e)
 {
 	for (size_t i = 0; i < e->g->n_nodes; i++) {
 		const struct node *n = e->g->node[i];
 		const float *value = e->block + e->plan.offset[i][PLAN_VALUE];
-		if (!e->g->part[e->output][i])
-			continue;
-		for (size_t j = 0; j < exec_rows(e, n) * n->width; j++)
-			if (!isfinite(value[j]))
-				return n->op->name;
+		if (e->g->part[e->output][i] && !is_finite(e, value, exec_rows(e, n) * n->width))
+			return n->op->name;
 	}
 	return NULL;
 }

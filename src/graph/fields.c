@@ -70,16 +70,22 @@ field_runs_create(struct graph *g, const struct graph_field *field, size_t n, in
 	return RS_OK;
 }
 
+static int
+has_scale(const struct feed *feed, size_t input)
+{
+	return (feed->offset != NULL && feed->offset[input] != NULL)
+		|| (feed->id_weight != NULL && feed->id_weight[input] != NULL);
+}
+
 struct bag_args
 field_run_bag(const struct op_run *r, const struct field_run *run)
 {
-	const struct feed *feed = r->feed;
-	const float *weight = feed->id_weight == NULL ? NULL : feed->id_weight[run->input];
-	const uint32_t *offset = feed->offset == NULL ? NULL : feed->offset[run->input];
+	const struct feed *data = r->data;
 
 	return (struct bag_args){
-		.B = r->B, .D = run->dim, .row = feed->row[run->input], .offset = offset,
-		.scale = offset == NULL && weight == NULL ? NULL : op_input(r, run->input)->scale,
+		.B = r->B, .D = run->dim, .row = data->row[run->input],
+		.offset = data->offset == NULL ? NULL : data->offset[run->input],
+		.scale = has_scale(r->feed, run->input) ? op_scale(r, run->input) : NULL,
 	};
 }
 
@@ -88,9 +94,17 @@ field_run_numeric(const struct op_run *r, const struct field_run *run)
 {
 	return (struct numeric_args){
 		.B = r->B, .K = run->n, .D = run->dim, .ldx = op_graph(r)->K,
-		.x = r->feed->dense + run->column,
-		.missing = r->feed->missing == NULL ? NULL : r->feed->missing + run->column,
+		.x = r->data->dense + run->column,
+		.missing = r->data->missing == NULL ? NULL : r->data->missing + run->column,
 	};
+}
+
+void
+field_run_scale(const struct op_run *r, const struct field_run *run)
+{
+	struct exec_input *in = op_input(r, run->input);
+
+	in->out_scale = has_scale(r->feed, run->input) ? in->scale : NULL;
 }
 
 void
@@ -98,10 +112,10 @@ field_run_gradients(const struct op_run *r, const struct field_run *run, const f
 	size_t lddy)
 {
 	struct exec_input *in = op_input(r, run->input);
-	const struct bag_args bag = field_run_bag(r, run);
+	const uint32_t *offset = r->feed->offset == NULL ? NULL : r->feed->offset[run->input];
 
-	in->out_scale = bag.scale;
-	if (bag.offset == NULL) {
+	field_run_scale(r, run);
+	if (offset == NULL) {
 		/* The block never moves, so this happens once. */
 		for (size_t b = 0; b < op_B_max(r) && in->fixed[b] != dy + b * lddy; b++)
 			in->fixed[b] = dy + b * lddy;
@@ -109,7 +123,7 @@ field_run_gradients(const struct op_run *r, const struct field_run *run, const f
 		return;
 	}
 	for (size_t b = 0; b < r->B; b++)
-		for (size_t i = bag.offset[b]; i < bag.offset[b + 1]; i++)
-			in->grad[i - bag.offset[0]] = dy + b * lddy;
+		for (size_t i = offset[b]; i < offset[b + 1]; i++)
+			in->grad[i - offset[0]] = dy + b * lddy;
 	in->out_grad = in->grad;
 }

@@ -45,6 +45,12 @@ graph_destroy(struct graph *g)
 }
 
 void
+graph_set_gpu(struct graph *g, struct gpu_memory *gpu)
+{
+	g->gpu = gpu;
+}
+
+void
 graph_set_dense(struct graph *g, size_t K)
 {
 	g->K = K;
@@ -172,6 +178,7 @@ graph_add_input(struct graph *g, const struct graph_field *field, int linear)
 	g->input[g->n_inputs] = (struct graph_input){
 		.field = field->name, .column = field->column, .table = table,
 		.dim = linear ? 1 : field->dim, .combiner = field->combiner, .node = g->n_nodes,
+		.max_ids = field->max_ids,
 	};
 	return g->n_inputs++;
 }

@@ -9,6 +9,9 @@
  * read-only during a step.  exec_backward() zeroes and then adds; gradients of
  * the dense parameters go to the caller's flat buffer, those of embedding rows
  * are left in the feed.
+ *
+ * With a GPU passes only begin: a value, a loss and gradients are there when exec_wait() has
+ * returned, in the thread that called for them.
  */
 #ifndef GRAPH_GRAPH_H
 #define GRAPH_GRAPH_H
@@ -18,6 +21,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "kernel/gpu.h"
 #include "kernel/kernel_table.h"
 
 struct graph;
@@ -37,6 +41,7 @@ struct graph_input {
 	size_t history;             /* 0, or 1 + the first of the inputs that are aligned
 	                               item by item as one history                    */
 	size_t node;                /* number of the node that reads its rows         */
+	size_t max_ids;             /* of a row, as far as is known; 0: one           */
 };
 
 /* Tables the model needs: one a schema table for vectors, one for first-order
@@ -80,6 +85,8 @@ struct graph_param {
 
 enum rs_status graph_create(const struct kernel_set *kernel, struct graph **out);
 void graph_destroy(struct graph *g);
+/* Execs of the graph run on this GPU, NULL the host; borrowed.  Before any is made. */
+void graph_set_gpu(struct graph *g, struct gpu_memory *gpu);
 /* Declares the batch: number of numeric columns K. */
 void graph_set_dense(struct graph *g, size_t K);
 /* What a graph computes.  A model with towers also gives a vector of the user and
@@ -143,6 +150,8 @@ void exec_destroy(struct exec *e);
 /* Room for passes that train on at most so many rows, where graph_set_narrow() was called; no
  * more than B_max.  Takes memory only when there is not enough yet. */
 enum rs_status exec_reserve_training(struct exec *e, enum graph_output output, size_t rows);
+/* RS_ERESOURCE: n execs do not fit the GPU; always fits the host. */
+enum rs_status exec_check_gpu(const struct graph *g, size_t B_max, size_t n);
 /* Memory of an exec, and of a row_grads, for B_max rows with N [n_inputs] ids; once used. */
 size_t exec_bytes(const struct graph *g, size_t B_max, const size_t *N);
 size_t row_grads_bytes(const struct graph *g, size_t B_max, const size_t *N);
@@ -152,12 +161,16 @@ size_t row_grads_bytes(const struct graph *g, size_t B_max, const size_t *N);
 void exec_set_output(struct exec *e, enum graph_output output);
 /* Where the caller puts the gradient [B,width] of a vector before exec_backward(). */
 float *exec_output_gradient(struct exec *e);
+/* What the functions before it in the thread began is done, or its failure. */
+enum rs_status exec_wait(struct exec *e);
+/* The parameters are others, or will be, than in the passes before. */
+void exec_forget_params(struct exec *e);
 /* training: batch statistics and dropout; else running values.  Logits [B] or vectors,
  * NULL when the memory that more ids than ever before need cannot be had. */
 const float *exec_forward(struct exec *e, const float *param, const struct feed *feed,
 	int training);
-/* Loss of the last forward: *loss += sum w l; p [B] probabilities (may be NULL). */
-void exec_loss(struct exec *e, const struct feed *feed, double *loss, float *p);
+/* Loss of the last forward: *loss += sum w l. */
+void exec_loss(struct exec *e, const struct feed *feed, double *loss);
 /* After exec_loss.  grad [P] is overwritten where the output depends on it; at the place
  * of a statistic it holds
  * the slot's value times (rows of the slot / B of the global batch given by
@@ -165,7 +178,8 @@ void exec_loss(struct exec *e, const struct feed *feed, double *loss, float *p);
 void exec_backward(struct exec *e, const float *param, const struct feed *feed,
 	float statistic_share, float *grad);
 /* Calls watch(context, k) in the passes backward from here on, after each node: k is its
- * number from the end, the last node's is 1.  NULL: nobody watches. */
+ * number from the end, the last node's is 1.  NULL: nobody watches.  With a GPU nothing is
+ * final before the end, and nobody is told. */
 void exec_set_watch(struct exec *e, void (*watch)(void *context, size_t k), void *context);
 /* Where the passes from here on leave the gradients of embedding occurrences; rows
  * (made for as many rows as e) is borrowed, NULL is one of the exec's own.  So one

@@ -6,7 +6,8 @@
  * inputs (those it is the first to touch were zeroed, unless the operator says
  * `writes_first` and looks at op_is_first()), and writes the gradients of its
  * own parameters.  saved() lives from forward to backward, scratch() during
- * backward only.
+ * backward only.  All of these, parameters and r->data may lie on a GPU: operators leave
+ * them to kernels.
  */
 #ifndef GRAPH_NODE_H
 #define GRAPH_NODE_H
@@ -17,6 +18,7 @@
 #include "graph/graph.h"
 #include "graph/layer.h"
 #include "graph/op_table.h"
+#include "kernel/gpu.h"
 #include "kernel/kernel.h"
 
 enum { NODE_MAX_INPUTS = 3, NODE_MAX_PARAMS = 5 };
@@ -67,6 +69,7 @@ struct graph {
 	size_t n_nodes, n_inputs, n_tables, n_params;
 	size_t *buffered;           /* [n_inputs] floats of gradient an occurrence, 0 none */
 	size_t K, P;
+	struct gpu_memory *gpu;     /* NULL: operators run on the host                */
 	struct node *logit, *output[GRAPH_N_OUTPUTS];
 	unsigned char *part[GRAPH_N_OUTPUTS];   /* [n_nodes] 1: the output depends on it */
 	int    loss_is_mse, finished;
@@ -79,9 +82,11 @@ struct graph {
 struct op_run {
 	struct exec *exec;
 	const struct kernel_set *kernel;
-	const float *param;         /* [P]                                            */
+	const float *param;         /* [P] where kernels read them                    */
+	const float *host_param;    /* [P] the same for the host                      */
 	float *grad;                /* [P]                                            */
-	const struct feed *feed;
+	const struct feed *feed;    /* what the host reads                            */
+	const struct feed *data;    /* the same where kernels read it                 */
 	size_t B;
 	int    training;
 	float  statistic_share;
@@ -104,6 +109,7 @@ struct row_grads {
 	struct exec_input *input;   /* [n_inputs]                                     */
 	float *block;               /* gradients of the nodes that keep them          */
 	size_t block_bytes;
+	const struct gpu *gpu;      /* whose copies come into the block, or NULL      */
 };
 
 enum rs_status row_grads_reserve(struct row_grads *rows, size_t input, size_t n, size_t buffered);
@@ -119,7 +125,16 @@ const float *op_param(const struct op_run *r, const struct node *n, size_t i);
 float *op_param_gradient(const struct op_run *r, const struct node *n, size_t i);
 struct exec_input *op_input(const struct op_run *r, size_t input);
 const struct layer_lanes *op_lanes(const struct op_run *r);
+/* Factors of the occurrences of an input, and its buffer, for kernels. */
+const float *op_scale(const struct op_run *r, size_t input);
+float *op_buffer(const struct op_run *r, size_t input);
+/* The gradient of a node that keeps it, where the host finds it after the pass. */
+const float *op_kept(const struct op_run *r, const struct node *n);
+/* y [n] = 0 */
+void op_zero(const struct op_run *r, float *y, size_t n);
 size_t op_B_max(const struct op_run *r);
+/* Whether row_grads have factors of the occurrences of an input. */
+int op_is_scaled(const struct graph *g, const struct feed *feed, size_t input);
 /* Number of occurrences of an input in this feed. */
 size_t op_n_ids(const struct feed *feed, size_t input);
 /* Rows of the node's value: those of the batch, or the positions of its history. */
@@ -163,7 +178,9 @@ enum rs_status field_runs_create(struct graph *g, const struct graph_field *fiel
 /* Factors of the occurrences of a run's input, ready for bag_args. */
 struct bag_args field_run_bag(const struct op_run *r, const struct field_run *run);
 struct numeric_args field_run_numeric(const struct op_run *r, const struct field_run *run);
-/* Publishes dy + b * lddy as the gradient of every occurrence of row b. */
+/* Publishes the factors of the occurrences. */
+void field_run_scale(const struct op_run *r, const struct field_run *run);
+/* And dy + b * lddy, of op_kept(), as the gradient of every occurrence of row b. */
 void field_run_gradients(const struct op_run *r, const struct field_run *run, const float *dy,
 	size_t lddy);
 

@@ -2,7 +2,6 @@
 #include "graph/norm.h"
 
 #include <stddef.h>
-#include <string.h>
 
 void
 norm_add(struct graph *g, struct node *n, const struct graph_norm_options *o)
@@ -39,9 +38,9 @@ norm_keep_running(const struct op_run *r, const struct node *n)
 {
 	float *mean = norm_statistics(r, n);
 
-	memcpy(mean, op_param(r, n, NORM_MEAN), n->width * sizeof(*mean));
-	memcpy(mean + n->width, op_param(r, n, NORM_VAR), n->width * sizeof(*mean));
-	memset(mean + 2 * n->width, 0, n->width * sizeof(*mean));
+	r->kernel->copy_rows(1, n->width, op_param(r, n, NORM_MEAN), 0, mean, 0);
+	r->kernel->copy_rows(1, n->width, op_param(r, n, NORM_VAR), 0, mean + n->width, 0);
+	op_zero(r, mean + 2 * n->width, n->width);
 }
 
 void
@@ -63,6 +62,14 @@ norm_forward(const struct op_run *r, const struct node *n, const float *gamma, c
 		norm_keep_running(r, n);
 }
 
+/* A statistic of the slot as its part of the batch's. */
+static void
+norm_share(const struct op_run *r, size_t n, const float *statistic, float *out)
+{
+	r->kernel->copy_rows(1, n, statistic, 0, out, 0);
+	r->kernel->scale(n, out, r->statistic_share);
+}
+
 void
 norm_backward(const struct op_run *r, const struct node *n, const float *gamma, const float *dy,
 	float *dgamma, float *dbeta)
@@ -70,13 +77,11 @@ norm_backward(const struct op_run *r, const struct node *n, const float *gamma, 
 	const float *mean = norm_statistics(r, n), *var = mean + n->width, *rstd = var + n->width;
 	const size_t rows = op_rows(r, n);
 
-	memset(dgamma, 0, n->width * sizeof(*dgamma));
-	memset(dbeta, 0, n->width * sizeof(*dbeta));
+	op_zero(r, dgamma, n->width);
+	op_zero(r, dbeta, n->width);
 	if (rows > 0)
 		r->kernel->batch_norm_backward(rows, n->width, norm_xhat(r, n), rstd, gamma, dy,
 			op_gradient(r, n->input[0]), dgamma, dbeta);
-	for (size_t h = 0; h < n->width; h++) {
-		op_param_gradient(r, n, NORM_MEAN)[h] = r->statistic_share * mean[h];
-		op_param_gradient(r, n, NORM_VAR)[h] = r->statistic_share * var[h];
-	}
+	norm_share(r, n->width, mean, op_param_gradient(r, n, NORM_MEAN));
+	norm_share(r, n->width, var, op_param_gradient(r, n, NORM_VAR));
 }

@@ -1,6 +1,4 @@
 /* An activation of its own, for those that linear cannot apply in place. */
-#include <string.h>
-
 #include "graph/node.h"
 
 enum { PRELU_SLOPE_PERCENT = 25 };   /* where the slope starts, He et al. 2015 */
@@ -41,7 +39,7 @@ activation_backward(const struct op_run *r, const struct node *n)
 	float *dslope = has_slope ? op_param_gradient(r, n, 0) : NULL;
 
 	if (has_slope)
-		memset(dslope, 0, n->width * sizeof(*dslope));
+		op_zero(r, dslope, n->width);
 	r->kernel->act_backward(op_rows(r, n), n->width, op_value(r, n->input[0]),
 		op_gradient(r, n), n->act, slope, op_gradient(r, n->input[0]), dslope);
 }

@@ -1,6 +1,4 @@
 /* Sum of two values of one width. */
-#include <string.h>
-
 #include "graph/node.h"
 
 struct node *
@@ -23,7 +21,8 @@ add_forward(const struct op_run *r, const struct node *n)
 {
 	const size_t size = op_rows(r, n) * n->width;
 
-	memcpy(op_value(r, n), op_value(r, n->input[0]), size * sizeof(float));
+	r->kernel->copy_rows(op_rows(r, n), n->width, op_value(r, n->input[0]), n->width,
+		op_value(r, n), n->width);
 	r->kernel->add(size, op_value(r, n), op_value(r, n->input[1]));
 }
 

@@ -8,7 +8,6 @@
  * go in blocks that stay in the cache, [k, k*q] is made anew in the backward pass.
  */
 #include <assert.h>
-#include <string.h>
 
 #include "graph/node.h"
 
@@ -74,32 +73,6 @@ attention_of(const struct op_run *r, const struct node *n, int backward)
 	return a;
 }
 
-/* U and V from W. */
-static void
-attention_weights(const struct attention *a, const float *w)
-{
-	const size_t size = a->D * a->H;
-
-	for (size_t i = 0; i < size; i++) {
-		a->u[i] = w[i] + w[2 * size + i];
-		a->u[size + i] = w[3 * size + i];
-		a->v[i] = w[size + i] - w[2 * size + i];
-	}
-}
-
-static void
-attention_weight_gradients(const struct attention *a, float *dw)
-{
-	const size_t size = a->D * a->H;
-
-	for (size_t i = 0; i < size; i++) {
-		dw[i] = a->du[i];
-		dw[size + i] = a->dv[i];
-		dw[2 * size + i] = a->du[i] - a->dv[i];
-		dw[3 * size + i] = a->du[size + i];
-	}
-}
-
 static struct segment_args
 attention_block(const struct op_run *r, const struct node *n, size_t begin)
 {
@@ -118,7 +91,7 @@ attention_first_forward(const struct op_run *r, const struct node *n)
 	const float *q = op_value(r, n->input[ATTENTION_Q]);
 	const float *k = op_value(r, n->input[ATTENTION_K]);
 
-	attention_weights(&a, op_param(r, n, 0));
+	r->kernel->attention_split(a.D * a.H, op_param(r, n, 0), a.u, a.v);
 	r->kernel->gemm(&(struct gemm_args){ .m = r->B, .n = a.H, .k = a.D, .alpha = 1, .a = q,
 		.lda = a.D, .b = a.v, .ldb = a.H, .c = a.t, .ldc = a.H });
 	for (size_t i = 0; i < a.N; i += ATTENTION_BLOCK) {
@@ -162,9 +135,9 @@ attention_first_backward(const struct op_run *r, const struct node *n)
 	const struct attention a = attention_of(r, n, 1);
 	const struct node *q = n->input[ATTENTION_Q];
 
-	memset(op_param_gradient(r, n, 1), 0, a.H * sizeof(float));
-	memset(a.du, 0, 2 * a.D * a.H * sizeof(float));
-	memset(a.t, 0, r->B * a.H * sizeof(float));
+	op_zero(r, op_param_gradient(r, n, 1), a.H);
+	op_zero(r, a.du, 2 * a.D * a.H);
+	op_zero(r, a.t, r->B * a.H);
 	for (size_t i = 0; i < a.N; i += ATTENTION_BLOCK) {
 		const struct segment_args s = attention_block(r, n, i);
 		attention_block_backward(r, n, &a, &s);
@@ -175,7 +148,7 @@ attention_first_backward(const struct op_run *r, const struct node *n)
 	r->kernel->gemm(&(struct gemm_args){ .transpose_b = 1, .m = r->B, .n = a.D, .k = a.H,
 		.alpha = 1, .beta = 1, .a = a.t, .lda = a.H, .b = a.v, .ldb = a.H,
 		.c = op_gradient(r, q), .ldc = a.D });
-	attention_weight_gradients(&a, op_param_gradient(r, n, 0));
+	r->kernel->attention_join(a.D * a.H, a.du, a.dv, op_param_gradient(r, n, 0));
 }
 
 const struct op op_attention_first = {

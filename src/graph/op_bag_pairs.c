@@ -3,8 +3,6 @@
  * feature; a factorisation machine counts every id as a feature of its own.  The
  * difference is 1/2 sum_d ((sum_i x_i)^2 - sum_i x_i^2) over each field's ids.
  */
-#include <string.h>
-
 #include "graph/node.h"
 
 struct node *
@@ -48,7 +46,7 @@ bag_pairs_forward(const struct op_run *r, const struct node *n)
 {
 	const struct field_runs *runs = n->input[0]->config;
 
-	memset(op_value(r, n), 0, r->B * sizeof(float));
+	op_zero(r, op_value(r, n), r->B);
 	for (size_t i = 0; i < runs->n; i++) {
 		if (runs->run[i].is_dense)
 			continue;
@@ -68,7 +66,7 @@ bag_pairs_backward(const struct op_run *r, const struct node *n)
 		const struct bag_args bag = bag_of(r, n, &runs->run[i]);
 		r->kernel->bag_pairs_backward(&bag, op_gradient(r, n),
 			op_gradient(r, n->input[0]) + runs->run[i].place, n->input[0]->width,
-			op_input(r, runs->run[i].input)->buffer);
+			op_buffer(r, runs->run[i].input));
 	}
 }
 

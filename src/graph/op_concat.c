@@ -1,6 +1,4 @@
 /* Two values beside each other. */
-#include <string.h>
-
 #include "graph/node.h"
 
 struct node *
@@ -23,9 +21,8 @@ concat_forward(const struct op_run *r, const struct node *n)
 
 	for (size_t i = 0; i < n->n_inputs; i++) {
 		const size_t width = n->input[i]->width;
-		for (size_t b = 0; b < rows; b++)
-			memcpy(op_value(r, n) + b * n->width + place,
-				op_value(r, n->input[i]) + b * width, width * sizeof(float));
+		r->kernel->copy_rows(rows, width, op_value(r, n->input[i]), width,
+			op_value(r, n) + place, n->width);
 		place += width;
 	}
 }
@@ -38,9 +35,8 @@ concat_backward(const struct op_run *r, const struct node *n)
 
 	for (size_t i = 0; i < n->n_inputs; i++) {
 		const size_t width = n->input[i]->width;
-		for (size_t b = 0; b < rows; b++)
-			r->kernel->add(width, op_gradient(r, n->input[i]) + b * width,
-				op_gradient(r, n) + b * n->width + place);
+		r->kernel->add_rows(rows, width, op_gradient(r, n) + place, n->width,
+			op_gradient(r, n->input[i]), width);
 		place += width;
 	}
 }

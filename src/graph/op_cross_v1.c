@@ -1,6 +1,4 @@
 /* Cross layer of DCN, Wang et al. 2017 eq. (3): w and b are vectors. */
-#include <string.h>
-
 #include "graph/node.h"
 
 struct node *
@@ -40,8 +38,8 @@ cross_v1_backward(const struct op_run *r, const struct node *n)
 {
 	float *dw = op_param_gradient(r, n, 0), *dbias = op_param_gradient(r, n, 1);
 
-	memset(dw, 0, n->width * sizeof(*dw));
-	memset(dbias, 0, n->width * sizeof(*dbias));
+	op_zero(r, dw, n->width);
+	op_zero(r, dbias, n->width);
 	r->kernel->cross_v1_backward(r->B, n->width, op_value(r, n->input[0]),
 		op_value(r, n->input[1]), op_param(r, n, 0), op_saved(r, n), op_gradient(r, n),
 		op_gradient(r, n->input[0]), op_gradient(r, n->input[1]), dw, dbias);

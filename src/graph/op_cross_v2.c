@@ -2,8 +2,6 @@
  * Cross layer of DCN-V2, Wang et al. 2021 eq. (1), y = x0 * (W x + b) + x.  Of low
  * rank, eq. (2), W = U V^T: the input t is V^T x, the weight here is U.  saved: t W.
  */
-#include <string.h>
-
 #include "graph/node.h"
 
 enum { CROSS_X0, CROSS_X, CROSS_T };
@@ -52,7 +50,7 @@ cross_v2_backward(const struct op_run *r, const struct node *n)
 	const struct node *t = n->input[CROSS_T];
 	float *dz = op_gradient(r, n), *dbias = op_param_gradient(r, n, 1);
 
-	memset(dbias, 0, n->width * sizeof(*dbias));
+	op_zero(r, dbias, n->width);
 	r->kernel->cross_v2_backward(r->B, n->width, op_value(r, n->input[CROSS_X0]),
 		op_saved(r, n), op_param(r, n, 1), dz, dz, op_gradient(r, n->input[CROSS_X0]),
 		op_gradient(r, n->input[CROSS_X]), dbias);

@@ -1,6 +1,4 @@
 /* Dice, Zhou et al. 2018 eq. (3): a PReLU whose bend follows the data. */
-#include <string.h>
-
 #include "graph/node.h"
 #include "graph/norm.h"
 
@@ -36,7 +34,7 @@ dice_backward(const struct op_run *r, const struct node *n)
 	float *dzhat = op_scratch(r, n), *unused = dzhat + rows * n->width;
 	float *dalpha = op_param_gradient(r, n, NORM_N_PARAMS);
 
-	memset(dalpha, 0, n->width * sizeof(*dalpha));
+	op_zero(r, dalpha, n->width);
 	r->kernel->dice_backward(rows, n->width, op_value(r, n->input[0]), norm_xhat(r, n),
 		op_param(r, n, NORM_N_PARAMS), op_gradient(r, n), op_gradient(r, n->input[0]),
 		dzhat, dalpha);

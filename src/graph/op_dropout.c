@@ -2,8 +2,6 @@
  * Inverted dropout; the mask is a function of (seed, step, operator, row, unit).
  * The row of a position of a history is its place among those of the batch.
  */
-#include <string.h>
-
 #include "base/rng.h"
 #include "graph/node.h"
 
@@ -47,7 +45,7 @@ dropout_forward(const struct op_run *r, const struct node *n)
 		r->kernel->dropout(rows, n->width, dropout_key(r, n), dropout_row(r, n), n->number,
 			x, op_value(r, n));
 	else
-		memcpy(op_value(r, n), x, rows * n->width * sizeof(*x));
+		r->kernel->copy_rows(rows, n->width, x, n->width, op_value(r, n), n->width);
 }
 
 static void

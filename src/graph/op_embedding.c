@@ -1,6 +1,5 @@
 /* The vectors of all fields, written beside each other into one block. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "graph/node.h"
 
@@ -51,21 +50,7 @@ embedding_forward(const struct op_run *r, const struct node *n)
 	}
 }
 
-/* bag_pairs left the part of each occurrence in its buffer; adds that of the bag. */
-static void
-add_bag_gradient(const struct op_run *r, const struct field_run *run, const float *dy, size_t lddy)
-{
-	const struct bag_args bag = field_run_bag(r, run);
-	float *buffer = op_input(r, run->input)->buffer;
-
-	for (size_t b = 0; b < r->B; b++) {
-		const size_t begin = bag.offset == NULL ? b : bag.offset[b] - bag.offset[0];
-		const size_t end = bag.offset == NULL ? b + 1 : bag.offset[b + 1] - bag.offset[0];
-		for (size_t i = begin; i < end; i++)
-			r->kernel->add(run->dim, buffer + i * run->dim, dy + b * lddy);
-	}
-}
-
+/* bag_pairs left the part of each occurrence in its buffer; to that comes the bag's. */
 static void
 buffered_backward(const struct op_run *r, const struct field_run *run, const float *dy, size_t lddy)
 {
@@ -74,13 +59,13 @@ buffered_backward(const struct op_run *r, const struct field_run *run, const flo
 	const size_t N = op_n_ids(r->feed, run->input);
 
 	if (op_graph(r)->input[run->input].combiner == KERNEL_MAX)
-		r->kernel->bag_max_backward(&bag, dy, lddy, in->buffer);
+		r->kernel->bag_max_backward(&bag, dy, lddy, op_buffer(r, run->input));
 	else
-		add_bag_gradient(r, run, dy, lddy);
+		r->kernel->bag_add(&bag, dy, lddy, op_buffer(r, run->input));
 	for (size_t i = 0; i < N; i++)
 		in->grad[i] = in->buffer + i * run->dim;
 	in->out_grad = in->grad;
-	in->out_scale = bag.scale;
+	field_run_scale(r, run);
 }
 
 static void
@@ -95,13 +80,13 @@ embedding_backward(const struct op_run *r, const struct node *n)
 		if (!run->is_dense && g->buffered[run->input]) {
 			buffered_backward(r, run, dy, n->width);
 		} else if (!run->is_dense) {
-			field_run_gradients(r, run, dy, n->width);
+			field_run_gradients(r, run, op_kept(r, n) + run->place, n->width);
 		} else {
 			const struct numeric_args a = field_run_numeric(r, run);
 			float *dv = r->grad + g->param[run->param_v].offset;
 			float *du = r->grad + g->param[run->param_u].offset;
-			memset(dv, 0, run->n * run->dim * sizeof(*dv));
-			memset(du, 0, run->n * run->dim * sizeof(*du));
+			op_zero(r, dv, run->n * run->dim);
+			op_zero(r, du, run->n * run->dim);
 			r->kernel->numeric_backward(&a, dy, n->width, dv, du);
 		}
 	}

@@ -1,6 +1,5 @@
 /* First-order weights: a bias, one weight an id, one weight a numeric field. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "graph/node.h"
 
@@ -31,8 +30,8 @@ first_order_forward(const struct op_run *r, const struct node *n)
 	const struct graph_param *param = op_graph(r)->param;
 	float *y = op_value(r, n);
 
-	for (size_t b = 0; b < r->B; b++)
-		y[b] = op_param(r, n, 0)[0];
+	op_zero(r, y, r->B);
+	r->kernel->bias_act_forward(r->B, 1, y, op_param(r, n, 0), KERNEL_ACT_NONE);
 	for (size_t i = 0; i < runs->n; i++) {
 		const struct field_run *run = &runs->run[i];
 		if (run->is_dense) {
@@ -54,22 +53,19 @@ first_order_backward(const struct op_run *r, const struct node *n)
 	const struct field_runs *runs = n->config;
 	const struct graph_param *param = op_graph(r)->param;
 	const float *dy = op_gradient(r, n);
-	double sum = 0;
 
-	for (size_t b = 0; b < r->B; b++)
-		sum += dy[b];
-	op_param_gradient(r, n, 0)[0] = sum;
+	r->kernel->dot(r->B, dy, NULL, 1, op_param_gradient(r, n, 0));
 	for (size_t i = 0; i < runs->n; i++) {
 		const struct field_run *run = &runs->run[i];
 		if (!run->is_dense) {
-			field_run_gradients(r, run, dy, 1);
+			field_run_gradients(r, run, op_kept(r, n), 1);
 			continue;
 		}
 		const struct numeric_args a = field_run_numeric(r, run);
 		float *dw = r->grad + param[run->param_v].offset;
 		float *du = r->grad + param[run->param_u].offset;
-		memset(dw, 0, run->n * sizeof(*dw));
-		memset(du, 0, run->n * sizeof(*du));
+		op_zero(r, dw, run->n);
+		op_zero(r, du, run->n);
 		r->kernel->numeric_linear_backward(&a, dy, dw, du);
 	}
 }

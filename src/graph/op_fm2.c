@@ -1,5 +1,5 @@
 /* Factorisation machine, second order, over the vectors of the fields. */
-#include <string.h>
+#include <stdint.h>
 
 #include "graph/node.h"
 
@@ -35,11 +35,12 @@ fm2_forward(const struct op_run *r, const struct node *n)
 		n->input[0]->width, op_saved(r, n), op_value(r, n));
 }
 
-/* Rows that stay in a cache between being zeroed and being added to. */
+/* Rows that stay in a cache between being zeroed and being added to; a GPU has many at work. */
 static size_t
-rows_at_once(size_t width)
+rows_at_once(const struct graph *g, size_t width)
 {
-	const size_t n = CACHED_BYTES / (width * sizeof(float));
+	const size_t bytes = g->gpu != NULL ? SIZE_MAX : CACHED_BYTES;
+	const size_t n = bytes / (width * sizeof(float));
 
 	return n > 0 ? n : 1;
 }
@@ -50,7 +51,7 @@ fm2_backward(const struct op_run *r, const struct node *n)
 	const struct field_runs *runs = n->input[0]->config;
 	const size_t width = n->input[0]->width, D = runs->dim;
 	const int is_first = op_is_first(r, n, 0);
-	const size_t most = is_first ? rows_at_once(width) : r->B;
+	const size_t most = is_first ? rows_at_once(op_graph(r), width) : r->B;
 	const float *x = op_value(r, n->input[0]), *s = op_saved(r, n), *dy = op_gradient(r, n);
 	float *dx = op_gradient(r, n->input[0]);
 
@@ -58,7 +59,7 @@ fm2_backward(const struct op_run *r, const struct node *n)
 		const size_t rows = r->B - b < most ? r->B - b : most;
 
 		if (is_first)
-			memset(dx + b * width, 0, rows * width * sizeof(*dx));
+			op_zero(r, dx + b * width, rows * width);
 		r->kernel->fm2_backward(rows, runs->n_fields, D, x + b * width, width, s + b * D,
 			dy + b, dx + b * width, width);
 	}

@@ -47,11 +47,11 @@ graph_history(struct graph *g, const struct graph_field *field, size_t n)
 }
 
 static const float *
-history_scale(const struct op_run *r, size_t input)
+history_scale(const struct op_run *r, size_t input, const float *scale)
 {
 	const int weighted = r->feed->id_weight != NULL && r->feed->id_weight[input] != NULL;
 
-	return weighted ? op_input(r, input)->scale : NULL;
+	return weighted ? scale : NULL;
 }
 
 static void
@@ -62,8 +62,8 @@ history_forward(const struct op_run *r, const struct node *n)
 	for (size_t i = 0; i < runs->n; i++) {
 		const struct field_run *run = &runs->run[i];
 		const struct bag_args gather = {
-			.B = op_rows(r, n), .D = run->dim, .row = r->feed->row[run->input],
-			.scale = history_scale(r, run->input),
+			.B = op_rows(r, n), .D = run->dim, .row = r->data->row[run->input],
+			.scale = history_scale(r, run->input, op_scale(r, run->input)),
 			.y = op_value(r, n) + run->place, .ldy = n->width,
 		};
 		r->kernel->bag_forward(&gather);
@@ -78,11 +78,11 @@ history_backward(const struct op_run *r, const struct node *n)
 
 	for (size_t i = 0; i < runs->n; i++) {
 		struct exec_input *in = op_input(r, runs->run[i].input);
-		const float *grad = op_gradient(r, n) + runs->run[i].place;
+		const float *grad = op_kept(r, n) + runs->run[i].place;
 		for (size_t j = 0; j < in->capacity && in->grad[j] != grad + j * n->width; j++)
 			in->grad[j] = grad + j * n->width;
 		in->out_grad = in->grad;
-		in->out_scale = history_scale(r, runs->run[i].input);
+		in->out_scale = history_scale(r, runs->run[i].input, in->scale);
 	}
 }
 

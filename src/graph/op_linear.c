@@ -1,6 +1,5 @@
 /* Fully connected layer: y = act(x W + b), W [n,H]. */
 #include <assert.h>
-#include <string.h>
 
 #include "graph/node.h"
 
@@ -45,9 +44,9 @@ linear_backward(const struct op_run *r, const struct node *n)
 	const size_t rows = op_rows(r, n);
 	float *dz = op_gradient(r, n), *dbias = op_param_gradient(r, n, 1);
 
-	memset(dbias, 0, n->width * sizeof(*dbias));
+	op_zero(r, dbias, n->width);
 	if (rows == 0) {
-		memset(op_param_gradient(r, n, 0), 0, x->width * n->width * sizeof(*dz));
+		op_zero(r, op_param_gradient(r, n, 0), x->width * n->width);
 		return;
 	}
 	r->kernel->bias_act_backward(rows, n->width, op_value(r, n), dz, n->act, dz, dbias);

@@ -3,7 +3,6 @@
  * vectors of dim 1 that are all 1: saved: the ones; scratch: their gradient.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "graph/node.h"
 
@@ -40,8 +39,8 @@ numeric_column(const struct op_run *r, const struct node *n, size_t i)
 
 	return (struct numeric_args){
 		.B = r->B, .K = 1, .D = 1, .ldx = op_graph(r)->K,
-		.x = r->feed->dense + column[i],
-		.missing = r->feed->missing == NULL ? NULL : r->feed->missing + column[i],
+		.x = r->data->dense + column[i],
+		.missing = r->data->missing == NULL ? NULL : r->data->missing + column[i],
 	};
 }
 
@@ -50,7 +49,7 @@ numeric_forward(const struct op_run *r, const struct node *n)
 {
 	float *one = op_saved(r, n);
 
-	*one = 1;
+	r->kernel->fill(1, one, 1);
 	for (size_t i = 0; i < n->width; i++) {
 		const struct numeric_args a = numeric_column(r, n, i);
 		r->kernel->numeric_forward(
@@ -63,10 +62,10 @@ numeric_backward(const struct op_run *r, const struct node *n)
 {
 	float *unused = op_scratch(r, n), *du = op_param_gradient(r, n, 0);
 
-	memset(du, 0, n->width * sizeof(*du));
+	op_zero(r, du, n->width);
 	for (size_t i = 0; i < n->width; i++) {
 		const struct numeric_args a = numeric_column(r, n, i);
-		*unused = 0;
+		op_zero(r, unused, 1);
 		r->kernel->numeric_backward(
 			&a, op_gradient(r, n) + i, n->width, unused, du + i);
 	}

@@ -1,6 +1,4 @@
 /* Weighted sum over each history, Zhou et al. 2018 eq. (3). */
-#include <string.h>
-
 #include "graph/node.h"
 
 enum { POOL_A, POOL_K };
@@ -39,7 +37,7 @@ segment_pool_backward(const struct op_run *r, const struct node *n)
 	float *da = op_gradient(r, a);
 
 	if (op_is_first(r, n, POOL_A))
-		memset(da, 0, s.end * sizeof(*da));
+		op_zero(r, da, s.end);
 	r->kernel->segment_pool_backward(&s, n->width, op_value(r, a), op_value(r, k),
 		op_gradient(r, n), op_is_first(r, n, POOL_K) ? 0 : 1, da, op_gradient(r, k));
 }

@@ -29,7 +29,9 @@ graph_similarity(struct graph *g, struct node *u, struct node *v,
 static float
 temperature_of(const struct op_run *r, const struct node *n)
 {
-	return n->act ? (float)exp(*op_param(r, n, 0)) : n->number;
+	const size_t at = op_graph(r)->param[n->param[0]].offset;
+
+	return n->act ? (float)exp(r->host_param[at]) : n->number;
 }
 
 static void
@@ -44,16 +46,12 @@ static void
 similarity_backward(const struct op_run *r, const struct node *n)
 {
 	const float *z = op_value(r, n), *dz = op_gradient(r, n);
-	double sum = 0;
 
 	r->kernel->dot_rows_backward(op_rows(r, n), n->input[0]->width, op_value(r, n->input[0]),
 		op_value(r, n->input[1]), 1 / temperature_of(r, n), dz,
 		op_gradient(r, n->input[0]), op_gradient(r, n->input[1]));
-	if (!n->act)
-		return;
-	for (size_t b = 0; b < op_rows(r, n); b++)
-		sum += (double)dz[b] * z[b];
-	*op_param_gradient(r, n, 0) = (float)-sum;
+	if (n->act)
+		r->kernel->dot(op_rows(r, n), dz, z, -1, op_param_gradient(r, n, 0));
 }
 
 const struct op op_similarity = {

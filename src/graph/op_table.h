@@ -22,6 +22,7 @@ struct graph_field {
 	size_t dim;
 	int    combiner;            /* id columns: enum kernel_combiner               */
 	float  init_stddev;         /* numeric: of its vectors                        */
+	size_t max_ids;             /* id columns: of a row, as far as is known; 0: one */
 };
 
 struct graph_linear_options {

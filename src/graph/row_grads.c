@@ -13,7 +13,9 @@ rows_allocate(const struct graph *g, size_t B_max, struct row_grads *rows)
 	RS_TRY(plan_create(g, B_max, NULL, &plan));
 	rows->block_bytes = plan.kept_floats * sizeof(*rows->block);
 	plan_free(&plan);
-	RS_TRY(large_alloc(rows->block_bytes, &rows->block));
+	rows->gpu = g->gpu != NULL ? g->gpu->gpu : NULL;
+	RS_TRY(rows->gpu != NULL ? rows->gpu->host_alloc(rows->block_bytes, &rows->block)
+		: large_alloc(rows->block_bytes, &rows->block));
 	RS_TRY(memory_alloc(g->n_inputs + 1, sizeof(*rows->input), &rows->input));
 	for (rows->n_inputs = 0; rows->n_inputs < g->n_inputs; rows->n_inputs++) {
 		struct exec_input *in = &rows->input[rows->n_inputs];
@@ -66,7 +68,10 @@ row_grads_destroy(struct row_grads *rows)
 		free(rows->input[i].buffer);
 	}
 	free(rows->input);
-	large_free(rows->block, rows->block_bytes);
+	if (rows->gpu != NULL && rows->block != NULL)
+		rows->gpu->host_free(rows->block);
+	else if (rows->gpu == NULL)
+		large_free(rows->block, rows->block_bytes);
 	free(rows);
 }
 

@@ -29,3 +29,13 @@ device_look(void)
 	pthread_once(&found_once, look);
 	return &found;
 }
+
+const struct gpu *
+device_gpu(void)
+{
+#ifdef HAVE_CUDA
+	return device_look()->n > 0 ? &gpu_cuda : NULL;
+#else
+	return NULL;
+#endif
+}

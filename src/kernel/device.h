@@ -5,6 +5,8 @@
 #ifndef KERNEL_DEVICE_H
 #define KERNEL_DEVICE_H
 
+struct gpu;                     /* kernel/gpu.h                                   */
+
 struct device {
 	int  is_compiled;           /* this binary has kernels for GPUs                */
 	int  n;                     /* GPUs that can be used                           */
@@ -12,5 +14,7 @@ struct device {
 };
 
 const struct device *device_look(void);
+/* The first of them, NULL when there is none. */
+const struct gpu *device_gpu(void);
 
 #endif

@@ -42,7 +42,7 @@ libkernel_avx512_a_CFLAGS = $(kernel_cpu_cflags) -mavx512f -mavx512bw -mavx512dq
 librs_a_LIBADD += $(libkernel_avx2_a_OBJECTS) $(libkernel_avx512_a_OBJECTS)
 endif
 
-librs_a_SOURCES += src/kernel/device.c src/kernel/device.h
+librs_a_SOURCES += src/kernel/device.c src/kernel/device.h src/kernel/gpu.c src/kernel/gpu.h
 
 # Kernels for GPUs; the program and the tests link them, the scoring library does not.
 kernel_cuda_headers = src/kernel/cuda/cuda.h src/kernel/cuda/cuda_private.h \
@@ -51,7 +51,7 @@ kernel_cuda_headers = src/kernel/cuda/cuda.h src/kernel/cuda/cuda_private.h \
 	src/kernel/cuda/optimizer_body.h src/kernel/cuda/segment_body.h \
 	src/kernel/cuda/vector_body.h
 kernel_cuda_files = src/kernel/cuda/cuda_look.c src/kernel/cuda/cuda_context.c \
-	src/kernel/cuda/cuda_blas.c src/kernel/cuda/cuda_set.cu
+	src/kernel/cuda/cuda_blas.c src/kernel/cuda/cuda_gpu.c src/kernel/cuda/cuda_set.cu
 EXTRA_DIST += $(kernel_cuda_headers) $(kernel_cuda_files)
 SUFFIXES = .cu
 .cu.o:

@@ -1,5 +1,5 @@
 /*
- * Rows of [placement] and [cluster]: a part of option_table.c, which includes it once, with
+ * Rows of [placement], [gpu] and [cluster]: a part of option_table.c, which includes it once, with
  * that file's macros.
  */
 	{ "placement", "mode", OPTION_CHOICE, "auto", IN(placement.mode), FREE,
@@ -9,8 +9,8 @@
 	  "tables, the workers the dense sums; auto: chosen and printed with its reason" },
 	{ "placement", "device", OPTION_CHOICE, "auto", IN(placement.device), FREE,
 	  .choices = "auto cpu cuda",
-	  .text = "what trains the dense network; this version trains on CPUs: auto says so "
-	  "where its build has CUDA, cuda is refused" },
+	  .text = "what trains the dense network; auto: a GPU where there is one, else the CPU, "
+	  "which a build with CUDA says with the reason; cuda: a GPU, or the run is refused" },
 	{ "placement", "consistency", OPTION_CHOICE, "sync", IN(placement.consistency),
 	  .choices = "sync ssp async",
 	  .text = "what a step sees of the others; sync: all of the steps before, which gives the "
@@ -32,6 +32,11 @@
 	  RANGE(1, WHOLE_MAX), .unit = "bytes",
 	  .text = "a table is not cut into parts smaller than this; a smaller one is whole at "
 	  "one shard" },
+
+	{ "gpu", "memory_limit", OPTION_SIZE, "0", IN(gpu.memory_limit), FREE,
+	  RANGE(0, WHOLE_MAX), .unit = "bytes",
+	  .text = "the most that training takes of the GPU's memory; what it takes is planned "
+	  "before the first step, and a plan beyond that is refused; 0: what is free there" },
 
 	{ "cluster", "workers", OPTION_INT, "0", IN(cluster.workers), FREE, RANGE(0, 1024),
 	  .text = "worker processes; 0: train in one process" },

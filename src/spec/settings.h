@@ -258,6 +258,10 @@ struct placement_settings {
 	int64_t min_shard_bytes;            /* less of a table is not worth a shard */
 };
 
+struct gpu_settings {
+	int64_t memory_limit;               /* bytes; 0 = what is free              */
+};
+
 /* The processes of a run and how they find and watch each other; no part of the model. */
 struct cluster_settings {
 	int64_t workers, ps;                /* processes; 0 = none asked for        */
@@ -318,6 +322,7 @@ struct settings {
 	struct eval_settings      eval;
 	struct train_settings     train;
 	struct placement_settings placement;
+	struct gpu_settings gpu;
 	struct cluster_settings   cluster;
 	struct incremental_settings incremental;
 	struct runs_settings      runs;

@@ -333,6 +333,7 @@ tower_forward(struct contrast *c, struct contrast_slot *s, size_t slot, int towe
 	vector = exec_forward(s->exec, c->model->param, &v->feed, 1);
 	if (vector == NULL)
 		return rs_failure()->status;
+	RS_TRY(exec_wait(s->exec));
 	for (size_t b = r.begin; b < r.end; b++, vector += c->d)
 		memcpy(tower == TOWER_USER ? c->u.x + b * c->d : item_vector(c, b), vector,
 			c->d * sizeof(*vector));
@@ -346,6 +347,7 @@ contrast_forward(struct contrast *c, size_t worker, size_t slot)
 
 	(void)worker;
 	RS_TRY(slot_reserve(c, s));
+	exec_forget_params(s->exec);
 	RS_TRY(tower_forward(c, s, slot, TOWER_USER));
 	return tower_forward(c, s, slot, TOWER_ITEM);
 }
@@ -452,6 +454,7 @@ tower_backward(struct contrast *c, size_t slot, int tower, struct slot_sum *sum,
 	exec_backward(s->exec, c->model->param, &v->feed,
 		(float)(r.end - r.begin) / (float)r.batch->B, sum->grad);
 	exec_set_watch(s->exec, NULL, NULL);
+	RS_TRY(exec_wait(s->exec));
 	sum->bad |= slot_view_bad_gradient(v, s->exec);
 	return slot_view_push(v, slot, s->exec);
 }

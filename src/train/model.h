@@ -56,10 +56,12 @@ struct model {
 	double   rate_factor;          /* plateau: product of its reductions          */
 	struct model_base base;
 	const struct train_place *place;   /* borrowed; NULL: all is in this process  */
+	struct gpu_memory *gpu;        /* borrowed; NULL: the dense network is on the host */
 };
 
 struct model_options {
 	const char *kernel;            /* NULL = auto                                 */
+	struct gpu_memory *gpu;        /* borrowed; runs the dense network; NULL: the host */
 	size_t n_threads;
 	int    for_training;           /* 0: no optimizer state                       */
 	int    shape_only;             /* lookup stays NULL: no table takes memory    */

@@ -1,6 +1,7 @@
 /* What a spec says of a model: its graph, and what its tables are. */
 #include "train/model.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -45,6 +46,7 @@ model_build_graph(struct model *m)
 	if (row == NULL)
 		return unknown_type(s->model.type);
 	RS_TRY(graph_create(m->kernel, &m->graph));
+	graph_set_gpu(m->graph, m->gpu);
 	graph_set_dense(m->graph, m->schema.K);
 	return graph_finish(
 		m->graph, row->build(m->graph, &m->schema, s), s->model.loss == LOSS_MSE);
@@ -64,6 +66,7 @@ model_set_precision(struct model *m)
 
 	if (!model_is_narrow(s))
 		return RS_OK;
+	assert(m->gpu == NULL);
 	RS_TRY(narrow_select(&m->narrow));
 	return graph_set_narrow(
 		m->graph, m->narrow, ((size_t)s->train.batch_size + n_slots - 1) / n_slots);

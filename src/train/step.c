@@ -65,11 +65,12 @@ slot_run(struct stepper *s, struct step_worker *w, size_t slot, const struct bat
 	logit = exec_forward(e, m->param, &v->feed, 1);                      /* graph forward */
 	if (logit == NULL)
 		return rs_failure()->status;
-	exec_loss(e, &v->feed, &sum->loss, NULL);                            /* loss          */
-	sum_rows(sum, &v->feed, logit, spec_settings(m->spec)->model.loss == LOSS_MSE);
+	exec_loss(e, &v->feed, &sum->loss);                                  /* loss          */
 	exec_set_watch(e, s->buckets.n > 1 ? buckets_watch_passed : NULL, &watch);
 	exec_backward(e, m->param, &v->feed, (float)(end - begin) / (float)batch->B, sum->grad);
 	exec_set_watch(e, NULL, NULL);
+	RS_TRY(exec_wait(e));
+	sum_rows(sum, &v->feed, logit, spec_settings(m->spec)->model.loss == LOSS_MSE);
 	sum->bad |= !isfinite(sum->loss) || slot_view_bad_gradient(v, e);
 	return slot_view_push(v, slot, e);                                   /* row gradients */
 }
@@ -433,6 +434,7 @@ worker_prepare(struct stepper *s, struct step_worker *w, const struct batch *bat
 	w->newest = batch_newest(batch, expiry_ahead(e->expire_after), &w->n_later);
 	RS_TRY(worker_reserve(s, w, rows));
 	RS_TRY(exec_reserve_training(w->exec, GRAPH_LOGIT, rows));
+	exec_forget_params(w->exec);
 	return slot_view_reserve(&w->view, batch, rows);
 }
 
@@ -455,19 +457,34 @@ stepper_barrier(struct stepper *s, size_t worker)
 	(void)s->reducer->ops->barrier(s->reducer, worker);
 }
 
+static size_t
+slot_rows(const struct stepper *s)
+{
+	const size_t batch_size = (size_t)spec_settings(s->model->spec)->train.batch_size;
+
+	return (batch_size + s->n_slots - 1) / s->n_slots;
+}
+
+/* The rows that a worker has room for at first. */
+static size_t
+worker_rows(const struct stepper *s)
+{
+	const size_t rows = slot_rows(s);
+
+	return rows > STEP_PREDICT_CHUNK ? rows : STEP_PREDICT_CHUNK;
+}
+
 static enum rs_status
 worker_init(struct stepper *s, size_t i)
 {
-	const size_t batch_size = (size_t)spec_settings(s->model->spec)->train.batch_size;
-	const size_t rows = (batch_size + s->n_slots - 1) / s->n_slots;
 	struct step_worker *w = &s->worker[i];
 
 	w->slot_begin = s->slot_begin + (s->slot_end - s->slot_begin) * i / s->n_workers;
 	w->slot_end = s->slot_begin + (s->slot_end - s->slot_begin) * (i + 1) / s->n_workers;
 	slots_give(w);
 	RS_TRY(slot_view_init(&w->view, s->model));
-	RS_TRY(worker_reserve(s, w, rows > STEP_PREDICT_CHUNK ? rows : STEP_PREDICT_CHUNK));
-	return exec_reserve_training(w->exec, GRAPH_LOGIT, rows);
+	RS_TRY(worker_reserve(s, w, worker_rows(s)));
+	return exec_reserve_training(w->exec, GRAPH_LOGIT, slot_rows(s));
 }
 
 static enum rs_status
@@ -516,6 +533,8 @@ stepper_init(struct stepper *s)
 	RS_TRY(dense_init(&s->dense, s->model, s->n_workers));
 	if (contrast_needed(spec_settings(s->model->spec)))
 		RS_TRY(contrast_create(s->model, s->n_slots, s->n_workers, &s->contrast));
+	RS_TRY(exec_check_gpu(s->model->graph, worker_rows(s),
+		s->n_workers + (s->contrast != NULL ? s->n_slots : 0)));
 	for (size_t i = 0; i < s->n_workers; i++)
 		RS_TRY(worker_init(s, i));
 	return RS_OK;

@@ -18,7 +18,8 @@ slot_culprit(struct stepper *s, struct step_worker *w, size_t slot, const struct
 	slot_view_set(&w->view, batch, begin, end);
 	exec_set_rows(w->exec, NULL);
 	if (slot_view_pull(&w->view, slot, 0) != RS_OK
-	    || exec_forward(w->exec, s->model->param, &w->view.feed, 1) == NULL)
+	    || exec_forward(w->exec, s->model->param, &w->view.feed, 1) == NULL
+	    || exec_wait(w->exec) != RS_OK)
 		return NULL;
 	return exec_culprit(w->exec);
 }

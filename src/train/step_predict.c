@@ -26,6 +26,7 @@ predict_chunk(struct stepper *s, struct step_worker *w, const struct step_predic
 	value = exec_forward(w->exec, s->model->param, &w->view.feed, 0);
 	if (value == NULL)
 		return rs_failure()->status;
+	RS_TRY(exec_wait(w->exec));
 	memcpy(p->value + begin * width, value, (end - begin) * width * sizeof(*value));
 	if (p->unseen != NULL)
 		slot_view_count_unseen(&w->view, p->unseen);
@@ -100,6 +101,7 @@ step_predict(struct stepper *s, size_t worker, const struct step_prediction *p)
 
 	ranks_share(s->model->place, n_chunks(p->batch), &begin, &end);
 	worker_set_output(w, p->output);
+	exec_forget_params(w->exec);
 	status = slot_view_reserve(&w->view, p->batch, STEP_PREDICT_CHUNK);
 	step_fail_note(s, status);
 	if (s->use != NULL)

@@ -531,7 +531,8 @@ train_run(struct spec *spec, const struct train_options *options, struct train_s
 	}
 	t.by_file = spec_settings(spec)->cluster.policy == POLICY_FILE;
 	t.model_options = (struct model_options){
-		.kernel = options->kernel, .for_training = 1, .place = options->place,
+		.kernel = options->kernel, .gpu = options->gpu, .for_training = 1,
+		.place = options->place,
 		.n_threads = train_count_threads(spec_settings(spec), options->place),
 	};
 	status = train_forget_places(spec);

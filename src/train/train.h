@@ -82,6 +82,7 @@ struct train_options {
 	const struct gate_condition *condition;        /* [n_conditions] borrowed     */
 	size_t n_conditions;
 	const char *kernel;
+	struct gpu_memory *gpu;        /* borrowed: what trains the dense network; NULL: the host */
 	volatile int *stop_signal;     /* set by a handler; checked every batch; also set
 	                                * when another rank's ended the run           */
 	struct live *live;             /* borrowed: what outlives a round that a death of
@@ -109,7 +110,7 @@ struct train_summary {
 	size_t   n_files;
 };
 
-/* Takes the spec, whose [placement], [cluster] and threads are no part of what is saved.
+/* Takes the spec, whose [placement], [gpu], [cluster] and threads are no part of what is saved.
  * RS_EDIVERGED, RS_ESIGNAL, RS_EPARTIAL are ends with a filled
  * summary; free it with train_summary_free in every case. */
 enum rs_status train_run(struct spec *spec, const struct train_options *options,

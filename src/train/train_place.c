@@ -10,7 +10,8 @@ enum rs_status
 train_forget_places(struct spec *spec)
 {
 	for (const struct option_row *row = option_table; row->section != NULL; row++)
-		if (strcmp(row->section, "placement") == 0 || strcmp(row->section, "cluster") == 0)
+		if (strcmp(row->section, "placement") == 0 || strcmp(row->section, "gpu") == 0
+			|| strcmp(row->section, "cluster") == 0)
 			RS_TRY(spec_set(spec, row->section, row->key,
 				row->dflt != NULL ? row->dflt : ""));
 	return spec_set(spec, "train", "threads", "0");

@@ -1,6 +1,7 @@
 #!/bin/sh
-# placement.device: auto trains on the CPU and says why where the build has CUDA, cpu says
-# nothing, cuda is refused with 69; the model is the same.
+# placement.device: without a GPU auto trains on the CPU and says why where the build has CUDA,
+# cpu says nothing, cuda is refused with 69, and the model is the same.  With one auto and cuda
+# train there and say so, within gpu.memory_limit.
 set -u
 . "$SRCDIR/tests/cli/train_data.sh"
 T=$RECSYS_TRAIN
@@ -9,7 +10,18 @@ make_spec s.ini
 expect 0 "$T" --version
 has_cuda=$(grep -c ' cuda[ ;]' out)
 
-expect 0 "$T" train s.ini -f auto -P 2.0
+expect 0 "$T" train s.ini -f auto -P 2.0 -o gpu.memory_limit=1G
+if grep -q '^on the GPU: .' err; then
+	expect 0 "$T" train s.ini -f cuda -o placement.device=cuda
+	expect 0 "$T" runs show last --json
+	prints '"kernel":"cuda"'
+	expect 0 "$T" eval cuda train.tsv
+	expect 0 "$T" plan s.ini
+	grep -q '^device     cuda: .' out || { cat out >&2; exit 1; }
+	expect 71 "$T" train s.ini -f little -o placement.device=cuda -o gpu.memory_limit=1M
+	says 'gpu.memory_limit is 1.0 MiB'
+	exit 0
+fi
 [ "$(grep -c '^on the CPU: .' err)" -eq "$has_cuda" ] || { cat err >&2; exit 1; }
 expect 0 "$T" train s.ini -f cpu -P 2.0 -o placement.device=cpu
 grep -q '^on the CPU' err && { cat err >&2; exit 1; }

@@ -7,7 +7,7 @@ make_rows 600 1 >train.tsv
 make_spec s.ini
 printf '[train]\nslots = 2\n[data]\ntime = 4\n' >>s.ini    # the layer hourly wants a time
 
-for layer in local hybrid slurm kubernetes hourly; do
+for layer in local hybrid gpu slurm kubernetes hourly; do
 	file=$SRCDIR/configs/$layer.ini
 	head -n 1 "$file" | grep -q '^# Run layer' || { echo "$layer says nothing"; exit 1; }
 	grep -q -- "--layer $layer.ini" "$file" || { echo "$layer: how is it used?"; exit 1; }

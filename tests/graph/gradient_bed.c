@@ -152,7 +152,7 @@ loss_of(struct fixture *f)
 	double loss = 0;
 
 	assert_non_null(exec_forward(f->e, f->param, &f->feed, 1));
-	exec_loss(f->e, &f->feed, &loss, NULL);
+	exec_loss(f->e, &f->feed, &loss);
 	return loss * f->feed.loss_scale;
 }
 

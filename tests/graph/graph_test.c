@@ -249,7 +249,7 @@ pairs_of_many_rows_have_the_gradients_of_each(void **state)
 	}
 	for (int use = 0; use < USES; use++) {
 		assert_non_null(exec_forward(e, NULL, &feed, 1));
-		exec_loss(e, &feed, &loss, NULL);
+		exec_loss(e, &feed, &loss);
 		const float *const dz = exec_output_gradient(e);
 		exec_backward(e, NULL, &feed, 1, NULL);
 		for (size_t i = 0; i < 2; i++)

@@ -123,7 +123,7 @@ bed_step(struct bed *f, size_t rows)
 	f->feed.B = rows;
 	f->loss = 0;
 	bed_forward(f, 1);
-	exec_loss(f->e, &f->feed, &f->loss, NULL);
+	exec_loss(f->e, &f->feed, &f->loss);
 	exec_backward(f->e, f->param, &f->feed, 1, f->grad);
 }
 

@@ -1,22 +1,33 @@
 /* Blocks and threads of a GPU, one after another. */
 #include "emulate.h"
 
+#include <assert.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "kernel/cuda/cuda_body.h"
 #include "kernel/ref/ref.h"
 
 /* What every GPU gives a block. */
-enum { SHARED_BYTES = 48 << 10 };
+enum { SHARED_FLOATS = (48 << 10) / sizeof(float) };
 
 static struct {
-	int      is_backwards, is_parted;      /* nothing ran since the last barrier     */
-	unsigned n_violations;
-	char     where[200];
-	float   *shared, *scratch;
+	int         is_backwards;
+	atomic_uint n_violations, until_failure;
+	char        where[200];        /* of the first                                    */
 } state;
+
+static _Thread_local struct {
+	struct emulate_memory *memory;
+	int    is_parted;              /* nothing ran since the last barrier              */
+	float  shared[SHARED_FLOATS];
+	float *scratch;
+	size_t scratch_floats;
+} mine;
 
 void
 emulate_backwards(int is_backwards)
@@ -24,51 +35,180 @@ emulate_backwards(int is_backwards)
 	state.is_backwards = is_backwards;
 }
 
+void
+emulate_violate(const char *format, ...)
+{
+	va_list arguments;
+
+	if (atomic_fetch_add(&state.n_violations, 1) > 0)
+		return;
+	va_start(arguments, format);
+	vsnprintf(state.where, sizeof(state.where), format, arguments);
+	va_end(arguments);
+}
+
 unsigned
 emulate_violations(const char **where)
 {
-	const unsigned n = state.n_violations;
-
 	*where = state.where;
-	state.n_violations = 0;
-	return n;
+	return atomic_exchange(&state.n_violations, 0);
 }
 
 void
 emulate_end(void)
 {
-	free(state.shared);
-	free(state.scratch);
-	state.shared = state.scratch = NULL;
+	free(mine.scratch);
+	mine.scratch = NULL;
+	mine.scratch_floats = 0;
+}
+
+/* --- memory ---------------------------------------------------------------------------- */
+
+void
+emulate_use(struct emulate_memory *m)
+{
+	mine.memory = m;
+}
+
+static void
+protect(const struct emulate_memory *m, int protection)
+{
+	if (mprotect(m->block, m->bytes, protection) != 0)
+		abort();
+}
+
+void
+emulate_open(struct emulate_memory *m)
+{
+	if (m->is_open++ == 0)
+		protect(m, PROT_READ | PROT_WRITE);
+}
+
+void
+emulate_close(struct emulate_memory *m)
+{
+	assert(m->is_open > 0);
+	if (--m->is_open == 0)
+		protect(m, PROT_NONE);
+}
+
+void
+emulate_fail(unsigned n)
+{
+	atomic_store(&state.until_failure, n);
+}
+
+int
+emulate_fails(void)
+{
+	return atomic_load(&state.until_failure) > 0
+		&& atomic_fetch_sub(&state.until_failure, 1) == 1;
+}
+
+int
+emulate_start(void)
+{
+	if (mine.memory == NULL)
+		return 1;
+	if (emulate_fails())
+		mine.memory->has_failed = 1;
+	if (mine.memory->has_failed)
+		return 0;
+	emulate_open(mine.memory);
+	return 1;
+}
+
+void
+emulate_stop(void)
+{
+	if (mine.memory != NULL)
+		emulate_close(mine.memory);
+}
+
+static int
+lies_in(const void *p, const void *begin, size_t bytes)
+{
+	const char *const first = begin;
+
+	return (const char *)p >= first && (const char *)p < first + bytes;
+}
+
+static int
+is_there(const void *p)
+{
+	return mine.memory == NULL || lies_in(p, mine.memory->block, mine.memory->bytes)
+		|| lies_in(p, mine.shared, sizeof(mine.shared));
 }
 
 /* What is outside is counted; where a view has an element, that is what is touched. */
 size_t
-emulate_index(size_t i, size_t n, const char *file, int line)
+emulate_index(const void *p, size_t i, size_t n, const char *file, int line)
 {
+	if (!is_there(p)) {
+		fprintf(stderr, "%s:%d: not memory of the GPU\n", file, line);
+		abort();
+	}
 	if (i < n)
 		return i;
-	if (state.n_violations++ == 0)
-		snprintf(state.where, sizeof(state.where), "%s:%d: [%zu] of a view of %zu", file,
-			line, i, n);
+	emulate_violate("%s:%d: [%zu] of a view of %zu", file, line, i, n);
 	if (n == 0)
 		abort();
 	return 0;
 }
 
+static struct view
+fresh(float *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		p[i] = NAN;
+	return (struct view){ p, n };
+}
+
+struct view
+emulate_shared(size_t n)
+{
+	emulate_barrier();
+	if (n > SHARED_FLOATS)
+		emulate_violate("%zu floats of shared memory", n);
+	return fresh(mine.shared, n < SHARED_FLOATS ? n : SHARED_FLOATS);
+}
+
+/* Where a GPU is emulated, what its plan has. */
+float *
+emulate_scratch(size_t n)
+{
+	const struct emulate_memory *m = mine.memory;
+
+	if (m == NULL) {
+		free(mine.scratch);
+		mine.scratch = malloc(n * sizeof(float));
+		return fresh(mine.scratch, n).p;
+	}
+	if (n > m->scratch_floats)
+		emulate_violate("%zu floats of scratch, planned were %zu", n, m->scratch_floats);
+	float *const scratch = (float *)(void *)(m->block + m->bytes) - m->scratch_floats;
+	if (emulate_start()) {
+		fresh(scratch, n < m->scratch_floats ? n : m->scratch_floats);
+		emulate_stop();
+	}
+	return scratch;
+}
+
+/* --- threads --------------------------------------------------------------------------- */
+
 unsigned
 emulate_each(const char *file, int line)
 {
-	if (!state.is_parted && state.n_violations++ == 0)
-		snprintf(state.where, sizeof(state.where), "%s:%d: no barrier before", file, line);
-	state.is_parted = 0;
+	if (!mine.is_parted)
+		emulate_violate("%s:%d: no barrier before", file, line);
+	mine.is_parted = 0;
 	return 0;
 }
 
 void
 emulate_barrier(void)
 {
-	state.is_parted = 1;
+	mine.is_parted = 1;
 }
 
 size_t
@@ -77,34 +217,9 @@ emulate_order(size_t k, size_t n)
 	return state.is_backwards ? n - 1 - k : k;
 }
 
-static float *
-fresh(float **p, size_t n)
-{
-	free(*p);
-	*p = malloc(n * sizeof(float));
-	for (size_t i = 0; i < n; i++)
-		(*p)[i] = NAN;
-	return *p;
-}
-
-struct view
-emulate_shared(size_t n)
-{
-	emulate_barrier();
-	if (n * sizeof(float) > SHARED_BYTES && state.n_violations++ == 0)
-		snprintf(state.where, sizeof(state.where), "%zu floats of shared memory", n);
-	return (struct view){ fresh(&state.shared, n), n };
-}
-
-float *
-emulate_scratch(size_t n)
-{
-	return fresh(&state.scratch, n);
-}
-
 /* By columns. */
-void
-gemm_column_emulated(const struct gemm_args *a)
+static void
+multiply(const struct gemm_args *a)
 {
 	for (size_t i = 0; i < a->m; i++)
 		for (size_t j = 0; j < a->n; j++) {
@@ -116,4 +231,17 @@ gemm_column_emulated(const struct gemm_args *a)
 			float *const c = &a->c[i + j * a->ldc];
 			*c = (float)(a->alpha * sum + (a->beta == 0 ? 0 : a->beta * *c));
 		}
+}
+
+void
+gemm_column_emulated(const struct gemm_args *a)
+{
+	if (!is_there(a->c) || (a->k > 0 && (!is_there(a->a) || !is_there(a->b)))) {
+		emulate_violate("a product of what is not memory of the GPU");
+		return;
+	}
+	if (!emulate_start())
+		return;
+	multiply(a);
+	emulate_stop();
 }

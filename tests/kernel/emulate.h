@@ -2,18 +2,40 @@
  * Blocks and threads of a GPU on the CPU: what kernel/cuda/cuda_body.h calls where there is no
  * nvcc.  Every index into memory and every barrier is checked, shared memory and scratch begin
  * as NaN, and blocks and threads run one after another, from the last to the first when told so.
+ * Any number of threads may run kernels, each in memory of its own.
  */
 #ifndef TESTS_KERNEL_EMULATE_H
 #define TESTS_KERNEL_EMULATE_H
+
+#include <stddef.h>
 
 #include "kernel/kernel_table.h"
 
 extern const struct kernel_set kernel_emulated;
 
+/* Memory of a GPU, which is closed but while a kernel runs; the scratch of kernels is at its
+ * end. */
+struct emulate_memory {
+	char  *block;                  /* whole pages                                     */
+	size_t bytes, scratch_floats;
+	int    has_failed;             /* kernels do nothing                              */
+	int    is_open;                /* so often                                        */
+};
+
+/* Kernels of this thread touch that memory alone from now on; NULL: any. */
+void emulate_use(struct emulate_memory *m);
+void emulate_open(struct emulate_memory *m);
+void emulate_close(struct emulate_memory *m);
+/* The n-th thing that is started from now on, by any thread, fails; 0: none. */
+void emulate_fail(unsigned n);
+/* Counts one; 1: it is that which fails. */
+int  emulate_fails(void);
+
 void emulate_backwards(int is_backwards);
-/* What was outside of its view, lacked a barrier or wanted more shared memory than there is,
- * how often, since it was last called; *where: the first. */
+/* What was outside of its view or of the memory of the GPU, lacked a barrier or wanted more
+ * shared memory than there is, how often, since it was last called; *where: the first. */
 unsigned emulate_violations(const char **where);
+void emulate_violate(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* Frees what it holds. */
 void emulate_end(void);
 

@@ -4,6 +4,8 @@ kernel_compare = tests/kernel/agree.c tests/kernel/agree.h tests/kernel/compare.
 	tests/kernel/compare_vector.c tests/kernel/compare_optimizer.c
 check_PROGRAMS += tests/kernel/kernel_test
 tests_kernel_kernel_test_SOURCES = tests/kernel/kernel_test.c $(kernel_compare)
+emulated_gpu = tests/kernel/emulate.c tests/kernel/emulate.h tests/kernel/emulate_set.c \
+	tests/kernel/emulated_gpu.c tests/kernel/emulated_gpu.h
 check_PROGRAMS += tests/kernel/emulated_test
 tests_kernel_emulated_test_SOURCES = tests/kernel/emulated_test.c tests/kernel/emulate.c \
 	tests/kernel/emulate.h tests/kernel/emulate_set.c $(kernel_compare)

@@ -114,7 +114,7 @@ bed_loss(struct model_bed *f)
 	double loss = 0;
 
 	exec_forward(f->e, f->param, &f->feed, 1);
-	exec_loss(f->e, &f->feed, &loss, NULL);
+	exec_loss(f->e, &f->feed, &loss);
 	return loss / B;
 }
 

@@ -135,7 +135,7 @@ run_rank(void *argument)
 		.resume = job->resume, .continues = job->resume && job->live != NULL,
 		.live = job->live, .from = job->rank == 0 ? job->from : NULL,
 		.callbacks = { .started = started, .epoch = note_epoch, .context = job },
-		.stop_signal = &job->signal, .kernel = "ref",
+		.stop_signal = &job->signal, .kernel = "ref", .gpu = job->gpu,
 		.place = job->hub != NULL ? place_hub_rank(job->hub, job->rank) : NULL,
 	};
 	struct spec *spec;

@@ -22,6 +22,7 @@ struct job {
 	int resume, threads, corrupts;
 	struct live *live;             /* goes on from what lives on; NULL: no        */
 	const char *policy;            /* cluster.policy; NULL: that of the spec      */
+	struct gpu_memory *gpu;        /* NULL: on the host                           */
 	volatile int signal;
 	/* Out. */
 	enum rs_status status;

@@ -53,3 +53,15 @@ tests_train_intake_once_test_SOURCES = tests/train/intake_once_test.c $(intake_c
 check_PROGRAMS += tests/train/intake_logs_test
 tests_train_intake_logs_test_SOURCES = tests/train/intake_logs_test.c $(intake_case)
 check_PROGRAMS += tests/train/live_choose_test
+check_PROGRAMS += tests/train/gpu_test
+gpu_case = tests/train/gpu_case.c tests/train/gpu_case.h tests/train/step_case.c \
+	tests/train/step_case.h tests/train/contrast_case.c tests/train/contrast_case.h
+tests_train_gpu_test_SOURCES = tests/train/gpu_test.c $(gpu_case) $(emulated_gpu)
+EXTRA_DIST += tests/train/gpu_cuda_test.c
+if HAVE_CUDA
+gpu_tests += tests/train/gpu_cuda_test
+check_PROGRAMS += tests/train/gpu_cuda_test
+tests_train_gpu_cuda_test_SOURCES = tests/train/gpu_cuda_test.c $(gpu_case)
+endif
+check_PROGRAMS += tests/train/gpu_run_test
+tests_train_gpu_run_test_SOURCES = tests/train/gpu_run_test.c $(place_sources) $(emulated_gpu)

@@ -27,8 +27,10 @@ struct cuda_plan {
 };
 
 struct cuda_context;
+struct gpu;                        /* kernel/gpu.h                                    */
 
 extern const struct kernel_set kernel_cuda;
+extern const struct gpu gpu_cuda;
 
 /* How many GPUs can be used; text: the name of the first, or why there is none. */
 int cuda_look(char *text, size_t n);
@@ -39,6 +41,9 @@ enum rs_status cuda_blas_load(void);
 /* What kernels over B rows of at most H columns need between their passes; B is rows times
  * experts where there is a gate. */
 size_t cuda_scratch_floats(size_t B, size_t H);
+
+/* What cuda_open() takes of the GPU's memory. */
+size_t cuda_context_bytes(const struct cuda_plan *plan);
 
 /* RS_EPEER: no such GPU, or no cuBLAS; RS_ERESOURCE: the plan is larger than its memory. */
 enum rs_status cuda_open(const struct cuda_plan *plan, struct cuda_context **out);

@@ -8,9 +8,9 @@
  * another one may read only in an EACH_THREAD after a BARRIER().  All memory is behind
  * views; AT(view, i) is an element.  RUN() starts blocks, in no order.
  *
- * Emulated, views are checked, shared memory and scratch begin as NaN, a BARRIER() must be
- * between two EACH_THREADs, and blocks and threads run from first to last or from last to
- * first: who depends on order shows.
+ * Emulated, views are checked, and where a GPU is emulated that their memory is its; shared
+ * memory and scratch begin as NaN, a BARRIER() must be between two EACH_THREADs, and blocks
+ * and threads run from first to last or from last to first: who depends on order shows.
  */
 #ifndef KERNEL_CUDA_CUDA_BODY_H
 #define KERNEL_CUDA_CUDA_BODY_H
@@ -89,7 +89,9 @@ body_out(float *p, size_t n)
 #else
 
 /* Of tests/kernel/emulate.c. */
-size_t emulate_index(size_t i, size_t n, const char *file, int line);
+int emulate_start(void);       /* 0: something failed before, nothing is to run   */
+void emulate_stop(void);
+size_t emulate_index(const void *p, size_t i, size_t n, const char *file, int line);
 size_t emulate_order(size_t k, size_t n);
 struct view emulate_shared(size_t n);
 unsigned emulate_each(const char *file, int line);
@@ -99,7 +101,7 @@ kernel_gemm gemm_column_emulated;
 
 #define SLOT(name)     name##_emulated
 #define DEVICE         static inline
-#define AT(view, i)    ((view).p[emulate_index((i), (view).n, __FILE__, __LINE__)])
+#define AT(view, i)    ((view).p[emulate_index((view).p, (i), (view).n, __FILE__, __LINE__)])
 #define BARRIER()      emulate_barrier()
 #define SCRATCH(n)     emulate_scratch(n)
 #define EACH_THREAD(t) \
@@ -109,8 +111,11 @@ kernel_gemm gemm_column_emulated;
 	static void name##_body(const struct work *w, size_t block, struct view shared)
 #define RUN(name, n_blocks, n_shared, work) do { \
 	const size_t blocks_ = (n_blocks); \
+	if (blocks_ == 0 || !emulate_start()) \
+		break; \
 	for (size_t k_ = 0; k_ < blocks_; k_++) \
 		name##_body(&(work), emulate_order(k_, blocks_), emulate_shared(n_shared)); \
+	emulate_stop(); \
 } while (0)
 
 #endif
@@ -179,7 +184,13 @@ body_extent(size_t B, size_t ld, size_t n)
 static inline size_t
 body_occurrences(size_t B, const uint32_t *offset)
 {
-	return offset == NULL ? B : offset[B] - offset[0];
+	size_t n = B;
+
+	if (offset != NULL && emulate_start()) {
+		n = offset[B] - offset[0];
+		emulate_stop();
+	}
+	return n;
 }
 
 static inline size_t
@@ -187,8 +198,11 @@ body_reach(size_t n, const uint32_t *index)
 {
 	size_t reach = 0;
 
+	if (!emulate_start())
+		return 0;
 	for (size_t k = 0; k < n; k++)
 		reach = index[k] >= reach ? index[k] + (size_t)1 : reach;
+	emulate_stop();
 	return reach;
 }
 #endif

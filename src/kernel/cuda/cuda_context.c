@@ -40,13 +40,32 @@ fail(cudaError_t status, const char *what)
 		"GPU: %s: %s", what, cudaGetErrorString(status));
 }
 
+enum rs_status
+cuda_status(cudaError_t status, const char *what)
+{
+	return status == cudaSuccess ? RS_OK : fail(status, what);
+}
+
+/* Of the block: what comes before that which is taken. */
+static size_t
+own_bytes(const struct cuda_plan *plan)
+{
+	return aligned(plan->scratch_floats * sizeof(float)) + BLAS_WORKSPACE;
+}
+
+size_t
+cuda_context_bytes(const struct cuda_plan *plan)
+{
+	return own_bytes(plan) + aligned(plan->bytes);
+}
+
 static enum rs_status
 open_block(struct cuda_context *c, const struct cuda_plan *plan)
 {
 	c->scratch_floats = plan->scratch_floats;
-	c->first = aligned(plan->scratch_floats * sizeof(float)) + BLAS_WORKSPACE;
+	c->first = own_bytes(plan);
 	c->used = c->first;
-	c->n_bytes = c->first + aligned(plan->bytes);
+	c->n_bytes = cuda_context_bytes(plan);
 	const cudaError_t status = plan->is_shared
 		? cudaMallocManaged((void **)&c->block, c->n_bytes, cudaMemAttachGlobal)
 		: cudaMalloc((void **)&c->block, c->n_bytes);

@@ -37,6 +37,11 @@ cuda_look(char *text, size_t n)
 			properties.name, properties.major, properties.minor, LEAST_MAJOR);
 		return 0;
 	}
+	/* Without it nothing runs, and a run on the CPU is to say so before it begins. */
+	if (cuda_blas_load() != RS_OK) {
+		snprintf(text, n, "%s", rs_failure()->text);
+		return 0;
+	}
 	snprintf(text, n, "%s, %.0f GiB", properties.name,
 		(double)properties.totalGlobalMem / 0x1p30);
 	return n_devices;

@@ -14,6 +14,9 @@
 
 struct cuda_blas;
 
+/* RS_OK, or the failure as a message: what is wrong. */
+enum rs_status cuda_status(cudaError_t status, const char *what);
+
 cudaStream_t cuda_stream(void);
 int  cuda_is_well(void);                /* nothing failed since cuda_wait()               */
 void cuda_note(cudaError_t status);

@@ -1,0 +1,182 @@
+/* A GPU that is memory closed to the host, and kernels that run when they are started. */
+#include "emulated_gpu.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/hash.h"
+#include "base/memory.h"
+#include "kernel/cuda/cuda_body.h"
+
+enum { COPIES_MAX = 4096 };
+
+/* Until wait(). */
+struct copy {
+	void  *to;                     /* a download: bytes go from `kept` to there       */
+	void  *kept;
+	const void *from;              /* an upload: with this sum                        */
+	uint32_t crc;
+	size_t bytes;
+};
+
+struct gpu_queue {
+	struct emulate_memory memory;
+	struct copy copy[COPIES_MAX];
+	size_t n_copies;
+};
+
+static atomic_uint in_use;
+static _Thread_local struct gpu_queue *current;
+
+unsigned
+emulated_gpu_in_use(void)
+{
+	return atomic_load(&in_use);
+}
+
+static size_t
+scratch_floats(const struct gpu_plan *plan)
+{
+	return plan->rows + column_partial(plan->columns);
+}
+
+static size_t
+gpu_size(const struct gpu_plan *plan)
+{
+	return plan->bytes + scratch_floats(plan) * sizeof(float);
+}
+
+static enum rs_status
+gpu_memory(size_t *free_bytes)
+{
+	*free_bytes = EMULATED_GPU_BYTES;
+	return RS_OK;
+}
+
+static enum rs_status
+gpu_open(const struct gpu_plan *plan, struct gpu_queue **out, char **block)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	const size_t bytes = (gpu_size(plan) + page - 1) / page * page;
+	struct gpu_queue *q;
+
+	RS_TRY(memory_alloc(1, sizeof(*q), &q));
+	q->memory = (struct emulate_memory){ .bytes = bytes,
+		.scratch_floats = scratch_floats(plan) };
+	q->memory.block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		-1, 0);
+	if (q->memory.block == MAP_FAILED) {
+		free(q);
+		return rs_fail(RS_ERESOURCE, "GPU: no block of %zu bytes", bytes);
+	}
+	memset(q->memory.block, 0xff, bytes);
+	mprotect(q->memory.block, bytes, PROT_NONE);
+	atomic_fetch_add(&in_use, 1);
+	*out = q;
+	*block = q->memory.block;
+	return RS_OK;
+}
+
+static void
+drop_copies(struct gpu_queue *q)
+{
+	for (size_t i = 0; i < q->n_copies; i++)
+		free(q->copy[i].kept);
+	q->n_copies = 0;
+}
+
+static void
+gpu_use(struct gpu_queue *q)
+{
+	current = q;
+	emulate_use(q == NULL ? NULL : &q->memory);
+}
+
+static void
+gpu_close(struct gpu_queue *q)
+{
+	if (current == q)
+		gpu_use(NULL);
+	drop_copies(q);
+	munmap(q->memory.block, q->memory.bytes);
+	free(q);
+	atomic_fetch_sub(&in_use, 1);
+}
+
+static struct copy *
+next_copy(size_t bytes)
+{
+	struct gpu_queue *q = current;
+
+	if (q->n_copies == COPIES_MAX)
+		abort();
+	q->copy[q->n_copies] = (struct copy){ .bytes = bytes };
+	return &q->copy[q->n_copies++];
+}
+
+static void
+gpu_upload(void *to, const void *from, size_t bytes)
+{
+	if (!emulate_start())
+		return;
+	memcpy(to, from, bytes);
+	emulate_stop();
+	struct copy *const c = next_copy(bytes);
+	c->from = from;
+	c->crc = hash_crc32c(0, from, bytes);
+}
+
+static void
+gpu_download(void *to, const void *from, size_t bytes)
+{
+	if (!emulate_start())
+		return;
+	struct copy *const c = next_copy(bytes);
+	c->to = to;
+	c->kept = malloc(bytes);
+	memcpy(c->kept, from, bytes);
+	emulate_stop();
+	memset(to, 0xff, bytes);
+}
+
+static enum rs_status
+gpu_wait(void)
+{
+	struct gpu_queue *const q = current;
+	const int has_failed = q->memory.has_failed;
+
+	for (size_t i = 0; i < q->n_copies && !has_failed; i++) {
+		const struct copy *const c = &q->copy[i];
+		if (c->to != NULL)
+			memcpy(c->to, c->kept, c->bytes);
+		else if (hash_crc32c(0, c->from, c->bytes) != c->crc)
+			emulate_violate("what upload %zu takes was changed before it was done", i);
+	}
+	drop_copies(q);
+	q->memory.has_failed = 0;
+	return has_failed ? rs_fail(RS_EPEER, "GPU: a kernel or copy failed: emulated") : RS_OK;
+}
+
+static enum rs_status
+gpu_host_alloc(size_t bytes, void *out)
+{
+	RS_TRY(memory_alloc(1, bytes, out));
+	atomic_fetch_add(&in_use, 1);
+	return RS_OK;
+}
+
+static void
+gpu_host_free(void *p)
+{
+	free(p);
+	atomic_fetch_sub(&in_use, 1);
+}
+
+const struct gpu gpu_emulated = {
+	.name = "emulated", .kernel = &kernel_emulated, .size = gpu_size, .memory = gpu_memory,
+	.open = gpu_open, .close = gpu_close, .use = gpu_use, .upload = gpu_upload,
+	.download = gpu_download, .wait = gpu_wait, .host_alloc = gpu_host_alloc,
+	.host_free = gpu_host_free,
+};

@@ -1,0 +1,61 @@
+/* Every model trains on a GPU as on the host; without one it says so. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include <cmocka.h>
+
+#include "gpu_case.h"
+#include "kernel/device.h"
+
+/* Sums are in float there and in double here, and a few steps have passed. */
+#define TOLERANCE 1e-4
+
+static void
+every_model_trains_as_on_the_host(void **state)
+{
+	static struct gpu_run host, there;
+	struct gpu_memory gpu = { .gpu = device_gpu() };
+
+	(void)state;
+	if (gpu.gpu == NULL) {
+		print_message("nothing ran on a GPU: %s\n", device_look()->text);
+		skip();
+	}
+	for (const struct gpu_case *c = gpu_case_table; c->name != NULL; c++)
+		for (size_t n_threads = 1; n_threads <= 3; n_threads += 2) {
+			gpu_case_run(c, NULL, 1, &host);
+			gpu_case_run(c, &gpu, n_threads, &there);
+			gpu_case_compare(c->name, &host, &there, TOLERANCE);
+			model_free(host.m);
+			model_free(there.m);
+			assert_int_equal(atomic_load(&gpu.used), 0);
+		}
+}
+
+static void
+a_plan_larger_than_the_gpu_is_refused(void **state)
+{
+	static const struct gpu_case large = { "large", "deepfm",
+		"[field a]\ncolumn = a\nbuckets = 50\n[dnn]\nhidden = 20000,20000\n", 0 };
+	struct gpu_memory gpu = { .gpu = device_gpu(), .limit = 1 << 30 };
+	struct workers *w;
+
+	(void)state;
+	if (gpu.gpu == NULL)
+		skip();
+	struct model *m = gpu_case_model(&large, &gpu, 1);
+	assert_int_equal(workers_create(m, 1, &w), RS_ERESOURCE);
+	model_free(m);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_model_trains_as_on_the_host),
+		cmocka_unit_test(a_plan_larger_than_the_gpu_is_refused),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,234 @@
+/* Training on a GPU, which is emulated: as on the host with the reference, and its failures. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gpu_case.h"
+#include "tests/kernel/emulated_gpu.h"
+
+static struct gpu_memory gpu = { .gpu = &gpu_emulated };
+
+static void
+assert_clean(const char *name)
+{
+	const char *where;
+
+	if (emulate_violations(&where) > 0)
+		fail_msg("%s: %s", name, where);
+	assert_int_equal(emulated_gpu_in_use(), 0);
+	assert_int_equal(atomic_load(&gpu.used), 0);
+}
+
+static void
+every_model_trains_as_on_the_host(void **state)
+{
+	static struct gpu_run host, there;
+
+	(void)state;
+	for (const struct gpu_case *c = gpu_case_table; c->name != NULL; c++)
+		for (size_t n_threads = 1; n_threads <= 3; n_threads += 2) {
+			emulate_backwards(n_threads > 1);
+			gpu_case_run(c, NULL, 1, &host);
+			gpu_case_run(c, &gpu, n_threads, &there);
+			gpu_case_compare(c->name, &host, &there, 1e-5);
+			model_free(host.m);
+			model_free(there.m);
+			assert_clean(c->name);
+		}
+}
+
+/* A loss over many items has an exec for each slot beside those of the threads. */
+static void
+a_plan_beyond_the_limit_is_refused(void **state)
+{
+	const struct gpu_case *towers = gpu_case_table;
+	struct gpu_memory little = { .gpu = &gpu_emulated, .limit = 1 << 20 };
+	struct workers *w;
+
+	(void)state;
+	while (strcmp(towers->name, "two_tower, softmax") != 0)
+		towers++;
+	for (const struct gpu_case *c = gpu_case_table;; c = towers) {
+		struct model *m = gpu_case_model(c, &little, 3);
+		assert_int_equal(workers_create(m, 3, &w), RS_ERESOURCE);
+		assert_non_null(strstr(rs_failure()->text, "GPU: the dense network wants "));
+		assert_non_null(strstr(rs_failure()->text, "gpu.memory_limit is 1.0 MiB"));
+		assert_non_null(strstr(rs_failure()->hint, "train.batch_size"));
+		model_free(m);
+		assert_clean(c->name);
+		if (c == towers)
+			break;
+	}
+}
+
+static void
+a_plan_larger_than_the_gpu_is_refused(void **state)
+{
+	static const struct gpu_case large = { "large", "deepfm",
+		"[field a]\ncolumn = a\nbuckets = 50\n[dnn]\nhidden = 9000,9000\n", 0 };
+	struct model *m = gpu_case_model(&large, &gpu, 4);
+	struct workers *w;
+
+	(void)state;
+	assert_int_equal(workers_create(m, 4, &w), RS_ERESOURCE);
+	assert_non_null(strstr(rs_failure()->text, "free are 1.0 GiB"));
+	model_free(m);
+	assert_clean("large");
+}
+
+/* What a case makes beyond the limit is refused while it trains, too. */
+static void
+more_ids_than_the_spec_says_take_more_memory_or_are_refused(void **state)
+{
+	static const struct gpu_case few = { "few", "deepfm",
+		"[field a]\ncolumn = a\nbuckets = 50\n[field m]\ncolumn = m\n"
+		"type = multi\nbuckets = 40\nmax_length = 1\n[dnn]\nhidden = 4\n", 0 };
+	static struct gpu_run host, there;
+	struct gpu_memory little = { .gpu = &gpu_emulated };
+	struct step_result result;
+	struct workers *w;
+	struct batch batch;
+
+	(void)state;
+	gpu_case_run(&few, NULL, 1, &host);
+	gpu_case_run(&few, &gpu, 2, &there);
+	gpu_case_compare(few.name, &host, &there, 1e-5);
+	model_free(host.m);
+	model_free(there.m);
+	struct model *m = gpu_case_model(&few, &little, 1);
+	assert_int_equal(workers_create(m, 1, &w), RS_OK);
+	little.limit = atomic_load(&little.used);
+	gpu_case_batch(&few, m, 4 * 512, 0, &batch);
+	assert_int_equal(workers_step(w, &batch, 0.05, 1, &result), RS_ERESOURCE);
+	assert_non_null(strstr(rs_failure()->text, "gpu.memory_limit is "));
+	batch_free(&batch);
+	workers_free(w);
+	model_free(m);
+	assert_int_equal(atomic_load(&little.used), 0);
+	assert_clean(few.name);
+}
+
+/* Sums of a cross layer go through memory that is planned by rows and columns. */
+static void
+what_kernels_need_besides_is_planned_for_many_rows(void **state)
+{
+	const struct gpu_case *c = gpu_case_table;
+	struct step_result result;
+	struct workers *w;
+	struct batch batch;
+
+	(void)state;
+	while (strcmp(c->name, "dcn v1") != 0)
+		c++;
+	struct model *m = gpu_case_model(c, &gpu, 1);
+	assert_int_equal(workers_create(m, 1, &w), RS_OK);
+	gpu_case_batch(c, m, 4 * 2100, 0, &batch);
+	assert_int_equal(workers_step(w, &batch, 0.05, 1, &result), RS_OK);
+	batch_free(&batch);
+	workers_free(w);
+	model_free(m);
+	assert_clean(c->name);
+}
+
+/* 1: the run came to its end. */
+static int
+train_until_failure(const struct gpu_case *c, size_t n_threads, unsigned n)
+{
+	struct model *m = gpu_case_model(c, &gpu, n_threads);
+	float value[GPU_CASE_VALUES];
+	struct step_result result;
+	struct workers *w;
+	struct batch batch;
+
+	emulate_fail(n);
+	gpu_case_batch(c, m, GPU_CASE_B, 0, &batch);
+	enum rs_status status = workers_create(m, n_threads, &w);
+	if (status == RS_OK)
+		status = workers_step(w, &batch, 0.05, 1, &result);
+	const uint64_t step = m->step;
+	if (status == RS_OK)
+		status = c->has_candidates ? workers_vectors(w, TOWER_USER, &batch, value)
+			: workers_predict(w, &batch, value, NULL);
+	if (status != RS_OK) {
+		assert_int_equal(status, RS_EPEER);
+		assert_string_equal(rs_failure()->text, "GPU: a kernel or copy failed: emulated");
+	} else {
+		assert_int_equal(step, 1);
+	}
+	batch_free(&batch);
+	workers_free(w);
+	model_free(m);
+	assert_clean(c->name);
+	return status == RS_OK;
+}
+
+static void
+what_fails_on_the_gpu_fails_the_step_in_every_worker(void **state)
+{
+	(void)state;
+	for (const struct gpu_case *c = gpu_case_table; c->name != NULL; c++) {
+		unsigned n = 1, n_failed = 0;
+
+		for (; !train_until_failure(c, 1 + n % 3, n); n += 1 + n / 8)
+			n_failed++;
+		assert_true(n_failed > 10);
+	}
+	emulate_fail(0);
+}
+
+static void
+a_step_that_is_not_finite_names_the_operator(void **state)
+{
+	const struct gpu_case *c = gpu_case_table;
+	struct step_result result[2];
+	const char *culprit[2];
+
+	(void)state;
+	while (strcmp(c->name, "deepfm") != 0)
+		c++;
+	for (size_t side = 0; side < 2; side++) {
+		struct model *m = gpu_case_model(c, side == 0 ? NULL : &gpu, 2);
+		struct workers *w;
+		struct batch batch;
+
+		assert_int_equal(workers_create(m, 2, &w), RS_OK);
+		gpu_case_batch(c, m, GPU_CASE_B, 0, &batch);
+		batch.dense[50 * batch.K] = INFINITY;
+		batch.missing[50 * batch.K] = 0;
+		assert_int_equal(workers_step(w, &batch, 0.05, 1, &result[side]), RS_OK);
+		assert_int_equal(result[side].skipped, 1);
+		assert_int_equal(m->step, 0);
+		culprit[side] = result[side].culprit;
+		assert_non_null(culprit[side]);
+		batch.dense[50 * batch.K] = 0;
+		assert_int_equal(workers_step(w, &batch, 0.05, 1, &result[side]), RS_OK);
+		assert_int_equal(result[side].skipped, 0);
+		batch_free(&batch);
+		workers_free(w);
+		model_free(m);
+	}
+	assert_string_equal(culprit[1], culprit[0]);
+	assert_true(fabs(result[1].loss / result[0].loss - 1) < 1e-5);
+	assert_clean(c->name);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_model_trains_as_on_the_host),
+		cmocka_unit_test(a_plan_beyond_the_limit_is_refused),
+		cmocka_unit_test(a_plan_larger_than_the_gpu_is_refused),
+		cmocka_unit_test(more_ids_than_the_spec_says_take_more_memory_or_are_refused),
+		cmocka_unit_test(what_kernels_need_besides_is_planned_for_many_rows),
+		cmocka_unit_test(what_fails_on_the_gpu_fails_the_step_in_every_worker),
+		cmocka_unit_test(a_step_that_is_not_finite_names_the_operator),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
