@@ -85,7 +85,7 @@ struct graph_param {
 
 enum rs_status graph_create(const struct kernel_set *kernel, struct graph **out);
 void graph_destroy(struct graph *g);
-/* Execs of the graph run on this GPU, NULL the host; borrowed.  Before any is made. */
+/* Execs of the graph run on this GPU, NULL the host; borrowed.  Before the first operator. */
 void graph_set_gpu(struct graph *g, struct gpu_memory *gpu);
 /* Declares the batch: number of numeric columns K. */
 void graph_set_dense(struct graph *g, size_t K);

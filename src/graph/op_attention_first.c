@@ -5,13 +5,14 @@
  *	[k, q, k-q, k*q] W = [k, k*q] U + q V,   U = [W1+W3; W4],  V = W2-W3,
  *
  * half the products over positions; gradients of U and V give those of W.  Positions
- * go in blocks that stay in the cache, [k, k*q] is made anew in the backward pass.
+ * go in blocks that stay in the cache, or keep a GPU busy; [k, k*q] is made anew in the
+ * backward pass.
  */
 #include <assert.h>
 
 #include "graph/node.h"
 
-enum { ATTENTION_Q, ATTENTION_K, ATTENTION_BLOCK = 512 };
+enum { ATTENTION_Q, ATTENTION_K, ATTENTION_BLOCK = 512, ATTENTION_GPU_BLOCK = 1 << 15 };
 
 /* Pieces of the saved and of the scratch memory. */
 struct attention {
@@ -22,6 +23,13 @@ struct attention {
 	float *du, *dv;             /* [2D,H] [D,H]                                   */
 	float *dx;                  /* [BLOCK,2D]                                     */
 };
+
+/* Positions at a time. */
+static size_t
+block_of(const struct graph *g)
+{
+	return g->gpu != NULL ? ATTENTION_GPU_BLOCK : ATTENTION_BLOCK;
+}
 
 struct node *
 graph_attention_first(struct graph *g, struct node *q, struct node *k,
@@ -49,7 +57,7 @@ graph_attention_first(struct graph *g, struct node *q, struct node *k,
 	n->param[1] = graph_add_param(g, o->name, "bias", &(struct graph_param){
 		.rows = 1, .columns = o->H, .init = PARAM_ZERO,
 	});
-	n->saved_fixed = 3 * D * o->H + 2 * D * ATTENTION_BLOCK;
+	n->saved_fixed = 3 * D * o->H + 2 * D * block_of(g);
 	n->saved_batch = o->H;
 	n->scratch_fixed = n->saved_fixed;
 	return n;
@@ -64,7 +72,7 @@ attention_of(const struct op_run *r, const struct node *n, int backward)
 
 	a.v = a.u + 2 * D * H;
 	a.x = a.v + D * H;
-	a.t = a.x + 2 * D * ATTENTION_BLOCK;
+	a.t = a.x + 2 * D * block_of(op_graph(r));
 	if (backward) {
 		a.du = scratch;
 		a.dv = a.du + 2 * D * H;
@@ -77,10 +85,11 @@ static struct segment_args
 attention_block(const struct op_run *r, const struct node *n, size_t begin)
 {
 	struct segment_args s = op_segments(r, n);
+	const size_t most = block_of(op_graph(r));
 
 	s.begin = begin;
-	if (s.end > begin + ATTENTION_BLOCK)
-		s.end = begin + ATTENTION_BLOCK;
+	if (s.end > begin + most)
+		s.end = begin + most;
 	return s;
 }
 
@@ -94,7 +103,7 @@ attention_first_forward(const struct op_run *r, const struct node *n)
 	r->kernel->attention_split(a.D * a.H, op_param(r, n, 0), a.u, a.v);
 	r->kernel->gemm(&(struct gemm_args){ .m = r->B, .n = a.H, .k = a.D, .alpha = 1, .a = q,
 		.lda = a.D, .b = a.v, .ldb = a.H, .c = a.t, .ldc = a.H });
-	for (size_t i = 0; i < a.N; i += ATTENTION_BLOCK) {
+	for (size_t i = 0; i < a.N; i += block_of(op_graph(r))) {
 		const struct segment_args s = attention_block(r, n, i);
 		float *y = op_value(r, n) + i * a.H;
 		r->kernel->attention_expand(&s, a.D, q, k + i * a.D, a.x);
@@ -138,7 +147,7 @@ attention_first_backward(const struct op_run *r, const struct node *n)
 	op_zero(r, op_param_gradient(r, n, 1), a.H);
 	op_zero(r, a.du, 2 * a.D * a.H);
 	op_zero(r, a.t, r->B * a.H);
-	for (size_t i = 0; i < a.N; i += ATTENTION_BLOCK) {
+	for (size_t i = 0; i < a.N; i += block_of(op_graph(r))) {
 		const struct segment_args s = attention_block(r, n, i);
 		attention_block_backward(r, n, &a, &s);
 	}
