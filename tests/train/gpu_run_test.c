@@ -6,22 +6,9 @@
 #include <unistd.h>
 
 #include "place_run.h"
-#include "tests/kernel/emulated_gpu.h"
+#include "gpu_bed.h"
 #include "train/checkpoint.h"
 #include "train/evaluate.h"
-
-static struct gpu_memory gpu = { .gpu = &gpu_emulated };
-
-static void
-assert_clean(const char *name)
-{
-	const char *where;
-
-	if (emulate_violations(&where) > 0)
-		fail_msg("%s: %s", name, where);
-	assert_int_equal(emulated_gpu_in_use(), 0);
-	assert_int_equal(atomic_load(&gpu.used), 0);
-}
 
 /* A run that ends well; n_ranks 0: without a place. */
 struct run {

@@ -9,20 +9,7 @@
 #include <cmocka.h>
 
 #include "gpu_case.h"
-#include "tests/kernel/emulated_gpu.h"
-
-static struct gpu_memory gpu = { .gpu = &gpu_emulated };
-
-static void
-assert_clean(const char *name)
-{
-	const char *where;
-
-	if (emulate_violations(&where) > 0)
-		fail_msg("%s: %s", name, where);
-	assert_int_equal(emulated_gpu_in_use(), 0);
-	assert_int_equal(atomic_load(&gpu.used), 0);
-}
+#include "gpu_bed.h"
 
 static void
 every_model_trains_as_on_the_host(void **state)

@@ -56,7 +56,7 @@ check_PROGRAMS += tests/train/live_choose_test
 check_PROGRAMS += tests/train/gpu_test
 gpu_case = tests/train/gpu_case.c tests/train/gpu_case.h tests/train/step_case.c \
 	tests/train/step_case.h tests/train/contrast_case.c tests/train/contrast_case.h
-tests_train_gpu_test_SOURCES = tests/train/gpu_test.c $(gpu_case) $(emulated_gpu)
+tests_train_gpu_test_SOURCES = tests/train/gpu_test.c tests/train/gpu_bed.h $(gpu_case) $(emulated_gpu)
 EXTRA_DIST += tests/train/gpu_cuda_test.c
 if HAVE_CUDA
 gpu_tests += tests/train/gpu_cuda_test
@@ -64,4 +64,4 @@ check_PROGRAMS += tests/train/gpu_cuda_test
 tests_train_gpu_cuda_test_SOURCES = tests/train/gpu_cuda_test.c $(gpu_case)
 endif
 check_PROGRAMS += tests/train/gpu_run_test
-tests_train_gpu_run_test_SOURCES = tests/train/gpu_run_test.c $(place_sources) $(emulated_gpu)
+tests_train_gpu_run_test_SOURCES = tests/train/gpu_run_test.c tests/train/gpu_bed.h $(place_sources) $(emulated_gpu)
