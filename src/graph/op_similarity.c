@@ -29,9 +29,8 @@ graph_similarity(struct graph *g, struct node *u, struct node *v,
 static float
 temperature_of(const struct op_run *r, const struct node *n)
 {
-	const size_t at = op_graph(r)->param[n->param[0]].offset;
-
-	return n->act ? (float)exp(r->host_param[at]) : n->number;
+	return n->act ? (float)exp(r->host_param[op_graph(r)->param[n->param[0]].offset])
+		: n->number;
 }
 
 static void

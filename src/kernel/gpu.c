@@ -16,26 +16,30 @@ text_of(size_t bytes, char text[TEXT_MAX])
 }
 
 static enum rs_status
-fail_too_much(const struct gpu_memory *m, size_t wanted, size_t there)
+fail_too_much(size_t wanted, size_t there, int is_limit)
 {
 	char want[TEXT_MAX], has[TEXT_MAX];
 
 	rs_fail(RS_ERESOURCE, "GPU: the dense network wants %s of its memory, %s %s",
-		text_of(wanted, want), m->limit > 0 ? "gpu.memory_limit is" : "free are",
+		text_of(wanted, want), is_limit ? "gpu.memory_limit is" : "free are",
 		text_of(there, has));
-	return rs_hint("less is needed with a smaller train.batch_size, with more train.slots "
-		"or with fewer threads");
+	return rs_hint("less is needed with a smaller train.batch_size, with more train.slots, "
+		"with a smaller max_length of fields or with fewer threads; "
+		"none with placement.device = cpu");
 }
 
 enum rs_status
 gpu_memory_check(struct gpu_memory *m, const struct gpu_plan *plan, size_t n)
 {
 	const size_t wanted = n * m->gpu->size(plan);
-	size_t there = m->limit;
+	size_t there;
 
-	if (there == 0)
-		RS_TRY(m->gpu->memory(&there));
-	return wanted > there ? fail_too_much(m, wanted, there) : RS_OK;
+	RS_TRY(m->gpu->memory(&there));
+	const int is_limit = m->limit > 0 && m->limit < there;
+
+	if (is_limit)
+		there = m->limit;
+	return wanted > there ? fail_too_much(wanted, there, is_limit) : RS_OK;
 }
 
 enum rs_status
@@ -45,7 +49,7 @@ gpu_memory_open(struct gpu_memory *m, const struct gpu_plan *plan, struct gpu_qu
 	const size_t bytes = m->gpu->size(plan);
 	const size_t used = atomic_fetch_add(&m->used, bytes) + bytes;
 	const enum rs_status status = m->limit > 0 && used > m->limit
-		? fail_too_much(m, used, m->limit) : m->gpu->open(plan, out, block);
+		? fail_too_much(used, m->limit, 1) : m->gpu->open(plan, out, block);
 
 	if (status != RS_OK)
 		atomic_fetch_sub(&m->used, bytes);

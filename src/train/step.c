@@ -534,7 +534,7 @@ stepper_init(struct stepper *s)
 	if (contrast_needed(spec_settings(s->model->spec)))
 		RS_TRY(contrast_create(s->model, s->n_slots, s->n_workers, &s->contrast));
 	RS_TRY(exec_check_gpu(s->model->graph, worker_rows(s),
-		s->n_workers + (s->contrast != NULL ? s->n_slots : 0)));
+		s->n_workers + (s->contrast != NULL ? s->slot_end - s->slot_begin : 0)));
 	for (size_t i = 0; i < s->n_workers; i++)
 		RS_TRY(worker_init(s, i));
 	return RS_OK;

@@ -21,6 +21,8 @@
 	"[field i]\ncolumn = i\nbuckets = 20\n[tower user]\nfields = u,x\nhidden = 6,4\n" \
 	"[tower item]\nfields = i\nhidden = 5,4\n[two_tower]\ntemperature = 0.5\n" \
 	"learn_temperature = yes\n"
+#define BARE "[field u]\ncolumn = u\nbuckets = 30\n[field i]\ncolumn = i\nbuckets = 20\n" \
+	"[tower user]\nfields = u\nhidden =\n[tower item]\nfields = i\nhidden =\n"
 #define SMOOTH "activation = tanh\n"
 
 const struct gpu_case gpu_case_table[] = {
@@ -45,6 +47,7 @@ const struct gpu_case gpu_case_table[] = {
 		"[din]\nattention = 6\nsoftmax = yes\n", 0 },
 	{ "dlrm", "dlrm", FIELDS NUMERIC "[dlrm]\nbottom = 6,4\n[dnn]\nhidden = 8\n" SMOOTH, 0 },
 	{ "two_tower", "two_tower", TOWERS, 0 },
+	{ "two_tower, no parameters", "two_tower", BARE, 0 },
 	{ "two_tower, softmax", "two_tower\nloss = softmax", TOWERS, 1 },
 	{ "two_tower, bpr", "two_tower\nloss = bpr", TOWERS "[items]\nnegatives = 5\n", 1 },
 	{ NULL, NULL, NULL, 0 },

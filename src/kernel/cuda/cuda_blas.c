@@ -91,7 +91,8 @@ cuda_blas_open(enum cuda_precision precision, cudaStream_t stream, void *workspa
 		status = blas.cublasSetWorkspace_v2(b->handle, workspace, workspace_bytes);
 	if (status == CUBLAS_STATUS_SUCCESS)
 		return RS_OK;
-	return rs_fail(RS_EPEER, "GPU: cuBLAS does not start: status %d", (int)status);
+	return rs_fail(status == CUBLAS_STATUS_ALLOC_FAILED ? RS_ERESOURCE : RS_EPEER,
+		"GPU: cuBLAS does not start: status %d", (int)status);
 }
 
 void

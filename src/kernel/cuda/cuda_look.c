@@ -18,6 +18,29 @@ why_none(cudaError_t status)
 	}
 }
 
+/* A context of some bytes, in which a kernel runs: a driver older than the code, a GPU that
+ * others hold or one without memory is seen here, where the CPU can still be chosen.  What
+ * the driver keeps of it for the process goes, as who looks may only start others. */
+static enum rs_status
+try_out(void)
+{
+	enum { FLOATS = 64 };
+	const struct cuda_plan plan = { .bytes = FLOATS * sizeof(float), .precision = CUDA_FP32 };
+	struct cuda_context *c = NULL;
+	enum rs_status status = cuda_open(&plan, &c);
+
+	if (status == RS_OK) {
+		cuda_use(c);
+		kernel_cuda.fill(FLOATS, cuda_take(c, plan.bytes), 0);
+		status = cuda_wait();
+		cuda_use(NULL);
+		cuda_close(c);
+	}
+	(void)cudaDeviceReset();
+	(void)cudaGetLastError();
+	return status;
+}
+
 int
 cuda_look(char *text, size_t n)
 {
@@ -38,7 +61,7 @@ cuda_look(char *text, size_t n)
 		return 0;
 	}
 	/* Without it nothing runs, and a run on the CPU is to say so before it begins. */
-	if (cuda_blas_load() != RS_OK) {
+	if (cuda_blas_load() != RS_OK || try_out() != RS_OK) {
 		snprintf(text, n, "%s", rs_failure()->text);
 		return 0;
 	}
