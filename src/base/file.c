@@ -235,7 +235,8 @@ file_writer_close(struct file_writer *w)
 enum rs_status
 file_map_open(struct file_map *m, const char *path)
 {
-	const int   fd = open(path, O_RDONLY | O_CLOEXEC);
+	/* A pipe of this name is not waited for. */
+	const int   fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat st;
 	void       *data;
 

@@ -2,10 +2,12 @@
 #include "config.h"
 #include "cmd/session.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -125,6 +127,10 @@ session_check_directory(const struct session *s)
 	uint64_t *list, newest;
 	size_t n;
 
+	/* Not when all is trained. */
+	if (access(s->directory, F_OK) == 0 && access(s->directory, W_OK | X_OK) != 0)
+		return rs_fail(RS_ECREATE, "cannot write to '%s': %s", s->directory,
+			strerror(errno));
 	if (argument_given(s->a, "--initial") || argument_given(s->a, "--resume")
 	    || argument_given(s->a, "--fresh"))
 		return RS_OK;

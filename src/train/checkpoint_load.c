@@ -171,14 +171,31 @@ fill_model(struct model *m, const struct checkpoint_chain *chain, unsigned how)
 	return status;
 }
 
-/* The sound version nearest below `version`, with a warning for each that is not. */
+/* In place of a model that is served no state in the middle of a run will do. */
 static enum rs_status
-open_former(const char *directory, const uint64_t *list, size_t n, struct checkpoint_chain *out)
+open_instead(const char *directory, uint64_t version, int of_finished,
+	struct checkpoint_chain *out)
 {
+	RS_TRY(checkpoint_chain_open(directory, version, out));
+	if (!of_finished
+	    || checkpoint_chain_last(out)->manifest.progress.state == CHECKPOINT_FINAL)
+		return RS_OK;
+	checkpoint_chain_free(out);
+	(void)rs_fail(RS_EDATA, "v%06" PRIu64 " in '%s' is of an unfinished run", version,
+		directory);
+	return rs_hint("go on with it by --resume, or train a new model with --fresh");
+}
+
+/* The sound version nearest to the newest of n, with a warning for each that is not. */
+static enum rs_status
+open_former(const char *directory, const uint64_t *list, size_t n, int of_finished,
+	struct checkpoint_chain *out)
+{
+	const size_t newest = n;
 	enum rs_status status = RS_OK;
 
 	while (n > 0) {
-		status = checkpoint_chain_open(directory, list[n - 1], out);
+		status = open_instead(directory, list[n - 1], of_finished && n < newest, out);
 		if (status == RS_OK)
 			return RS_OK;
 		if (n > 1)
@@ -207,7 +224,8 @@ open_newest(const char *directory, struct checkpoint_chain *out)
 	if (current != 0 && (upto == 0 || list[upto - 1] != current))
 		log_passed(NULL, "'%s/CURRENT' names v%06" PRIu64 ", which is not there",
 			directory, current);
-	const enum rs_status status = open_former(directory, list, upto > 0 ? upto : n, out);
+	const enum rs_status status = open_former(directory, list, upto > 0 ? upto : n,
+		current != 0, out);
 	free(list);
 	return status;
 }

@@ -1,4 +1,5 @@
 /* Keys that are not what they were when a run was interrupted. */
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -70,9 +71,20 @@ tell_section(const char *of, const char *section, const struct pair *p)
 	return RS_OK;
 }
 
+static enum rs_status
+refuse_seed(const struct settings *saved, const struct settings *now)
+{
+	(void)rs_fail(RS_EDATA, "train.seed = %jd is not the one this run began with",
+		(intmax_t)now->train.seed);
+	return rs_hint("go on with --seed %jd, or start anew with --fresh",
+		(intmax_t)saved->train.seed);
+}
+
 enum rs_status
 start_tell_changed(const struct settings *saved, const struct settings *now)
 {
+	if (saved->train.seed != now->train.seed)
+		return refuse_seed(saved, now);
 	for (const struct option_section *s = option_section; s->name != NULL; s++)
 		if (strcmp(s->name, "field") != 0
 		    && option_section_concerns(s->name, now->model.type))

@@ -40,6 +40,35 @@ for file in good/v000002/*; do
 	done
 done
 
+# Where a file was is a pipe, which nobody fills.
+rm -rf m; cp -r good m
+rm m/v000002/dense.bin && mkfifo m/v000002/dense.bin
+expect 0 timeout -k 9 60 "$T" eval m train.tsv -q
+says 'not a regular file'
+
+# What a run saved on its way is not served in place of a model: --resume goes on with it.
+rm -rf m
+expect 0 "$T" train s.ini -f m --epochs 3 -o train.checkpoint_every=0.0001 -o train.keep=99
+newest=$(cat m/CURRENT)
+[ "$newest" != v000001 ] || { echo 'the run saved nothing on its way' >&2; exit 1; }
+flip "m/$newest/dense.bin"
+expect 65 "$T" eval m train.tsv
+says 'is of an unfinished run'
+says 'go on with it by --resume'
+expect 65 "$T" train s.ini -f other -i m
+expect 0 "$T" train s.ini -f m --epochs 3 -o train.checkpoint_every=0.0001 -o train.keep=99 --resume
+expect 0 "$T" eval m train.tsv
+expect 66 "$T" train s.ini -f other -i "m/$(cat m/CURRENT)"
+says 'it is one version of a model'
+
+# Where no version can be written nothing is trained.
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+	mkdir -m 755 closed && chmod 755 . && chmod 644 train.tsv s.ini
+	expect 73 setpriv --reuid 65534 --clear-groups "$T" train s.ini -f closed --fresh \
+		-o runs.db=none
+	says "cannot write to 'closed'"
+fi
+
 # A limit on the size of files stands for a full disk.
 rm -rf m; cp -r good m
 ( ulimit -f 400; expect 74 "$T" train s.ini -f m --fresh -o dnn.hidden=200,200 ) || exit 1

@@ -48,7 +48,8 @@ says 'field user.learning_rate = 0.5'
 
 rm -rf m; cp -R kept m
 expect 65 "$T" train s.ini -f m $O --resume --seed 9
-says 'not the one this run began with'
+says 'train.seed = 9 is not the one this run began with'
+says 'go on with --seed 1'
 expect 78 "$T" train s.ini -f m $O --resume -o embedding.dim=5
 
 exit 0
