@@ -19,6 +19,7 @@
 #define PEER_BYTES    ((uint64_t)3 << 20)      /* what talking to others takes         */
 #define SHARD_BYTES   ((uint64_t)12 << 20)     /* the same of a shard                  */
 #define BLAS_BYTES    ((uint64_t)900 << 10)    /* packed panels of a thread            */
+#define SAVER_BYTES   ((uint64_t)1280 << 10)   /* a block of a file and rows for it    */
 #define MERGE_BYTES   60                       /* of an occurrence, see embed/merge.h  */
 
 struct weighing {
@@ -188,6 +189,8 @@ worker_bytes(const struct weighing *w)
 		return bytes + 3 * w->slots * grads;
 	if (p->n_workers > 1)          /* gradients of the others                         */
 		bytes += p->n_workers * w->slots * grads;
+	else                           /* tables are saved by all threads                 */
+		bytes += (p->n_threads - 1) * SAVER_BYTES;
 	return bytes + large_size(p->table_bytes) + copied_bytes(w);
 }
 
