@@ -25,11 +25,11 @@ grep -m 1 'model name' /proc/cpuinfo
 
 median() { sort -g | awk '{ x[NR] = $1 } END { print NR % 2 ? x[(NR + 1) / 2] : (x[NR / 2] + x[NR / 2 + 1]) / 2 }'; }
 over() { awk "BEGIN { printf \"%.2f\", $1 / $2 }"; }
-# Standard output goes behind the file; what fails is told, and the run goes on without it.
+# The last line of the output goes behind the file; what fails is told, and the run goes on without it.
 into() {
 	file=$1
 	shift
-	"$@" >one 2>err && cat one >>"$file" || echo "failed: $*: $(tail -n 1 err)"
+	"$@" >one 2>err && tail -n 1 one >>"$file" || echo "failed: $*: $(tail -n 1 err)"
 }
 
 # ours MODEL BATCH: samples a second of a step
