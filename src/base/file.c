@@ -67,12 +67,25 @@ temporary_name(const char *path, char **out)
 }
 
 enum rs_status
+file_may_replace(const char *path)
+{
+	struct stat st;
+
+	if (lstat(path, &st) != 0 || S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)
+	    || S_ISDIR(st.st_mode))
+		return RS_OK;           /* of a directory rename says what is wrong         */
+	return rs_fail(RS_ECREATE, "cannot create '%s': a device, pipe or socket has this name",
+		path);
+}
+
+enum rs_status
 file_writer_open(struct file_writer *w, const char *path)
 {
 	enum rs_status status;
 
 	*w = (struct file_writer){ .fd = -1 };
-	if ((status = memory_strdup(path, &w->path)) != RS_OK ||
+	if ((status = file_may_replace(path)) != RS_OK ||
+	    (status = memory_strdup(path, &w->path)) != RS_OK ||
 	    (status = temporary_name(path, &w->temporary)) != RS_OK ||
 	    (status = memory_alloc(FILE_CRC_BLOCK, 1, &w->block)) != RS_OK)
 		goto out;

@@ -136,6 +136,7 @@ replace(const char *path, const struct buffer *text)
 {
 	char *aside;
 
+	RS_TRY(file_may_replace(path));
 	if (asprintf(&aside, "%s.new", path) < 0)
 		return rs_fail(RS_ERESOURCE, "out of memory: a name is wanted");
 	enum rs_status status = file_replace(aside, text->data, text->n);

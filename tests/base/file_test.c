@@ -256,6 +256,19 @@ names_are_joined(void **state)
 
 #define IN_DIRECTORY(test) cmocka_unit_test_setup_teardown(test, tmpdir_make, tmpdir_remove)
 
+static void
+what_is_no_file_is_not_replaced(void **state)
+{
+	char path[300];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/pipe", (const char *)*state);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(file_replace(path, "x", 1), RS_ECREATE);
+	assert_int_equal(lstat(path, &st), 0);
+	assert_true(S_ISFIFO(st.st_mode));
+}
+
 int
 main(void)
 {
@@ -269,6 +282,7 @@ main(void)
 		IN_DIRECTORY(empty_files_are_files),
 		IN_DIRECTORY(directories_are_made_and_trees_removed),
 		cmocka_unit_test(names_are_joined),
+		IN_DIRECTORY(what_is_no_file_is_not_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

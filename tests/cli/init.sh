@@ -52,6 +52,9 @@ same new.ini kept.ini 'a dry run wrote'
 expect 0 "$T" init --from named.csv -O new.ini --force
 ! cmp -s new.ini kept.ini || exit 1
 expect 73 "$T" init --from plain.tsv -O none/new.ini
+mkfifo pipe
+expect 73 "$T" init --from plain.tsv -O pipe --force
+[ -p pipe ] || { echo 'a pipe was replaced' >&2; exit 1; }
 mkdir there
 expect 0 "$T" init --from plain.tsv -O there/new.ini
 expect 0 "$T" check there/new.ini --data

@@ -35,6 +35,10 @@ expect 3 "$T" train s.ini -f m2 --epochs 1 -o train.learning_rate=1e6 -o embeddi
 expect 0 "$T" runs report last
 prints '<h2>Warnings</h2>'
 expect 73 "$T" runs report 1 -O none/r.html
+mkfifo pipe
+expect 73 "$T" runs report 1 -O pipe
+says 'a device, pipe or socket has this name'
+[ -p pipe ] || { echo 'a pipe was replaced' >&2; exit 1; }
 expect 64 "$T" runs report
 expect 0 "$T" runs report 1 -O dry.html --dry-run
 [ ! -e dry.html ] || exit 1
