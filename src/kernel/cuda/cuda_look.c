@@ -13,7 +13,7 @@ why_none(cudaError_t status)
 	switch (status) {
 	case cudaSuccess:
 	case cudaErrorNoDevice:           return "no NVIDIA GPU was found";
-	case cudaErrorInsufficientDriver: return "the NVIDIA driver is missing or older than CUDA";
+	case cudaErrorInsufficientDriver: return "no NVIDIA driver, or one older than CUDA";
 	default:                          return cudaGetErrorString(status);
 	}
 }
