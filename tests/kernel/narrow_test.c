@@ -204,30 +204,30 @@ rounding_is_to_the_nearest_and_even_at_every_length(void **state)
 }
 
 #ifdef HAVE_ONEDNN
-static void
-onednn_follows_the_formula_in_four_bytes(void **state)
+static const struct narrow_set *
+set_or_skip(enum rs_status (*find)(const struct narrow_set **))
 {
 	const struct narrow_set *set;
 
-	(void)state;
-	if (onednn_whole(&set) != RS_OK) {
+	if (find(&set) != RS_OK) {
 		print_message("SKIP: %s\n", rs_failure()->text);
 		skip();
 	}
-	check_set(set, &kernel_ref);
+	return set;
+}
+
+static void
+onednn_follows_the_formula_in_four_bytes(void **state)
+{
+	(void)state;
+	check_set(set_or_skip(onednn_whole), &kernel_ref);
 }
 
 static void
 onednn_follows_the_formula_in_two_bytes(void **state)
 {
-	const struct narrow_set *set;
-
 	(void)state;
-	if (onednn_narrow(&set) != RS_OK) {
-		print_message("SKIP: %s\n", rs_failure()->text);
-		skip();
-	}
-	check_set(set, &kernel_ref);
+	check_set(set_or_skip(onednn_narrow), &kernel_ref);
 }
 
 /* Not lost in any activation: relu may make 0 of it, but then dW has it. */
@@ -236,15 +236,13 @@ a_nan_in_x_reaches_the_gradient(void **state)
 {
 	const struct narrow_shape shape = { .B = 32, .n = 32, .H = 32, .has_bias = 1,
 		.act = KERNEL_ACT_RELU };
-	const struct narrow_set *set;
+	const struct narrow_set *const set = set_or_skip(onednn_whole);
 	struct layer_case c = { shape, 32, 0 };
 	struct narrow_lane *lane;
 	struct narrow *layer;
 	void *scratch;
 
 	(void)state;
-	if (onednn_whole(&set) != RS_OK)
-		skip();
 	draw(x, 32 * 32, 1);
 	x[5] = NAN;
 	memset(dz, 0, sizeof(dz));

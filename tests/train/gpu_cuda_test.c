@@ -11,17 +11,23 @@
 /* Sums are in float there and in double here, and a few steps have passed. */
 #define TOLERANCE 1e-4
 
+static const struct gpu *
+gpu_or_skip(void)
+{
+	if (device_gpu() == NULL) {
+		print_message("nothing ran on a GPU: %s\n", device_look()->text);
+		skip();
+	}
+	return device_gpu();
+}
+
 static void
 every_model_trains_as_on_the_host(void **state)
 {
 	static struct gpu_run host, there;
-	struct gpu_memory gpu = { .gpu = device_gpu() };
+	struct gpu_memory gpu = { .gpu = gpu_or_skip() };
 
 	(void)state;
-	if (gpu.gpu == NULL) {
-		print_message("nothing ran on a GPU: %s\n", device_look()->text);
-		skip();
-	}
 	for (const struct gpu_case *c = gpu_case_table; c->name != NULL; c++)
 		for (size_t n_threads = 1; n_threads <= 3; n_threads += 2) {
 			gpu_case_run(c, NULL, 1, &host);
@@ -38,12 +44,10 @@ a_plan_larger_than_the_gpu_is_refused(void **state)
 {
 	static const struct gpu_case large = { "large", "deepfm",
 		"[field a]\ncolumn = a\nbuckets = 50\n[dnn]\nhidden = 20000,20000\n", 0 };
-	struct gpu_memory gpu = { .gpu = device_gpu(), .limit = 1 << 30 };
+	struct gpu_memory gpu = { .gpu = gpu_or_skip(), .limit = 1 << 30 };
 	struct workers *w;
 
 	(void)state;
-	if (gpu.gpu == NULL)
-		skip();
 	struct model *m = gpu_case_model(&large, &gpu, 1);
 	assert_int_equal(workers_create(m, 1, &w), RS_ERESOURCE);
 	model_free(m);
