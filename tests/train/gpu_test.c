@@ -58,12 +58,18 @@ a_plan_larger_than_the_gpu_is_refused(void **state)
 {
 	static const struct gpu_case large = { "large", "deepfm",
 		"[field a]\ncolumn = a\nbuckets = 50\n[dnn]\nhidden = 9000,9000\n", 0 };
-	struct model *m = gpu_case_model(&large, &gpu, 4);
+	static const size_t limit[] = { 0, (size_t)2 * EMULATED_GPU_BYTES };
+	struct gpu_memory whole = { .gpu = &gpu_emulated };
+	struct model *m = gpu_case_model(&large, &whole, 4);
 	struct workers *w;
 
 	(void)state;
-	assert_int_equal(workers_create(m, 4, &w), RS_ERESOURCE);
-	assert_non_null(strstr(rs_failure()->text, "free are 1.0 GiB"));
+	for (size_t i = 0; i < sizeof(limit) / sizeof(limit[0]); i++) {
+		whole.limit = limit[i];
+		assert_int_equal(workers_create(m, 4, &w), RS_ERESOURCE);
+		assert_non_null(strstr(rs_failure()->text, "free are 1.0 GiB"));
+		assert_int_equal(atomic_load(&whole.used), 0);
+	}
 	model_free(m);
 	assert_clean("large");
 }
