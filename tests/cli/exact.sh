@@ -25,7 +25,7 @@ expect 0 "$T" predict m1 unknown.tsv
 cmp m1/v000002/table-user.0-of-1.bin before/v000002/table-user.0-of-1.bin || exit 1
 
 # B040: A then B is A and B at once, with every kind of state.
-head -n 2000 train.tsv >a.tsv; tail -n +2001 train.tsv >b.tsv
+halves 2000
 for optimizer in adagrad adam rowwise_adagrad ftrl sgd; do
 	keep="-o embedding.table=exact -o data.shuffle=no -o embedding.optimizer=$optimizer"
 	rm -rf whole half

@@ -17,7 +17,7 @@ BEGIN {
 			1700000000 + i * 6
 	}
 }' >train.tsv
-head -n 6000 train.tsv >a.tsv; tail -n +6001 train.tsv >b.tsv
+halves 6000
 make_spec s.ini
 cat >>s.ini <<-END
 [data]

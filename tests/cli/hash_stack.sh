@@ -35,8 +35,7 @@ cmp m1/v000002/table-user.0-of-1.bin none/v000002/table-user.0-of-1.bin >same &&
 	fail 'rounds change nothing'
 
 # A then B is A and B at once.
-head -n 1500 train.tsv >a.tsv
-tail -n +1501 train.tsv >b.tsv
+halves 1500
 keep='-o embedding.rounds=2 -o data.shuffle=no -o embedding.optimizer=adam'
 # shellcheck disable=SC2086
 {

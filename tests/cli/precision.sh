@@ -9,8 +9,7 @@ unset RECSYS_TRAIN_KERNELS
 make_rows 3000 1 >train.tsv
 make_rows 2000 2 >valid.tsv
 make_spec s.ini
-head -n 1500 train.tsv >a.tsv
-tail -n +1501 train.tsv >b.tsv
+halves 1500
 wide='-o embedding.dim=8 -o dnn.hidden=32,16 -o train.slots=4 -o train.early_stop=0'
 narrow="$wide -o train.precision=bf16"
 

@@ -34,8 +34,7 @@ for kind in table=exact rounds=2; do
 		fail "$kind: $(wc -c <m1/v000001/frequency.bin) bytes of frequencies"
 
 	# Counts go on where they stopped.
-	head -n 1000 train.tsv >a.tsv
-	tail -n +1001 train.tsv >b.tsv
+	halves 1000
 	expect 0 "$T" train s.ini "$@" -f whole -o data.shuffle=no -o train.epochs=1
 	expect 0 "$T" train s.ini "$@" -f half -o data.shuffle=no -o train.epochs=1 -d a.tsv
 	expect 0 "$T" train s.ini "$@" -f half -i half -o data.shuffle=no -o train.epochs=1 -d b.tsv

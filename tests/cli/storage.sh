@@ -7,8 +7,7 @@ T=$RECSYS_TRAIN
 make_rows 4000 1 >train.tsv
 make_rows 1000 2 >valid.tsv
 make_spec s.ini
-head -n 2000 train.tsv >a.tsv
-tail -n +2001 train.tsv >b.tsv
+halves 2000
 ROUND='-o data.valid=valid.tsv -o train.early_stop=0 -o train.slots=4 -o embedding.dim=7'
 table=table-user.0-of-1.bin
 

@@ -12,6 +12,12 @@ make_rows() {
 	}'
 }
 
+# halves N: train.tsv as a.tsv, so many rows, and b.tsv, the others.
+halves() {
+	head -n "$1" train.tsv >a.tsv
+	tail -n "+$(($1 + 1))" train.tsv >b.tsv
+}
+
 # spec_head MODEL: the sections before the fields.
 spec_head() {
 	cat <<-END
