@@ -268,11 +268,8 @@ judge_rejected(struct gc *g, struct gc_item *item, size_t *seen)
 {
 	const int by_gate = publish_rejected_by(g->directory, item->version) == PUBLISH_BY_GATE;
 	const int newer = item->version > g->current;
-	char *manifest = NULL;
-	const int stripped = file_join(item->path, "MANIFEST", &manifest) != RS_OK
-		|| access(manifest, F_OK) != 0;
+	const int stripped = !checkpoint_is_version(item->path);
 
-	free(manifest);
 	if (newer && stripped) {
 		item->fate = GC_KEEP;
 		item->bound = 1;

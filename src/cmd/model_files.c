@@ -4,34 +4,28 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/memory.h"
 #include "base/number.h"
 #include "train/checkpoint_chain.h"
 
 /* Is the directory a version itself?  A damaged one is known by its name. */
-static enum rs_status
-is_version(const char *directory, int *out)
+static int
+is_version(const char *directory)
 {
 	const char *const slash = strrchr(directory, '/');
 	const char *const name = slash != NULL ? slash + 1 : directory;
 	uint64_t version;
-	char *path;
 
-	*out = name[0] == 'v' && strlen(name) >= 7
-		&& number_u64(name + 1, strlen(name + 1), &version) && version > 0;
-	RS_TRY(file_join(directory, "MANIFEST", &path));
-	*out |= access(path, F_OK) == 0;
-	free(path);
-	return RS_OK;
+	return (name[0] == 'v' && strlen(name) >= 7
+		&& number_u64(name + 1, strlen(name + 1), &version) && version > 0)
+		|| checkpoint_is_version(directory);
 }
 
 enum rs_status
 model_files_resolve(const char *model, char **directory, uint64_t *version)
 {
 	struct stat st;
-	int found;
 
 	*version = 0;
 	if (stat(model, &st) != 0 || !S_ISDIR(st.st_mode))
@@ -40,12 +34,9 @@ model_files_resolve(const char *model, char **directory, uint64_t *version)
 	size_t n = strlen(*directory);
 	while (n > 1 && (*directory)[n - 1] == '/')
 		(*directory)[--n] = '\0';
-	const enum rs_status status = is_version(*directory, &found);
-	if (status != RS_OK)
-		free(*directory);
-	else if (found)
+	if (is_version(*directory))
 		*version = CHECKPOINT_HERE;
-	return status;
+	return RS_OK;
 }
 
 static enum rs_status

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/file.h"
 #include "base/memory.h"
@@ -15,17 +14,6 @@
 
 #define SPEC_LIMIT ((size_t)64 << 20)
 #define LINE       16              /* floats of a cache line                      */
-
-static enum rs_status
-is_version(const char *directory, int *out)
-{
-	char *path;
-
-	RS_TRY(file_join(directory, "MANIFEST", &path));
-	*out = access(path, F_OK) == 0;
-	free(path);
-	return RS_OK;
-}
 
 /* The directory behind links that may point elsewhere any time. */
 static enum rs_status
@@ -40,10 +28,8 @@ static enum rs_status
 find_in(const char *directory, uint64_t *number, char **out)
 {
 	struct manifest manifest;
-	int found;
 
-	RS_TRY(is_version(directory, &found));
-	if (!found) {
+	if (!checkpoint_is_version(directory)) {
 		*number = checkpoint_current(directory);
 		return *number != 0 ? checkpoint_version_path(directory, *number, out)
 			: rs_fail(RS_ENOINPUT, "'%s' has no version that CURRENT names",

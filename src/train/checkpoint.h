@@ -115,6 +115,9 @@ enum rs_status checkpoint_spec(const char *directory, uint64_t version, struct s
  * failure the caller frees the arrays. */
 enum rs_status checkpoint_inputs(
 	const char *directory, uint64_t version, struct dealer_past *out);
+/* 1: the directory is a version itself, and complete: it is renamed to its name after its MANIFEST
+ * is written. */
+int checkpoint_is_version(const char *directory);
 /* "DIRECTORY/v000012"; caller frees. */
 enum rs_status checkpoint_version_path(const char *directory, uint64_t version, char **out);
 /* What CURRENT names; 0 when there is none or it cannot be read. */

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/failpoint.h"
@@ -42,22 +41,16 @@ compare_versions(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* A version with a MANIFEST is complete: the directory was renamed after it. */
 static int
-has_manifest(const char *directory, uint64_t version)
+is_complete(const char *directory, uint64_t version)
 {
 	char *path;
-	struct stat st;
 
 	if (checkpoint_version_path(directory, version, &path) != RS_OK)
 		return 0;
-	char *manifest;
-	const enum rs_status status = file_join(path, "MANIFEST", &manifest);
-	const int found = status == RS_OK && stat(manifest, &st) == 0;
-	if (status == RS_OK)
-		free(manifest);
+	const int is = checkpoint_is_version(path);
 	free(path);
-	return found;
+	return is;
 }
 
 struct list { uint64_t *item; size_t n, capacity; };
@@ -96,7 +89,7 @@ list_names(const char *directory, const char *suffix, uint64_t **version, size_t
 	for (const struct dirent *e; status == RS_OK && (e = readdir(dir)) != NULL; ) {
 		const uint64_t v = checkpoint_version_of_name(e->d_name, suffix);
 
-		if (v != 0 && (suffix[0] != '\0' || has_manifest(directory, v)))
+		if (v != 0 && (suffix[0] != '\0' || is_complete(directory, v)))
 			status = list_add(&list, v);
 	}
 	closedir(dir);

@@ -46,6 +46,18 @@ checkpoint_version_path(const char *directory, uint64_t version, char **out)
 	return file_join(directory, name, out);
 }
 
+int
+checkpoint_is_version(const char *directory)
+{
+	char *path;
+
+	if (file_join(directory, "MANIFEST", &path) != RS_OK)
+		return 0;
+	const int is = access(path, F_OK) == 0;
+	free(path);
+	return is;
+}
+
 uint64_t
 checkpoint_current(const char *directory)
 {

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/memory.h"
@@ -103,19 +102,6 @@ start_fresh(struct spec *spec, const struct train_options *train,
 	return make_catalogue(out->model, train, 0);
 }
 
-static int
-is_one_version(const char *directory)
-{
-	char *manifest;
-	int is = 0;
-
-	if (file_join(directory, "MANIFEST", &manifest) == RS_OK) {
-		is = access(manifest, F_OK) == 0;
-		free(manifest);
-	}
-	return is;
-}
-
 static enum rs_status
 start_warm(struct spec *spec, const struct train_options *options,
 	const struct model_options *model_options, struct start *out)
@@ -124,7 +110,7 @@ start_warm(struct spec *spec, const struct train_options *options,
 	struct checkpoint_progress former;
 	enum rs_status status = checkpoint_peek(options->from, 0, &former, &version);
 
-	if (status == RS_ENOINPUT && is_one_version(options->from))
+	if (status == RS_ENOINPUT && checkpoint_is_version(options->from))
 		(void)rs_hint("it is one version of a model: name the directory that it is in");
 	if (status != RS_OK) {
 		spec_free(spec);
