@@ -71,10 +71,9 @@ field_runs_create(struct graph *g, const struct graph_field *field, size_t n, in
 }
 
 static int
-has_scale(const struct feed *feed, size_t input)
+is_scaled(const struct op_run *r, const struct field_run *run)
 {
-	return (feed->offset != NULL && feed->offset[input] != NULL)
-		|| (feed->id_weight != NULL && feed->id_weight[input] != NULL);
+	return op_is_scaled(op_graph(r), r->feed, run->input);
 }
 
 struct bag_args
@@ -85,7 +84,7 @@ field_run_bag(const struct op_run *r, const struct field_run *run)
 	return (struct bag_args){
 		.B = r->B, .D = run->dim, .row = data->row[run->input],
 		.offset = data->offset == NULL ? NULL : data->offset[run->input],
-		.scale = has_scale(r->feed, run->input) ? op_scale(r, run->input) : NULL,
+		.scale = is_scaled(r, run) ? op_scale(r, run->input) : NULL,
 	};
 }
 
@@ -104,7 +103,7 @@ field_run_scale(const struct op_run *r, const struct field_run *run)
 {
 	struct exec_input *in = op_input(r, run->input);
 
-	in->out_scale = has_scale(r->feed, run->input) ? in->scale : NULL;
+	in->out_scale = is_scaled(r, run) ? in->scale : NULL;
 }
 
 void
