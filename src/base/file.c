@@ -69,11 +69,13 @@ temporary_name(const char *path, char **out)
 enum rs_status
 file_may_replace(const char *path)
 {
+	static const char opened[] = "/proc/";  /* where /dev/stdout leads, to a file or not */
+	char to[sizeof(opened) - 1];
 	struct stat st;
 
-	if (lstat(path, &st) != 0 || S_ISREG(st.st_mode) || S_ISLNK(st.st_mode)
-	    || S_ISDIR(st.st_mode))
-		return RS_OK;           /* of a directory rename says what is wrong         */
+	if (readlink(path, to, sizeof(to)) != sizeof(to) || memcmp(to, opened, sizeof(to)) != 0)
+		if (stat(path, &st) != 0 || S_ISREG(st.st_mode) || S_ISDIR(st.st_mode))
+			return RS_OK;   /* of a directory rename says what is wrong         */
 	return rs_fail(RS_ECREATE, "cannot create '%s': a device, pipe or socket has this name",
 		path);
 }

@@ -29,7 +29,8 @@ struct file_writer {
 	int       one_of_many;    /* no fsync of the directory in the commit */
 };
 
-/* RS_ECREATE: what has the name is no file, and a file that takes it would remove it: /dev/null. */
+/* RS_ECREATE: what has the name, or what that links to, is no file, and a file that takes it would
+ * remove it: /dev/null, /dev/stdout. */
 enum rs_status file_may_replace(const char *path);
 enum rs_status file_writer_open(struct file_writer *w, const char *path);
 enum rs_status file_writer_open_memory(struct file_writer *w);

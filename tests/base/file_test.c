@@ -269,6 +269,36 @@ what_is_no_file_is_not_replaced(void **state)
 	assert_true(S_ISFIFO(st.st_mode));
 }
 
+static void
+refuse_link(const char *directory, const char *to)
+{
+	char path[300];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/link", directory);
+	assert_int_equal(symlink(to, path), 0);
+	assert_int_equal(file_replace(path, "x", 1), RS_ECREATE);
+	assert_int_equal(lstat(path, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	assert_int_equal(unlink(path), 0);
+}
+
+/* As /dev/stdout is one, which may lead to a file. */
+static void
+links_to_what_is_no_file_are_not_replaced(void **state)
+{
+	char path[300], opened[40];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/file", (const char *)*state);
+	fd = open(path, O_CREAT | O_WRONLY, 0600);
+	assert_true(fd >= 0);
+	snprintf(opened, sizeof(opened), "/proc/self/fd/%d", fd);
+	refuse_link(*state, "/dev/null");
+	refuse_link(*state, opened);
+	close(fd);
+}
+
 int
 main(void)
 {
@@ -283,6 +313,7 @@ main(void)
 		IN_DIRECTORY(directories_are_made_and_trees_removed),
 		cmocka_unit_test(names_are_joined),
 		IN_DIRECTORY(what_is_no_file_is_not_replaced),
+		IN_DIRECTORY(links_to_what_is_no_file_are_not_replaced),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
