@@ -11,7 +11,8 @@
 
 #define CPU_TABLE(ROW) \
 	ROW(gemm) ROW(bias_act_forward) ROW(bias_act_backward) ROW(act_forward) ROW(act_backward) \
-	ROW(dice_forward) ROW(dice_backward) ROW(add) ROW(scale) ROW(fill) ROW(copy_rows) ROW(add_rows) ROW(sum_into) ROW(finite) \
+	ROW(dice_forward) ROW(dice_backward) ROW(add) ROW(scale) ROW(fill) \
+	ROW(copy_rows) ROW(add_rows) ROW(sum_into) ROW(finite) \
 	ROW(bag_forward) ROW(bag_linear_forward) ROW(numeric_forward) ROW(numeric_backward) \
 	ROW(numeric_linear_forward) ROW(numeric_linear_backward) ROW(fm2_forward) ROW(fm2_backward) \
 	ROW(cross_v1_forward) ROW(cross_v1_backward) ROW(cross_v2_forward) ROW(cross_v2_backward) \
