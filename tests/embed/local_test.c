@@ -308,43 +308,48 @@ threads_give_the_same_bits(void **state)
 	}
 }
 
-/* One large table is updated in ranges by several threads at once. */
+/* A large table is updated in ranges by several threads at once, and so is its twin. */
 static void
-a_single_large_table_is_shared_by_threads(void **state)
+large_tables_are_shared_by_threads(void **state)
 {
 	enum { ROWS_LARGE = 5000, N_LARGE = 20000 };
 	static uint64_t id[N_LARGE];
-	static const float *grad[N_LARGE];
-	static const float one[4] = { 1, 2, 3, 4 };
-	struct lookup_table table = { .name = "T", .rows = ROWS_LARGE, .dim = 4, .init_stddev = 0 };
+	static const float *grad[2][N_LARGE];
+	static const float one[2][4] = { { 1, 2, 3, 4 }, { 5 } };
+	struct lookup_table table[2] = { { .name = "T", .rows = ROWS_LARGE, .dim = 4 },
+		{ .name = "L", .rows = ROWS_LARGE, .dim = 1 } };
 	struct lookup *l;
 
 	(void)state;
-	table.optimizer = optimizer_of(ROW_SGD);
-	table.optimizer.l2 = 0;
-	table.optimizer.learning_rate = 2;       /* times the rate factor: 1 */
+	table[0].optimizer = optimizer_of(ROW_SGD);
+	table[0].optimizer.l2 = 0;
+	table[0].optimizer.learning_rate = 2;    /* times the rate factor: 1 */
+	table[1].optimizer = table[0].optimizer;
 	const struct lookup_local_options o = { .kernel = &kernel_ref,
-		.table = &table,
-		.n_tables = 1,
+		.table = table,
+		.n_tables = 2,
 		.n_slots = 2,
-		.n_inputs = 1,
+		.n_inputs = 2,
 		.n_threads = 4,
 		.for_training = 1 };
 	assert_int_equal(lookup_local_open(&o, &l), RS_OK);
 	for (size_t j = 0; j < N_LARGE; j++) {
 		id[j] = j * 7 % ROWS_LARGE;
-		grad[j] = one;
+		for (size_t t = 0; t < 2; t++)
+			grad[t][j] = one[t];
 	}
-	for (size_t slot = 0; slot < 2; slot++) {
-		const struct lookup_push p = { .slot = slot, .ids = id + slot * N_LARGE / 2,
-			.n = N_LARGE / 2, .grad = grad };
+	for (size_t k = 0; k < 4; k++) {
+		const size_t slot = k / 2, t = k % 2;
+		const struct lookup_push p = { .slot = slot, .table = t, .input = t,
+			.ids = id + slot * N_LARGE / 2, .n = N_LARGE / 2, .grad = grad[t] };
 
 		assert_int_equal(l->ops->push(l, &p), RS_OK);
 	}
 	commit_step(l, 4, 1);
 	for (uint64_t r = 0; r < ROWS_LARGE; r++)
-		for (size_t d = 0; d < 4; d++)
-			assert_true(row_of(l, 0, r)[d] == -4.0f * one[d]);
+		for (size_t t = 0; t < 2; t++)
+			for (size_t d = 0; d < table[t].dim; d++)
+				assert_true(row_of(l, t, r)[d] == -4.0f * one[t][d]);
 	l->ops->close(l);
 }
 
@@ -565,7 +570,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_optimizer_agrees_with_the_naive_one),
 		cmocka_unit_test(threads_give_the_same_bits),
-		cmocka_unit_test(a_single_large_table_is_shared_by_threads),
+		cmocka_unit_test(large_tables_are_shared_by_threads),
 		cmocka_unit_test(a_step_that_is_not_finite_changes_nothing),
 		cmocka_unit_test(L033_a_thousand_duplicates_are_one_update),
 		cmocka_unit_test(duplicates_are_merged_before_the_optimizer_and_l2_counts_once),

@@ -53,7 +53,7 @@ enum { DIN = 8 };
 #define Y "[field y]\ncolumn = 6\ntype = numeric\n"
 
 static struct model *
-make_model(size_t i, const char *fields)
+make_model_with(size_t i, const char *fields, const struct model_options *options)
 {
 	char text[2048];
 	struct spec *spec;
@@ -64,9 +64,15 @@ make_model(size_t i, const char *fields)
 		model_table[i].head, directory, fields, model_table[i].tail, ROWS);
 	if (spec_load_text(text, "test.ini", &spec) != RS_OK)
 		fail_msg("%s: %s", model_table[i].name, rs_failure()->text);
-	if (model_create(spec, &model_options, &m) != RS_OK)
+	if (model_create(spec, options, &m) != RS_OK)
 		fail_msg("%s: %s", model_table[i].name, rs_failure()->text);
 	return m;
+}
+
+static struct model *
+make_model(size_t i, const char *fields)
+{
+	return make_model_with(i, fields, &model_options);
 }
 
 static int
@@ -161,7 +167,8 @@ make_former(size_t i, const char *fields, uint64_t *version)
 static struct model *
 adopt(size_t i, const char *fields, uint64_t version)
 {
-	struct model *m = make_model(i, fields);
+	const struct model_options options = { .n_threads = 1, .for_training = 1, .is_filled = 1 };
+	struct model *m = make_model_with(i, fields, &options);
 
 	if (checkpoint_fill(directory, version, CHECKPOINT_STATE | CHECKPOINT_OTHER_FIELDS, m,
 	    NULL) != RS_OK)
@@ -182,29 +189,56 @@ assert_same_scores(size_t i, struct model *a, struct model *b)
 				(double)y[r], (double)x[r]);
 }
 
-/* Every value of the former model is in this one, as often. */
+static void
+assert_table_equal(const struct model *a, size_t t, const struct model *b, size_t u)
+{
+	float w[2][3 * 31], s[2][3 * 31];
+	uint8_t touched[2][31];
+	struct lookup_rows r = { .table = t, .n = (size_t)a->table[t].rows, .weights = w[0],
+		.slots = s[0], .touched = touched[0] };
+
+	assert_int_equal(lookup_local_get(a->lookup, &r), RS_OK);
+	r = (struct lookup_rows){ .table = u, .n = (size_t)b->table[u].rows, .weights = w[1],
+		.slots = s[1], .touched = touched[1] };
+	assert_int_equal(lookup_local_get(b->lookup, &r), RS_OK);
+	assert_memory_equal(w[0], w[1], r.n * a->table[t].dim * sizeof(float));
+	assert_memory_equal(s[0], s[1], r.n * lookup_local_slots(a->lookup, t) * sizeof(float));
+	assert_memory_equal(touched[0], touched[1], r.n);
+}
+
+/* n_tables: it has none of this name. */
+static size_t
+table_named(const struct model *m, const char *name)
+{
+	size_t t = 0;
+
+	while (t < m->n_tables && strcmp(m->table[t].name, name) != 0)
+		t++;
+	return t;
+}
+
 static void
 assert_tables_equal(const struct model *a, const struct model *b)
 {
-	for (size_t t = 0; t < a->n_tables; t++)
-		for (size_t u = 0; u < b->n_tables; u++) {
-			float w[2][3 * 31], s[2][3 * 31];
-			uint8_t touched[2][31];
-			struct lookup_rows r = { .table = t, .n = (size_t)a->table[t].rows,
-				.weights = w[0], .slots = s[0], .touched = touched[0] };
+	for (size_t t = 0; t < a->n_tables; t++) {
+		const size_t u = table_named(b, a->table[t].name);
 
-			if (strcmp(a->table[t].name, b->table[u].name) != 0)
-				continue;
-			assert_int_equal(lookup_local_get(a->lookup, &r), RS_OK);
-			r = (struct lookup_rows){ .table = u, .n = (size_t)b->table[u].rows,
-				.weights = w[1], .slots = s[1], .touched = touched[1] };
-			assert_int_equal(lookup_local_get(b->lookup, &r), RS_OK);
-			assert_memory_equal(w[0], w[1],
-				r.n * a->table[t].dim * sizeof(float));
-			assert_memory_equal(s[0], s[1],
-				r.n * lookup_local_slots(a->lookup, t) * sizeof(float));
-			assert_memory_equal(touched[0], touched[1], r.n);
-		}
+		if (u < b->n_tables)
+			assert_table_equal(a, t, b, u);
+	}
+}
+
+/* Those that the former model had not are as in a model that nothing was loaded into. */
+static void
+assert_new_tables_begin(const struct model *former, const struct model *m, size_t i,
+	const char *fields)
+{
+	struct model *const fresh = make_model(i, fields);
+
+	for (size_t t = 0; t < m->n_tables; t++)
+		if (table_named(former, m->table[t].name) == former->n_tables)
+			assert_table_equal(m, t, fresh, t);
+	model_free(fresh);
 }
 
 static int
@@ -228,6 +262,7 @@ sorted(const struct model *m, const float *from, float skip, float *out)
 	return n;
 }
 
+/* Every value of the former model is in this one, as often. */
 static void
 assert_has_values_of(const struct model *a, const struct model *b)
 {
@@ -258,6 +293,7 @@ assert_grows(size_t i, const char *before, const char *now)
 	assert_int_equal(new->step, old->step);
 	assert_same_scores(i, old, new);
 	assert_tables_equal(old, new);
+	assert_new_tables_begin(old, new, i, now);
 	assert_has_values_of(old, new);
 	/* and back: the model of before to the bit */
 	const uint64_t grown = save(new);
