@@ -324,9 +324,6 @@ mirror_feed(struct mirror *m, enum graph_output output, const float *param,
 	if (!m->has_params)
 		m->gpu->gpu->upload(there(m, m->param), param, g->P * sizeof(float));
 	m->has_params = 1;
-	/* Of several passes one may have no rows: its share of the gradient is none. */
-	if (output != GRAPH_LOGIT)
-		m->gpu->gpu->kernel->fill(g->P, mirror_gradient(m), 0);
 	m->data[output].missing = feed->missing == NULL ? NULL : there(m, m->missing[output]);
 	if (feed->dense != NULL)
 		send(m, m->dense[output], feed->dense, cells * sizeof(float));
