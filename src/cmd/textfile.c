@@ -136,7 +136,6 @@ replace(const char *path, const struct buffer *text)
 {
 	char *aside;
 
-	RS_TRY(file_may_replace(path));
 	if (asprintf(&aside, "%s.new", path) < 0)
 		return rs_fail(RS_ERESOURCE, "out of memory: a name is wanted");
 	enum rs_status status = file_replace(aside, text->data, text->n);
@@ -156,6 +155,7 @@ textfile_write(const char *path, const struct textfile_figures *f)
 	char *former = NULL;
 	size_t n;
 
+	RS_TRY(file_may_replace(path));         /* to read a pipe would wait for who fills it  */
 	if (file_read(path, TEXT_LIMIT, &former, &n) != RS_OK)
 		former = NULL;
 	buffer_init(&text, TEXT_LIMIT);

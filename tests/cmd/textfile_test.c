@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -178,6 +179,19 @@ a_directory_that_is_not_there_is_a_failure(void **state)
 }
 
 static void
+a_pipe_is_not_replaced(void **state)
+{
+	const struct fixture *const f = *state;
+	const struct textfile_figures run = good_run();
+	struct stat st;
+
+	assert_int_equal(mkfifo(f->path, 0600), 0);
+	assert_int_equal(textfile_write(f->path, &run), RS_ECREATE);
+	assert_int_equal(lstat(f->path, &st), 0);
+	assert_true(S_ISFIFO(st.st_mode));
+}
+
+static void
 promtool_has_nothing_to_say(void **state)
 {
 	const struct fixture *const f = *state;
@@ -206,6 +220,7 @@ main(void)
 		TEST(a_name_with_quotes_is_escaped_and_read_again),
 		TEST(nothing_else_stays_in_the_directory),
 		TEST(a_directory_that_is_not_there_is_a_failure),
+		TEST(a_pipe_is_not_replaced),
 		TEST(promtool_has_nothing_to_say),
 	};
 
