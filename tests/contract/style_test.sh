@@ -95,4 +95,12 @@ fi
 if grep -rnE '(^|[^A-Za-z0-9_-])XX''X([^X]|$)' src models tests; then
 	code=1
 fi
+# A test or a file of a test has one line that names it; a merge may bring a second.
+twice=$(sed -e :a -e '/\\$/N; s/\\\n//; ta' tests/*/tests.mk |
+	sed -n 's/^\(dist_check_SCRIPTS\|check_PROGRAMS\|EXTRA_DIST\) += *//p' |
+	tr -s ' \t' '\n' | sort | uniq -d)
+if [ -n "$twice" ]; then
+	echo "listed twice in tests.mk:" $twice
+	code=1
+fi
 exit $code
