@@ -1,4 +1,4 @@
-/* What a run may take of a GPU's memory. */
+/* What a run may take of the memory of GPUs. */
 #include "kernel/gpu.h"
 
 #include <stdio.h>
@@ -15,14 +15,27 @@ text_of(size_t bytes, char text[TEXT_MAX])
 	return text;
 }
 
-static enum rs_status
-fail_too_much(size_t wanted, size_t there, int is_limit)
+static size_t
+n_devices(const struct gpu_memory *m)
 {
-	char want[TEXT_MAX], has[TEXT_MAX];
+	return m->n_devices > 0 ? m->n_devices : 1;
+}
 
-	rs_fail(RS_ERESOURCE, "GPU: the dense network wants %s of its memory, %s %s",
-		text_of(wanted, want), is_limit ? "gpu.memory_limit is" : "free are",
-		text_of(there, has));
+struct lack {
+	size_t wanted, there, place;
+	int    is_limit;
+};
+
+static enum rs_status
+fail_too_much(const struct gpu_memory *m, const struct lack *l)
+{
+	char want[TEXT_MAX], has[TEXT_MAX], which[16] = "";
+
+	if (n_devices(m) > 1)
+		snprintf(which, sizeof(which), " %d", m->device[l->place]);
+	rs_fail(RS_ERESOURCE, "GPU%s: the dense network wants %s of its memory, %s %s", which,
+		text_of(l->wanted, want), l->is_limit ? "gpu.memory_limit is" : "free are",
+		text_of(l->there, has));
 	return rs_hint("less is needed with a smaller train.batch_size, with more train.slots, "
 		"with a smaller max_length of fields or with fewer threads; "
 		"none with placement.device = cpu");
@@ -31,34 +44,65 @@ fail_too_much(size_t wanted, size_t there, int is_limit)
 enum rs_status
 gpu_memory_check(struct gpu_memory *m, const struct gpu_plan *plan, size_t n)
 {
-	const size_t wanted = n * m->gpu->size(plan);
-	size_t there;
+	const size_t N = n_devices(m);
 
-	RS_TRY(m->gpu->memory(&there));
-	const int is_limit = m->limit > 0 && m->limit < there;
+	for (size_t i = 0; i < N; i++) {
+		struct lack l = { .wanted = (n / N + (i < n % N)) * m->gpu->size(plan),
+			.place = i };
 
-	if (is_limit)
-		there = m->limit;
-	return wanted > there ? fail_too_much(wanted, there, is_limit) : RS_OK;
+		RS_TRY(m->gpu->memory(m->device[i], &l.there));
+		l.is_limit = m->limit > 0 && m->limit < l.there;
+		if (l.is_limit)
+			l.there = m->limit;
+		if (l.wanted > l.there)
+			return fail_too_much(m, &l);
+	}
+	return RS_OK;
+}
+
+static size_t
+emptiest(struct gpu_memory *m)
+{
+	size_t best = 0;
+
+	for (size_t i = 1; i < n_devices(m); i++)
+		if (atomic_load(&m->used_of[i]) < atomic_load(&m->used_of[best]))
+			best = i;
+	return best;
+}
+
+static void
+give_back(struct gpu_memory *m, size_t place, size_t bytes)
+{
+	atomic_fetch_sub(&m->used_of[place], bytes);
+	atomic_fetch_sub(&m->used, bytes);
 }
 
 enum rs_status
-gpu_memory_open(struct gpu_memory *m, const struct gpu_plan *plan, struct gpu_queue **out,
+gpu_memory_open(struct gpu_memory *m, struct gpu_plan *plan, struct gpu_queue **out,
 	char **block)
 {
-	const size_t bytes = m->gpu->size(plan);
-	const size_t used = atomic_fetch_add(&m->used, bytes) + bytes;
-	const enum rs_status status = m->limit > 0 && used > m->limit
-		? fail_too_much(used, m->limit, 1) : m->gpu->open(plan, out, block);
+	const size_t bytes = m->gpu->size(plan), place = emptiest(m);
+	const struct lack l = { .wanted = atomic_fetch_add(&m->used_of[place], bytes) + bytes,
+		.there = m->limit, .place = place, .is_limit = 1 };
+
+	atomic_fetch_add(&m->used, bytes);
+	plan->device = m->device[place];
+	const enum rs_status status = m->limit > 0 && l.wanted > m->limit
+		? fail_too_much(m, &l) : m->gpu->open(plan, out, block);
 
 	if (status != RS_OK)
-		atomic_fetch_sub(&m->used, bytes);
+		give_back(m, place, bytes);
 	return status;
 }
 
 void
 gpu_memory_close(struct gpu_memory *m, const struct gpu_plan *plan, struct gpu_queue *q)
 {
+	size_t place = 0;
+
+	while (m->device[place] != plan->device)
+		place++;
 	m->gpu->close(q);
-	atomic_fetch_sub(&m->used, m->gpu->size(plan));
+	give_back(m, place, m->gpu->size(plan));
 }

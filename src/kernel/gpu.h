@@ -7,6 +7,8 @@
  * then returns before it was done, and wait() returns when it was, with the first failure
  * since it was last called; after one nothing more is done until then.  What is copied from
  * or to must stay as it is until wait().  A queue is used by one thread at a time.
+ *
+ * GPUs have numbers from 0, and memory of their own: a queue is on the one that its plan names.
  */
 #ifndef KERNEL_GPU_H
 #define KERNEL_GPU_H
@@ -18,22 +20,35 @@
 #include "base/status.h"
 #include "kernel/kernel_table.h"
 
-#define GPU_ALIGNMENT ((size_t)256)
+#define GPU_ALIGNMENT   ((size_t)256)
+#define GPU_DEVICES_MAX 32              /* that a process uses                        */
+#define GPU_IDENTITY    16
 
 struct gpu_plan {
+	int    device;                 /* the GPU                                         */
 	size_t bytes;                  /* of the block                                    */
 	size_t rows, columns;          /* the most that a kernel gets                     */
 };
 
 struct gpu_queue;
 
+/* What is asked for a library that works in queues of others, like NCCL. */
+struct gpu_link {
+	/* Bytes that no other GPU of any host has. */
+	enum rs_status (*identity)(int device, unsigned char out[GPU_IDENTITY]);
+	void *(*stream)(struct gpu_queue *q);      /* as that library takes it        */
+	/* 1: all that is in the queue is over, 0: not yet, -1: the GPU failed.  Waits for
+	 * nothing; wait() would. */
+	int (*is_over)(struct gpu_queue *q);
+};
+
 struct gpu {
 	const char *name;              /* "cuda"                                          */
 	const struct kernel_set *kernel;
 	/* What a queue takes of the GPU's memory: the block, and what kernels need besides. */
 	size_t (*size)(const struct gpu_plan *plan);
-	enum rs_status (*memory)(size_t *free_bytes);
-	/* RS_EPEER: no GPU, or a library is missing; RS_ERESOURCE: not enough memory. */
+	enum rs_status (*memory)(int device, size_t *free_bytes);
+	/* RS_EPEER: no such GPU, or a library is missing; RS_ERESOURCE: not enough memory. */
 	enum rs_status (*open)(const struct gpu_plan *plan, struct gpu_queue **out, char **block);
 	void (*close)(struct gpu_queue *q);
 	void (*use)(struct gpu_queue *q);
@@ -43,19 +58,23 @@ struct gpu {
 	/* Memory of the host that copies go to and from at full speed; zeroed. */
 	enum rs_status (*host_alloc)(size_t bytes, void *out);   /* out: any T **          */
 	void (*host_free)(void *p);
+	const struct gpu_link *link;
 };
 
-/* A GPU and what a run may take of it; queues of any thread count together. */
+/* GPUs and what a run may take of them; queues of any thread count together. */
 struct gpu_memory {
 	const struct gpu *gpu;
-	size_t limit;                  /* 0: what is free there                           */
-	atomic_size_t used;
+	size_t limit;                  /* of each; 0: what is free there                  */
+	size_t n_devices;              /* 0: it is GPU 0                                  */
+	int    device[GPU_DEVICES_MAX];
+	atomic_size_t used, used_of[GPU_DEVICES_MAX];    /* of all; by place in device[]  */
 };
 
-/* RS_ERESOURCE: n queues of a plan do not fit.  Before any is opened. */
+/* RS_ERESOURCE: n queues of a plan, dealt to the GPUs, do not fit.  Before any is opened. */
 enum rs_status gpu_memory_check(struct gpu_memory *m, const struct gpu_plan *plan, size_t n);
-/* Opens a queue and counts it; RS_ERESOURCE: beyond the limit. */
-enum rs_status gpu_memory_open(struct gpu_memory *m, const struct gpu_plan *plan,
+/* Opens a queue on the GPU of which least is used, the first such, which plan->device says
+ * then: queues of one size go around.  RS_ERESOURCE: beyond the limit. */
+enum rs_status gpu_memory_open(struct gpu_memory *m, struct gpu_plan *plan,
 	struct gpu_queue **out, char **block);
 void gpu_memory_close(struct gpu_memory *m, const struct gpu_plan *plan, struct gpu_queue *q);
 

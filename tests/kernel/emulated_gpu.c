@@ -1,4 +1,4 @@
-/* A GPU that is memory closed to the host, and kernels that run when they are started. */
+/* GPUs that are memory closed to the host, and kernels that run when they are started. */
 #include "emulated_gpu.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@ enum { COPIES_MAX = 4096 };
 /* Until wait(). */
 struct copy {
 	void  *to;                     /* a download: bytes go from `kept` to there       */
-	void  *kept;
+	void  *kept;                   /* NULL: they are still at `from`                  */
 	const void *from;              /* an upload: with this sum                        */
 	uint32_t crc;
 	size_t bytes;
@@ -25,15 +25,24 @@ struct gpu_queue {
 	struct emulate_memory memory;
 	struct copy copy[COPIES_MAX];
 	size_t n_copies;
+	int    device;
+	int  (*is_held)(void *context);            /* not over before it says so; or NULL */
+	void  *holder;
 };
 
-static atomic_uint in_use;
+static atomic_uint in_use, queues[EMULATED_GPUS];
 static _Thread_local struct gpu_queue *current;
 
 unsigned
 emulated_gpu_in_use(void)
 {
 	return atomic_load(&in_use);
+}
+
+unsigned
+emulated_gpu_queues(int device)
+{
+	return atomic_load(&queues[device]);
 }
 
 static size_t
@@ -49,10 +58,17 @@ gpu_size(const struct gpu_plan *plan)
 }
 
 static enum rs_status
-gpu_memory(size_t *free_bytes)
+check_device(int device)
+{
+	return device >= 0 && device < EMULATED_GPUS ? RS_OK
+		: rs_fail(RS_EPEER, "GPU: cannot be used: there is no GPU %d", device);
+}
+
+static enum rs_status
+gpu_memory(int device, size_t *free_bytes)
 {
 	*free_bytes = EMULATED_GPU_BYTES;
-	return RS_OK;
+	return check_device(device);
 }
 
 static enum rs_status
@@ -62,7 +78,9 @@ gpu_open(const struct gpu_plan *plan, struct gpu_queue **out, char **block)
 	const size_t bytes = (gpu_size(plan) + page - 1) / page * page;
 	struct gpu_queue *q;
 
+	RS_TRY(check_device(plan->device));
 	RS_TRY(memory_alloc(1, sizeof(*q), &q));
+	q->device = plan->device;
 	q->memory = (struct emulate_memory){ .bytes = bytes,
 		.scratch_floats = scratch_floats(plan) };
 	q->memory.block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -74,6 +92,7 @@ gpu_open(const struct gpu_plan *plan, struct gpu_queue **out, char **block)
 	memset(q->memory.block, 0xff, bytes);
 	mprotect(q->memory.block, bytes, PROT_NONE);
 	atomic_fetch_add(&in_use, 1);
+	atomic_fetch_add(&queues[q->device], 1);
 	*out = q;
 	*block = q->memory.block;
 	return RS_OK;
@@ -99,7 +118,10 @@ gpu_close(struct gpu_queue *q)
 {
 	if (current == q)
 		gpu_use(NULL);
+	if (q->is_held != NULL && q->is_held(q->holder) == 0)
+		emulate_violate("a queue is closed in which something goes on");
 	drop_copies(q);
+	atomic_fetch_sub(&queues[q->device], 1);
 	munmap(q->memory.block, q->memory.bytes);
 	free(q);
 	atomic_fetch_sub(&in_use, 1);
@@ -119,6 +141,8 @@ next_copy(size_t bytes)
 static void
 gpu_upload(void *to, const void *from, size_t bytes)
 {
+	if (current->is_held != NULL)
+		abort();
 	if (!emulate_start())
 		return;
 	memcpy(to, from, bytes);
@@ -129,14 +153,22 @@ gpu_upload(void *to, const void *from, size_t bytes)
 }
 
 static void
+keep(struct copy *c)
+{
+	c->kept = malloc(c->bytes);
+	memcpy(c->kept, c->from, c->bytes);
+}
+
+static void
 gpu_download(void *to, const void *from, size_t bytes)
 {
 	if (!emulate_start())
 		return;
 	struct copy *const c = next_copy(bytes);
 	c->to = to;
-	c->kept = malloc(bytes);
-	memcpy(c->kept, from, bytes);
+	c->from = from;
+	if (current->is_held == NULL)
+		keep(c);
 	emulate_stop();
 	memset(to, 0xff, bytes);
 }
@@ -147,6 +179,8 @@ gpu_wait(void)
 	struct gpu_queue *const q = current;
 	const int has_failed = q->memory.has_failed;
 
+	if (q->is_held != NULL)
+		emulate_violate("it is waited without an end for what goes on in a queue");
 	for (size_t i = 0; i < q->n_copies && !has_failed; i++) {
 		const struct copy *const c = &q->copy[i];
 		if (c->to != NULL)
@@ -174,9 +208,70 @@ gpu_host_free(void *p)
 	atomic_fetch_sub(&in_use, 1);
 }
 
+/* --- what goes on in a queue ------------------------------------------------------------ */
+
+void
+emulated_gpu_hold(struct gpu_queue *q, int (*is_over)(void *context), void *context)
+{
+	if (q != current || q->is_held != NULL)
+		abort();
+	q->is_held = is_over;
+	q->holder = context;
+}
+
+void
+emulated_gpu_read(struct gpu_queue *q, void *to, const void *from, size_t bytes)
+{
+	emulate_open(&q->memory);
+	memcpy(to, from, bytes);
+	emulate_close(&q->memory);
+}
+
+void
+emulated_gpu_write(struct gpu_queue *q, void *to, const void *from, size_t bytes)
+{
+	emulate_open(&q->memory);
+	memcpy(to, from, bytes);
+	emulate_close(&q->memory);
+}
+
+static int
+gpu_is_over(struct gpu_queue *q)
+{
+	const int over = q->memory.has_failed ? -1 : q->is_held == NULL ? 1
+		: q->is_held(q->holder);
+
+	if (over != 1 || q->is_held == NULL)
+		return over;
+	q->is_held = NULL;
+	emulate_open(&q->memory);
+	for (size_t i = 0; i < q->n_copies; i++)
+		if (q->copy[i].to != NULL && q->copy[i].kept == NULL)
+			keep(&q->copy[i]);
+	emulate_close(&q->memory);
+	return 1;
+}
+
+static void *
+gpu_stream(struct gpu_queue *q)
+{
+	return q;
+}
+
+static enum rs_status
+gpu_identity(int device, unsigned char out[GPU_IDENTITY])
+{
+	memset(out, 'a' + device, GPU_IDENTITY);
+	return check_device(device);
+}
+
+static const struct gpu_link gpu_link = {
+	.identity = gpu_identity, .stream = gpu_stream, .is_over = gpu_is_over,
+};
+
 const struct gpu gpu_emulated = {
 	.name = "emulated", .kernel = &kernel_emulated, .size = gpu_size, .memory = gpu_memory,
 	.open = gpu_open, .close = gpu_close, .use = gpu_use, .upload = gpu_upload,
 	.download = gpu_download, .wait = gpu_wait, .host_alloc = gpu_host_alloc,
-	.host_free = gpu_host_free,
+	.host_free = gpu_host_free, .link = &gpu_link,
 };

@@ -10,11 +10,23 @@
 #include "emulate.h"
 #include "kernel/gpu.h"
 
-enum { EMULATED_GPU_BYTES = 1 << 30 };
+enum { EMULATED_GPUS = 4, EMULATED_GPU_BYTES = 1 << 30 };
 
-extern const struct gpu gpu_emulated;
+extern const struct gpu gpu_emulated;      /* each of them                            */
 
 /* Queues that are open, and host_alloc() that are not free. */
 unsigned emulated_gpu_in_use(void);
+/* Queues that are open on one. */
+unsigned emulated_gpu_queues(int device);
+
+/*
+ * For a double of a library that works in a queue of the thread: what comes after in the queue,
+ * which may be downloads, waits until is_over() says 1, or -1: it failed, which only is_over()
+ * of the GPU asks.  Who waits or closes the queue before hangs on a GPU, and violates here.
+ */
+void emulated_gpu_hold(struct gpu_queue *q, int (*is_over)(void *context), void *context);
+/* Between memory of the queue and that of the test. */
+void emulated_gpu_read(struct gpu_queue *q, void *to, const void *from, size_t bytes);
+void emulated_gpu_write(struct gpu_queue *q, void *to, const void *from, size_t bytes);
 
 #endif

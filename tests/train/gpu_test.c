@@ -74,6 +74,46 @@ a_plan_larger_than_the_gpu_is_refused(void **state)
 	assert_clean("large");
 }
 
+/* As many as threads have one each, and memory is that of each GPU. */
+static void
+threads_are_dealt_to_gpus_and_change_no_bit(void **state)
+{
+	static struct gpu_run one, several;
+	struct gpu_memory gpus = { .gpu = &gpu_emulated, .n_devices = 3, .device = { 2, 0, 3 } };
+	const struct gpu_case *c = gpu_case_table;
+	struct workers *w;
+
+	(void)state;
+	while (strcmp(c->name, "deepfm") != 0)
+		c++;
+	gpu_case_run(c, &gpu, 1, &one);
+	gpu_case_run(c, &gpus, 4, &several);
+	gpu_case_compare(c->name, &one, &several, 0);
+	model_free(one.m);
+	assert_int_equal(workers_create(several.m, 4, &w), RS_OK);
+	assert_int_equal(emulated_gpu_queues(0), 1);
+	assert_int_equal(emulated_gpu_queues(1), 0);
+	assert_int_equal(emulated_gpu_queues(2), 2);
+	assert_int_equal(emulated_gpu_queues(3), 1);
+	const size_t largest = atomic_load(&gpus.used_of[0]);
+	assert_true(atomic_load(&gpus.used) == 2 * largest);
+	workers_free(w);
+	/* Two of four on one GPU, which is the first. */
+	gpus.limit = largest;
+	assert_int_equal(workers_create(several.m, 4, &w), RS_OK);
+	workers_free(w);
+	gpus.limit = largest - 1;
+	assert_int_equal(workers_create(several.m, 4, &w), RS_ERESOURCE);
+	assert_non_null(strstr(rs_failure()->text, "GPU 2: the dense network wants "));
+	assert_int_equal(workers_create(several.m, 3, &w), RS_OK);
+	workers_free(w);
+	gpus.device[1] = EMULATED_GPUS;
+	assert_int_equal(workers_create(several.m, 3, &w), RS_EPEER);
+	model_free(several.m);
+	assert_int_equal(atomic_load(&gpus.used), 0);
+	assert_clean(c->name);
+}
+
 /* What a case makes beyond the limit is refused while it trains, too. */
 static void
 more_ids_than_the_spec_says_take_more_memory_or_are_refused(void **state)
@@ -217,6 +257,7 @@ main(void)
 		cmocka_unit_test(every_model_trains_as_on_the_host),
 		cmocka_unit_test(a_plan_beyond_the_limit_is_refused),
 		cmocka_unit_test(a_plan_larger_than_the_gpu_is_refused),
+		cmocka_unit_test(threads_are_dealt_to_gpus_and_change_no_bit),
 		cmocka_unit_test(more_ids_than_the_spec_says_take_more_memory_or_are_refused),
 		cmocka_unit_test(what_kernels_need_besides_is_planned_for_many_rows),
 		cmocka_unit_test(what_fails_on_the_gpu_fails_the_step_in_every_worker),

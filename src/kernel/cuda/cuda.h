@@ -61,6 +61,11 @@ void  cuda_reset(struct cuda_context *c);
 void cuda_upload(void *to, const void *from, size_t bytes);
 void cuda_download(void *to, const void *from, size_t bytes);
 
+/* 1: all that was started there has ended, 0: not yet, -1: something failed. */
+int cuda_is_over(struct cuda_context *c);
+/* Its cudaStream_t, for a library that works in it. */
+void *cuda_context_stream(struct cuda_context *c);
+
 /* All that this thread started has ended; the first failure since it was last called. */
 enum rs_status cuda_wait(void);
 

@@ -174,6 +174,24 @@ cuda_wait(void)
 	return first == cudaSuccess ? RS_OK : fail(first, "a kernel or copy failed");
 }
 
+int
+cuda_is_over(struct cuda_context *c)
+{
+	const cudaError_t status = c->failure != cudaSuccess ? c->failure
+		: cudaStreamQuery(c->stream);
+
+	if (status == cudaSuccess)
+		return 1;
+	(void)cudaGetLastError();
+	return status == cudaErrorNotReady ? 0 : -1;
+}
+
+void *
+cuda_context_stream(struct cuda_context *c)
+{
+	return c->stream;
+}
+
 /* --- for kernels ----------------------------------------------------------------------- */
 
 cudaStream_t

@@ -1,4 +1,4 @@
-/* The first GPU that CUDA shows, as kernel/gpu.h has it: a queue is a context. */
+/* GPUs that CUDA shows, as kernel/gpu.h has them: a queue is a context. */
 #include <cuda_runtime_api.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static struct cuda_plan
 plan_of(const struct gpu_plan *plan)
 {
 	return (struct cuda_plan){
-		.bytes = plan->bytes, .precision = CUDA_FP32,
+		.device = plan->device, .bytes = plan->bytes, .precision = CUDA_FP32,
 		.scratch_floats = cuda_scratch_floats(plan->rows, plan->columns),
 	};
 }
@@ -30,10 +30,11 @@ gpu_size(const struct gpu_plan *plan)
 }
 
 static enum rs_status
-gpu_memory(size_t *free_bytes)
+gpu_memory(int device, size_t *free_bytes)
 {
 	size_t total;
 
+	RS_TRY(cuda_status(cudaSetDevice(device), "cannot be used"));
 	return cuda_status(cudaMemGetInfo(free_bytes, &total), "its memory cannot be told");
 }
 
@@ -80,9 +81,36 @@ gpu_host_free(void *p)
 	(void)cudaFreeHost(p);
 }
 
+static enum rs_status
+gpu_identity(int device, unsigned char out[GPU_IDENTITY])
+{
+	struct cudaDeviceProp properties;
+
+	_Static_assert(sizeof(properties.uuid) == GPU_IDENTITY, "an identity is a UUID");
+	RS_TRY(cuda_status(cudaGetDeviceProperties(&properties, device), "cannot be told"));
+	memcpy(out, &properties.uuid, GPU_IDENTITY);
+	return RS_OK;
+}
+
+static void *
+gpu_stream(struct gpu_queue *q)
+{
+	return cuda_context_stream(context_of(q));
+}
+
+static int
+gpu_is_over(struct gpu_queue *q)
+{
+	return cuda_is_over(context_of(q));
+}
+
+static const struct gpu_link gpu_link = {
+	.identity = gpu_identity, .stream = gpu_stream, .is_over = gpu_is_over,
+};
+
 const struct gpu gpu_cuda = {
 	.name = "cuda", .kernel = &kernel_cuda, .size = gpu_size, .memory = gpu_memory,
 	.open = gpu_open, .close = gpu_close, .use = gpu_use, .upload = cuda_upload,
 	.download = cuda_download, .wait = cuda_wait, .host_alloc = gpu_host_alloc,
-	.host_free = gpu_host_free,
+	.host_free = gpu_host_free, .link = &gpu_link,
 };
