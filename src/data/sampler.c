@@ -305,29 +305,26 @@ draw_for_rows(struct sampler *s, const struct batch *batch)
 	return RS_OK;
 }
 
-/* No more candidates than items, rows and draws. */
-static enum rs_status
-count_most(const struct sampler *s, const struct batch *batch, size_t *most)
+size_t
+sampler_most(const struct settings *settings, size_t n_items, size_t B)
 {
-	const size_t n = (size_t)s->items->negatives;
-	size_t draws = n;
+	const enum loss_kind loss = settings->model.loss;
+	size_t draws = (size_t)settings->items.negatives;
 
-	if (s->loss != LOSS_SAMPLED_SOFTMAX)
-		RS_TRY(size_mul(batch->B, n, &draws));
-	*most = s->catalogue->n;
-	if (draws < *most && batch->B < *most - draws)
-		*most = batch->B + draws;
-	return RS_OK;
+	if (loss == LOSS_FULL_SOFTMAX)
+		return n_items;
+	if (loss != LOSS_SAMPLED_SOFTMAX)
+		draws = draws > 0 && B > n_items / draws ? n_items : B * draws;
+	return draws < n_items && B < n_items - draws ? B + draws : n_items;
 }
 
 static enum rs_status
 gather_drawn(struct sampler *s, struct batch *batch)
 {
 	struct batch_candidates *const c = batch->candidates;
-	size_t most;
 
-	RS_TRY(count_most(s, batch, &most));
-	RS_TRY(candidates_reserve(s, c, most));
+	RS_TRY(candidates_reserve(s, c,
+		sampler_most(s->schema->settings, s->catalogue->n, batch->B)));
 	next_round(s);
 	c->M = 0;
 	for (size_t b = 0; b < batch->B; b++)

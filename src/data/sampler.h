@@ -24,6 +24,9 @@ enum rs_status sampler_create(
 	const struct schema *schema, const struct catalogue *catalogue, struct sampler **out);
 void sampler_free(struct sampler *s);
 
+/* The most candidates of a batch of B rows, of n items: no more than items, rows and draws. */
+size_t sampler_most(const struct settings *settings, size_t n_items, size_t B);
+
 /* What the spec's loss needs: candidates, or more rows; spare is scratch of the same
  * schema and may change places with the batch.  batch: rows in the order of the
  * epoch, epoch and first_row set. */

@@ -251,12 +251,13 @@ set_most_ids(const struct graph *g, size_t B_max, size_t *N_max)
 }
 
 enum rs_status
-exec_check_gpu(const struct graph *g, size_t B_max, size_t n)
+exec_gpu_bytes(const struct graph *g, size_t B_max, size_t *out)
 {
 	struct plan plan = { 0 };
 	struct gpu_plan gpu;
 	size_t *N_max;
 
+	*out = 0;
 	if (g->gpu == NULL)
 		return RS_OK;
 	RS_TRY(memory_alloc(g->n_inputs + 1, sizeof(*N_max), &N_max));
@@ -265,7 +266,7 @@ exec_check_gpu(const struct graph *g, size_t B_max, size_t n)
 	if (status == RS_OK)
 		status = mirror_plan(g, &plan, B_max, N_max, &gpu);
 	if (status == RS_OK)
-		status = gpu_memory_check(g->gpu, &gpu, n);
+		*out = g->gpu->gpu->size(&gpu);
 	plan_free(&plan);
 	free(N_max);
 	return status;

@@ -150,8 +150,9 @@ void exec_destroy(struct exec *e);
 /* Room for passes that train on at most so many rows, where graph_set_narrow() was called; no
  * more than B_max.  Takes memory only when there is not enough yet. */
 enum rs_status exec_reserve_training(struct exec *e, enum graph_output output, size_t rows);
-/* RS_ERESOURCE: n execs do not fit the GPU; always fits the host. */
-enum rs_status exec_check_gpu(const struct graph *g, size_t B_max, size_t n);
+/* What an exec takes of the GPU's memory with as many ids as there can be; 0: it is on the
+ * host. */
+enum rs_status exec_gpu_bytes(const struct graph *g, size_t B_max, size_t *out);
 /* Memory of an exec, and of a row_grads, for B_max rows with N [n_inputs] ids; once used. */
 size_t exec_bytes(const struct graph *g, size_t B_max, const size_t *N);
 size_t row_grads_bytes(const struct graph *g, size_t B_max, const size_t *N);

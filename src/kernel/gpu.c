@@ -41,14 +41,28 @@ fail_too_much(const struct gpu_memory *m, const struct lack *l)
 		"none with placement.device = cpu");
 }
 
+static size_t
+emptiest(const size_t *used, size_t n)
+{
+	size_t best = 0;
+
+	for (size_t i = 1; i < n; i++)
+		if (used[i] < used[best])
+			best = i;
+	return best;
+}
+
 enum rs_status
-gpu_memory_check(struct gpu_memory *m, const struct gpu_plan *plan, size_t n)
+gpu_memory_check(struct gpu_memory *m, const struct gpu_claim *claim, size_t n)
 {
 	const size_t N = n_devices(m);
+	size_t used[GPU_DEVICES_MAX] = { 0 };
 
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < claim[i].n; k++)
+			used[emptiest(used, N)] += claim[i].bytes;
 	for (size_t i = 0; i < N; i++) {
-		struct lack l = { .wanted = (n / N + (i < n % N)) * m->gpu->size(plan),
-			.place = i };
+		struct lack l = { .wanted = used[i], .place = i };
 
 		RS_TRY(m->gpu->memory(m->device[i], &l.there));
 		l.is_limit = m->limit > 0 && m->limit < l.there;
@@ -61,14 +75,13 @@ gpu_memory_check(struct gpu_memory *m, const struct gpu_plan *plan, size_t n)
 }
 
 static size_t
-emptiest(struct gpu_memory *m)
+emptiest_now(struct gpu_memory *m)
 {
-	size_t best = 0;
+	size_t used[GPU_DEVICES_MAX];
 
-	for (size_t i = 1; i < n_devices(m); i++)
-		if (atomic_load(&m->used_of[i]) < atomic_load(&m->used_of[best]))
-			best = i;
-	return best;
+	for (size_t i = 0; i < n_devices(m); i++)
+		used[i] = atomic_load(&m->used_of[i]);
+	return emptiest(used, n_devices(m));
 }
 
 static void
@@ -82,7 +95,7 @@ enum rs_status
 gpu_memory_open(struct gpu_memory *m, struct gpu_plan *plan, struct gpu_queue **out,
 	char **block)
 {
-	const size_t bytes = m->gpu->size(plan), place = emptiest(m);
+	const size_t bytes = m->gpu->size(plan), place = emptiest_now(m);
 	const struct lack l = { .wanted = atomic_fetch_add(&m->used_of[place], bytes) + bytes,
 		.there = m->limit, .place = place, .is_limit = 1 };
 

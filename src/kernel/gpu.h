@@ -70,8 +70,11 @@ struct gpu_memory {
 	atomic_size_t used, used_of[GPU_DEVICES_MAX];    /* of all; by place in device[]  */
 };
 
-/* RS_ERESOURCE: n queues of a plan, dealt to the GPUs, do not fit.  Before any is opened. */
-enum rs_status gpu_memory_check(struct gpu_memory *m, const struct gpu_plan *plan, size_t n);
+/* Queues that are opened one after the other. */
+struct gpu_claim { size_t bytes, n; };          /* of each; how many             */
+
+/* RS_ERESOURCE: the queues, dealt to the GPUs, do not fit.  Before any is opened. */
+enum rs_status gpu_memory_check(struct gpu_memory *m, const struct gpu_claim *claim, size_t n);
 /* Opens a queue on the GPU of which least is used, the first such, which plan->device says
  * then: queues of one size go around.  RS_ERESOURCE: beyond the limit. */
 enum rs_status gpu_memory_open(struct gpu_memory *m, struct gpu_plan *plan,

@@ -7,6 +7,8 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
+#include "data/catalogue.h"
+#include "data/sampler.h"
 #include "train/buckets.h"
 #include "train/contrast_private.h"
 #include "train/frequency.h"
@@ -127,6 +129,19 @@ contrast_free(struct contrast *c)
 	free(c->slot);
 	free(c->worker);
 	free(c);
+}
+
+size_t
+contrast_rows(const struct model *m, size_t n_slots)
+{
+	const struct settings *s = spec_settings(m->spec);
+	size_t rows = (size_t)s->train.batch_size, items = rows;
+
+	if (m->catalogue != NULL && s->model.loss != LOSS_SOFTMAX)
+		items = sampler_most(s, m->catalogue->n, rows);
+	if (items > rows)
+		rows = items;
+	return (rows + n_slots - 1) / n_slots;
 }
 
 /* --- begin --------------------------------------------------------------- */

@@ -28,6 +28,9 @@ enum rs_status contrast_create(
 	struct model *m, size_t n_slots, size_t n_workers, struct contrast **out);
 void contrast_free(struct contrast *c);
 
+/* The most rows of a slot that a tower runs on, in batches of the spec; 1 at least. */
+size_t contrast_rows(const struct model *m, size_t n_slots);
+
 /* step counts from 1, for dropout. */
 enum rs_status contrast_begin(struct contrast *c, const struct batch *batch, uint64_t step);
 enum rs_status contrast_forward(struct contrast *c, size_t worker, size_t slot);

@@ -515,6 +515,21 @@ open_exchange(struct stepper *s)
 	return memory_alloc(place->n_ranks, sizeof(*s->culprit), &s->culprit);
 }
 
+/* Whether what the threads and, of a loss over many items, the slots take of a GPU fits. */
+static enum rs_status
+check_gpu(const struct stepper *s)
+{
+	const struct model *m = s->model;
+	struct gpu_claim claim[] = { { .n = s->n_workers }, { .n = s->slot_end - s->slot_begin } };
+
+	if (m->gpu == NULL)
+		return RS_OK;
+	RS_TRY(exec_gpu_bytes(m->graph, worker_rows(s), &claim[0].bytes));
+	if (s->contrast != NULL)
+		RS_TRY(exec_gpu_bytes(m->graph, contrast_rows(m, s->n_slots), &claim[1].bytes));
+	return gpu_memory_check(m->gpu, claim, sizeof(claim) / sizeof(claim[0]));
+}
+
 static enum rs_status
 stepper_init(struct stepper *s)
 {
@@ -533,8 +548,7 @@ stepper_init(struct stepper *s)
 	RS_TRY(dense_init(&s->dense, s->model, s->n_workers));
 	if (contrast_needed(spec_settings(s->model->spec)))
 		RS_TRY(contrast_create(s->model, s->n_slots, s->n_workers, &s->contrast));
-	RS_TRY(exec_check_gpu(s->model->graph, worker_rows(s),
-		s->n_workers + (s->contrast != NULL ? s->slot_end - s->slot_begin : 0)));
+	RS_TRY(check_gpu(s));
 	for (size_t i = 0; i < s->n_workers; i++)
 		RS_TRY(worker_init(s, i));
 	return RS_OK;

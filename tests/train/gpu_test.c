@@ -8,6 +8,8 @@
 
 #include <cmocka.h>
 
+#include "base/memory.h"
+#include "data/catalogue.h"
 #include "gpu_case.h"
 #include "gpu_bed.h"
 
@@ -34,7 +36,7 @@ static void
 a_plan_beyond_the_limit_is_refused(void **state)
 {
 	const struct gpu_case *towers = gpu_case_table;
-	struct gpu_memory little = { .gpu = &gpu_emulated, .limit = 1 << 20 };
+	struct gpu_memory little = { .gpu = &gpu_emulated, .limit = 1 << 19 };
 	struct workers *w;
 
 	(void)state;
@@ -44,13 +46,42 @@ a_plan_beyond_the_limit_is_refused(void **state)
 		struct model *m = gpu_case_model(c, &little, 3);
 		assert_int_equal(workers_create(m, 3, &w), RS_ERESOURCE);
 		assert_non_null(strstr(rs_failure()->text, "GPU: the dense network wants "));
-		assert_non_null(strstr(rs_failure()->text, "gpu.memory_limit is 1.0 MiB"));
+		assert_non_null(strstr(rs_failure()->text, "gpu.memory_limit is 0.5 MiB"));
 		assert_non_null(strstr(rs_failure()->hint, "train.batch_size"));
 		model_free(m);
 		assert_clean(c->name);
 		if (c == towers)
 			break;
 	}
+}
+
+/* A loss over all items has slots of more rows than the batch, which the first step must not
+ * find out. */
+static void
+a_loss_over_many_items_is_planned_with_them(void **state)
+{
+	static const struct gpu_case all = { "full_softmax", "two_tower\nloss = full_softmax",
+		"[field u]\ncolumn = u\nbuckets = 50\n[field i]\ncolumn = i\nbuckets = 50\n"
+		"[tower user]\nfields = u\n[tower item]\nfields = i\n[items]\nkey = i\n", 1 };
+	struct gpu_memory little = { .gpu = &gpu_emulated };
+	struct model *m = gpu_case_model(&all, &little, 1);
+	size_t few = 0;
+	struct workers *w;
+
+	(void)state;
+	assert_int_equal(memory_alloc(1, sizeof(*m->catalogue), &m->catalogue), RS_OK);
+	for (size_t n = 100; n <= 1000000; n *= 10000) {
+		m->catalogue->n = n;
+		assert_int_equal(workers_create(m, 1, &w), n == 100 ? RS_OK : RS_ERESOURCE);
+		if (n == 100) {
+			few = atomic_load(&little.used);
+			workers_free(w);
+		}
+		little.limit = 8 * few;
+	}
+	assert_non_null(strstr(rs_failure()->text, "GPU: the dense network wants "));
+	model_free(m);
+	assert_clean(all.name);
 }
 
 static void
@@ -256,6 +287,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_model_trains_as_on_the_host),
 		cmocka_unit_test(a_plan_beyond_the_limit_is_refused),
+		cmocka_unit_test(a_loss_over_many_items_is_planned_with_them),
 		cmocka_unit_test(a_plan_larger_than_the_gpu_is_refused),
 		cmocka_unit_test(threads_are_dealt_to_gpus_and_change_no_bit),
 		cmocka_unit_test(more_ids_than_the_spec_says_take_more_memory_or_are_refused),
