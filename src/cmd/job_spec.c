@@ -101,7 +101,7 @@ is_of_one_node(const struct option_row *row)
 		return strcmp(row->key, "workers") != 0 && strcmp(row->key, "ps") != 0
 			&& strcmp(row->key, "policy") != 0
 			&& strcmp(row->key, "bucket_bytes") != 0;
-	return strcmp(row->section, "runs") == 0
+	return strcmp(row->section, "runs") == 0 || strcmp(row->section, "gpu") == 0
 		|| (strcmp(row->section, "model") == 0 && strcmp(row->key, "path") == 0)
 		|| (strcmp(row->section, "train") == 0 && strcmp(row->key, "threads") == 0);
 }

@@ -147,6 +147,8 @@ make_job(struct launched *l)
 	job->n_workers = n->placement.n_workers;
 	job->n_ps = n->placement.n_ps;
 	job->id = e->job != 0 ? e->job : 1;
+	job->local = e->local_rank;
+	job->n_local = e->local_size;
 	RS_TRY(job_make_nodes(job, 0));
 	job->self = e->role != 0 ? job_number(job, e->role, e->role_index)
 		: job_number(job, KEY_WORKER, e->rank);

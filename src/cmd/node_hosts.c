@@ -145,6 +145,8 @@ static enum rs_status
 identify(struct node *n, const struct environment *e)
 {
 	n->job.id = e->job != 0 ? e->job : 1;
+	n->job.local = e->local_rank;
+	n->job.n_local = e->local_size;
 	RS_TRY(job_make_nodes(&n->job, 0));
 	RS_TRY(find_self(n, e));
 	job_node_name(&n->job, n->job.self, n->name);

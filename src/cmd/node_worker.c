@@ -486,6 +486,9 @@ open_session(struct worker *w)
 	struct node *const n = w->node;
 
 	RS_TRY(session_device(n->settings, &s->gpu, &s->why_device));
+	session_share_devices(&s->gpu, n->job.local, n->job.n_local, &s->why_device);
+	if (s->gpu.gpu != NULL && w->rank > 0)
+		log_info("%s on %s", n->name, s->why_device);
 	s->placement.mode = NULL;       /* is recorded here, or was by who started us  */
 	s->threads = n->has_ticket ? n->settings->train.threads
 		: (int64_t)n->placement.n_threads;

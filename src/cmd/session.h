@@ -56,11 +56,13 @@ enum rs_status session_spec(const struct arguments *a, struct spec **out);
 int session_is_key_option(const char *option);
 /* -f, else model.path. */
 enum rs_status session_directory(struct session *s, const struct settings *settings);
-/* What placement.device and train.precision ask for; *why: the name of the GPU, or why there is
- * none, where one could be thought of, else NULL.  RS_EPEER: it cannot be had; RS_ESPEC: the
- * precision cannot. */
+/* What placement.device, gpu.devices and train.precision ask for; *why: the name of the first
+ * GPU and which there are, or why there is none, where one could be thought of, else NULL.
+ * RS_EPEER: it cannot be had; RS_ESPEC: the precision cannot. */
 enum rs_status session_device(const struct settings *settings, struct gpu_memory *gpu,
 	const char **why);
+/* The share of the i-th of the n workers of this host, and *why of it. */
+void session_share_devices(struct gpu_memory *gpu, size_t i, size_t n, const char **why);
 /* "cuda" or "cpu" */
 const char *session_device_name(const struct gpu_memory *gpu);
 /* A directory with versions is only added to when the caller says how. */

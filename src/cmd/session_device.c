@@ -4,7 +4,70 @@
 #include "kernel/narrow.h"
 #include "train/model.h"
 
+#include <stdio.h>
+
 #define BF16_ON_CPU "train.precision = bf16 is for CPUs in this version"
+
+/* --- which of them ----------------------------------------------------------------------- */
+
+/* "NVIDIA H200, 139 GiB (GPUs 0,2 of 4)" */
+static const char *
+describe(const struct gpu_memory *gpu)
+{
+	static char text[320];
+	const struct device *const d = device_look();
+	int at = snprintf(text, sizeof text, "%s", d->text);
+
+	for (size_t i = 0; d->n > 1 && i < gpu->n_devices; i++)
+		at += snprintf(text + at, sizeof text - (size_t)at, "%s%d",
+			i > 0 ? "," : gpu->n_devices > 1 ? " (GPUs " : " (GPU ", gpu->device[i]);
+	if (d->n > 1)
+		snprintf(text + at, sizeof text - (size_t)at, " of %d)", d->n);
+	return text;
+}
+
+static int
+is_listed(const struct gpu_memory *gpu, int number)
+{
+	for (size_t i = 0; i < gpu->n_devices; i++)
+		if (gpu->device[i] == number)
+			return 1;
+	return 0;
+}
+
+static enum rs_status
+take_devices(const struct number_list *wanted, int n, struct gpu_memory *gpu)
+{
+	const size_t all = n < GPU_DEVICES_MAX ? (size_t)n : GPU_DEVICES_MAX;
+
+	for (gpu->n_devices = 0; wanted->n == 0 && gpu->n_devices < all; gpu->n_devices++)
+		gpu->device[gpu->n_devices] = (int)gpu->n_devices;
+	for (size_t i = 0; i < wanted->n; i++) {
+		const int number = (int)wanted->item[i];
+
+		if (is_listed(gpu, number) || gpu->n_devices == GPU_DEVICES_MAX)
+			return rs_fail(RS_ESPEC, "gpu.devices: %d is there twice", number);
+		if (number >= n) {
+			rs_fail(RS_EPEER, "gpu.devices: there is no GPU %d, the last is %d",
+				number, n - 1);
+			return rs_hint("CUDA_VISIBLE_DEVICES, where it is set, says which there "
+				"are");
+		}
+		gpu->device[gpu->n_devices++] = number;
+	}
+	return RS_OK;
+}
+
+void
+session_share_devices(struct gpu_memory *gpu, size_t i, size_t n, const char **why)
+{
+	if (gpu->gpu == NULL)
+		return;
+	gpu_memory_deal(gpu, i, n);
+	*why = describe(gpu);
+}
+
+/* --- the whole --------------------------------------------------------------------------- */
 
 enum rs_status
 session_device(const struct settings *settings, struct gpu_memory *gpu, const char **why)
@@ -13,7 +76,7 @@ session_device(const struct settings *settings, struct gpu_memory *gpu, const ch
 	const struct narrow_set *set;
 
 	*why = NULL;
-	gpu->gpu = NULL;
+	*gpu = (struct gpu_memory){ .gpu = NULL };
 	gpu->limit = (size_t)settings->gpu.memory_limit;
 	if (is_narrow)
 		RS_TRY(narrow_select(&set));
@@ -27,7 +90,9 @@ session_device(const struct settings *settings, struct gpu_memory *gpu, const ch
 		rs_fail(RS_EPEER, "placement.device = cuda: %s", text);
 		return rs_hint("set placement.device = auto or cpu to train on the CPU");
 	}
-	*why = d->is_compiled ? text : NULL;
+	if (gpu->gpu != NULL)
+		RS_TRY(take_devices(&settings->gpu.devices, d->n, gpu));
+	*why = gpu->gpu != NULL ? describe(gpu) : d->is_compiled ? text : NULL;
 	return RS_OK;
 }
 

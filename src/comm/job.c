@@ -121,6 +121,8 @@ put_job(struct buffer *b, const struct job *j)
 	RS_TRY(fields_put(b, "version", "%" PRIu64, j->version));
 	RS_TRY(fields_put(b, "began_ms", "%" PRIu64, j->began_ms));
 	RS_TRY(fields_put(b, "run", "%" PRId64, j->run));
+	RS_TRY(fields_put(b, "local", "%zu", j->local));
+	RS_TRY(fields_put(b, "n_local", "%zu", j->n_local));
 	RS_TRY(fields_put(b, "public", "%s", j->keys.public_key));
 	RS_TRY(fields_put(b, "secret", "%s", j->keys.secret_key));
 	for (size_t i = 0; i < j->n_nodes; i++)
@@ -286,7 +288,7 @@ read_descriptor(const struct fields *f, const char *name, int *out)
 static enum rs_status
 read_ticket(const struct fields *f, struct job *out)
 {
-	uint64_t run;
+	uint64_t run, local, n_local;
 
 	RS_TRY(fields_u64(f, "job", &out->id));
 	RS_TRY(fields_u64(f, "config", &out->config));
@@ -294,6 +296,13 @@ read_ticket(const struct fields *f, struct job *out)
 	RS_TRY(fields_u64(f, "version", &out->version));
 	RS_TRY(fields_u64(f, "began_ms", &out->began_ms));
 	RS_TRY(fields_u64(f, "run", &run));
+	RS_TRY(fields_u64(f, "local", &local));
+	RS_TRY(fields_u64(f, "n_local", &n_local));
+	if (local > n_local || n_local > JOB_NODES_MAX)
+		return rs_fail(RS_EPROTOCOL, "a ticket is for worker %" PRIu64 " of %" PRIu64
+			" of a host", local, n_local);
+	out->local = (size_t)local;
+	out->n_local = (size_t)n_local;
 	RS_TRY(fields_text(f, "directory", out->directory, sizeof(out->directory)));
 	RS_TRY(read_key(f, "public", out->keys.public_key));
 	RS_TRY(read_key(f, "secret", out->keys.secret_key));

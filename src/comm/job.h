@@ -40,6 +40,7 @@ struct job {
 	uint64_t version;           /* newest in the model directory when the job began */
 	uint64_t began_ms;          /* clock_seconds() of the host at the beginning; 0 unknown */
 	int64_t  run;               /* of the run database; 0 none                    */
+	size_t   local, n_local;    /* which of the workers of its host a worker is   */
 	uint64_t config;            /* hash of spec and program; equal in all nodes   */
 };
 

@@ -14,7 +14,7 @@ struct device {
 };
 
 const struct device *device_look(void);
-/* The first of them, NULL when there is none. */
+/* They, NULL when there is none. */
 const struct gpu *device_gpu(void);
 
 #endif

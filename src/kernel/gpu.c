@@ -21,6 +21,17 @@ n_devices(const struct gpu_memory *m)
 	return m->n_devices > 0 ? m->n_devices : 1;
 }
 
+void
+gpu_memory_deal(struct gpu_memory *m, size_t i, size_t n)
+{
+	const size_t N = n_devices(m);
+	size_t k = 0;
+
+	for (size_t at = i % N; at < N && (k == 0 || n < N); at += n > 0 ? n : 1)
+		m->device[k++] = m->device[at];
+	m->n_devices = k;
+}
+
 struct lack {
 	size_t wanted, there, place;
 	int    is_limit;

@@ -73,6 +73,9 @@ struct gpu_memory {
 /* Queues that are opened one after the other. */
 struct gpu_claim { size_t bytes, n; };          /* of each; how many             */
 
+/* Leaves the i-th of n processes of a host its share: every n-th GPU from the i-th on, or one,
+ * around them, where there are fewer than processes. */
+void gpu_memory_deal(struct gpu_memory *m, size_t i, size_t n);
 /* RS_ERESOURCE: the queues, dealt to the GPUs, do not fit.  Before any is opened. */
 enum rs_status gpu_memory_check(struct gpu_memory *m, const struct gpu_claim *claim, size_t n);
 /* Opens a queue on the GPU of which least is used, the first such, which plan->device says

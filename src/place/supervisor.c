@@ -101,6 +101,19 @@ make_memory(const char *name, uint64_t bytes, int *out)
 		strerror(error));
 }
 
+/* Workers of this host have numbers there. */
+static void
+count_workers(const struct supervisor *s, struct job *ticket)
+{
+	ticket->local = ticket->n_local = 0;
+	for (size_t i = 0; i < s->n_nodes; i++) {
+		const int is_worker = ticket->node[s->node[i].number].role == KEY_WORKER;
+
+		ticket->n_local += (size_t)is_worker;
+		ticket->local += is_worker && s->node[i].number < ticket->self;
+	}
+}
+
 static enum rs_status
 write_ticket(const struct supervisor *s, const struct node *n, int *out)
 {
@@ -108,6 +121,7 @@ write_ticket(const struct supervisor *s, const struct node *n, int *out)
 
 	ticket.self = n->number;
 	ticket.keys = n->keys;
+	count_workers(s, &ticket);
 	if (ticket.node[n->number].role == KEY_COORDINATOR)
 		ticket.leash_fd = s->leash[0];
 	if (ticket.node[n->number].role != KEY_WORKER)

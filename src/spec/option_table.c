@@ -43,7 +43,7 @@ const struct option_section option_section[] = {
 	{ "eval", "what is measured on data.valid, and by eval", NULL },
 	{ "train", "steps, rates, stopping, saving", NULL },
 	{ "placement", "where arithmetic and tables are", NULL },
-	{ "gpu", "the GPU that trains the dense network", NULL },
+	{ "gpu", "the GPUs that train the dense network", NULL },
 	{ "cluster", "the processes of a run", NULL },
 	{ "incremental", "retraining by period: train --incremental", NULL },
 	{ "runs", "the record of runs", NULL },

@@ -33,9 +33,13 @@
 	  .text = "a table is not cut into parts smaller than this; a smaller one is whole at "
 	  "one shard" },
 
+	{ "gpu", "devices", OPTION_INT_LIST, NULL, IN(gpu.devices), FREE, RANGE(0, 255),
+	  .text = "GPUs to use, by their numbers, which are those of CUDA_VISIBLE_DEVICES where "
+	  "that is set; the workers of a host share them out, and threads of a worker go around "
+	  "its own; without it all, up to 32", .example = "0,2" },
 	{ "gpu", "memory_limit", OPTION_SIZE, "0", IN(gpu.memory_limit), FREE,
 	  RANGE(0, WHOLE_MAX), .unit = "bytes",
-	  .text = "the most that training takes of the GPU's memory; what it takes is planned "
+	  .text = "the most that training takes of each GPU's memory; what it takes is planned "
 	  "before the first step, and a plan beyond that is refused; 0: what is free there" },
 
 	{ "cluster", "workers", OPTION_INT, "0", IN(cluster.workers), FREE, RANGE(0, 1024),

@@ -259,7 +259,8 @@ struct placement_settings {
 };
 
 struct gpu_settings {
-	int64_t memory_limit;               /* bytes; 0 = what is free              */
+	struct number_list devices;         /* numbers; none = all                  */
+	int64_t memory_limit;               /* bytes of each; 0 = what is free      */
 };
 
 /* The processes of a run and how they find and watch each other; no part of the model. */

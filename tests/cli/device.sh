@@ -15,6 +15,10 @@ if grep -q '^on the GPU: .' err; then
 	expect 0 "$T" train s.ini -f cuda -o placement.device=cuda
 	expect 0 "$T" runs show last --json
 	prints '"kernel":"cuda"'
+	expect 0 "$T" train s.ini -f first -P 2.0 -o gpu.devices=0
+	expect 69 "$T" train s.ini -f none -o gpu.devices=0,99
+	says 'gpu.devices: there is no GPU 99'
+	expect 78 "$T" train s.ini -f none -o gpu.devices=0,0
 	expect 0 "$T" eval cuda train.tsv
 	expect 0 "$T" plan s.ini
 	grep -q '^device     cuda: .' out || { cat out >&2; exit 1; }
@@ -43,6 +47,9 @@ expect 0 "$T" plan s.ini
 [ "$(grep -c '^device     cpu: .' out)" -eq "$has_cuda" ] || { cat out >&2; exit 1; }
 expect 0 "$T" plan s.ini -o placement.device=cpu --json
 prints '"device":"cpu","device_reason":null,'
+# Where there is none it does not matter which.
+expect 0 "$T" train s.ini -f auto --fresh -o gpu.devices=3,1
+expect 78 "$T" check s.ini -o gpu.devices=-1
 expect 78 "$T" check s.ini -o placement.device=tpu
 says 'cuda'
 exit 0

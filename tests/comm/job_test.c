@@ -16,7 +16,8 @@ static struct job
 example(void)
 {
 	struct job j = { .id = UINT64_MAX, .n_workers = 2, .n_ps = 3, .self = 2, .shared_fd = 7,
-		.shared_bytes = 1 << 20, .run = 12, .config = 42, .began_ms = 77 };
+		.shared_bytes = 1 << 20, .run = 12, .config = 42, .began_ms = 77,
+		.local = 1, .n_local = 3 };
 
 	assert_int_equal(RS_OK, job_make_nodes(&j, 1));
 	snprintf(j.keys.public_key, sizeof(j.keys.public_key), "%s", KEY);
@@ -38,6 +39,8 @@ same(const struct job *a, const struct job *b)
 	assert_int_equal(a->n_ps, b->n_ps);
 	assert_int_equal(a->n_nodes, b->n_nodes);
 	assert_int_equal(a->self, b->self);
+	assert_int_equal(a->local, b->local);
+	assert_int_equal(a->n_local, b->n_local);
 	assert_int_equal(a->shared_fd, b->shared_fd);
 	assert_int_equal(a->shared_bytes, b->shared_bytes);
 	assert_string_equal(a->directory, b->directory);

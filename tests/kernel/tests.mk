@@ -9,6 +9,8 @@ emulated_gpu = tests/kernel/emulate.c tests/kernel/emulate.h tests/kernel/emulat
 check_PROGRAMS += tests/kernel/emulated_test
 tests_kernel_emulated_test_SOURCES = tests/kernel/emulated_test.c tests/kernel/emulate.c \
 	tests/kernel/emulate.h tests/kernel/emulate_set.c $(kernel_compare)
+check_PROGRAMS += tests/kernel/gpu_test
+tests_kernel_gpu_test_SOURCES = tests/kernel/gpu_test.c $(emulated_gpu)
 check_PROGRAMS += tests/kernel/ref_test
 check_PROGRAMS += tests/kernel/narrow_test
 

@@ -147,6 +147,7 @@ nodes_inherit_what_is_theirs(void **state)
 	bed_open(&b, *state,
 		"*) ls -l /proc/$$/fd >$D/$role$index.fd\n"
 		"  grep -c '^secret = ' </proc/$$/fd/$ticket >>$D/tickets\n"
+		"  grep local </proc/$$/fd/$ticket | tr -d '\\n' >$D/$role$index.local\n"
 		"  read x && echo $role$index $x >>$D/stdin\n"
 		"  [ $(cut -d' ' -f5 /proc/$$/stat) = $$ ] && echo >>$D/groups ;;");
 	snprintf(path, sizeof path, "%s/input", (char *)*state);
@@ -171,6 +172,8 @@ nodes_inherit_what_is_theirs(void **state)
 		"! grep -q memfd:recsys-train-shared %s/coordinator0.fd",
 		"[ $(grep -c memfd:recsys-train-ticket %s/worker0.fd) = 1 ]",
 		"! grep '/lock' %s/*.fd",
+		"grep -q '^local = 0n_local = 2$' %s/worker0.local",
+		"grep -q '^local = 1n_local = 2$' %s/worker1.local",
 	};
 	for (size_t i = 0; i < N_ROWS(check); i++) {
 		char command[4096];

@@ -1,0 +1,99 @@
+/* What a run may take of GPUs, and which of them are whose. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "emulated_gpu.h"
+
+static void
+deals(size_t n_devices, size_t i, size_t n, const char *expected)
+{
+	struct gpu_memory m = { .n_devices = n_devices };
+	char got[GPU_DEVICES_MAX + 1] = "";
+
+	for (size_t k = 0; k < n_devices; k++)
+		m.device[k] = (int)(9 - k);
+	gpu_memory_deal(&m, i, n);
+	for (size_t k = 0; k < m.n_devices; k++)
+		got[k] = (char)('0' + m.device[k]);
+	assert_string_equal(got, expected);
+}
+
+static void
+processes_of_a_host_share_its_gpus(void **state)
+{
+	(void)state;
+	deals(1, 0, 1, "9");
+	deals(1, 2, 3, "9");
+	deals(0, 2, 3, "0");
+	deals(4, 0, 1, "9876");
+	deals(4, 1, 4, "8");
+	deals(4, 3, 4, "6");
+	deals(4, 0, 3, "96");
+	deals(4, 1, 3, "8");
+	deals(2, 3, 5, "8");
+	deals(2, 4, 5, "9");
+	deals(5, 1, 2, "86");
+}
+
+/* A copy of the plan may be closed. */
+static void
+queues_go_where_least_is_used(void **state)
+{
+	const struct gpu_plan small = { .bytes = 1000 }, large = { .bytes = 5000 };
+	struct gpu_memory m = { .gpu = &gpu_emulated, .n_devices = 2, .device = { 3, 1 } };
+	struct gpu_plan plan[4] = { small, large, small, large };
+	static const int device[] = { 3, 1, 3, 3 };
+	struct gpu_queue *q[4];
+	char *block;
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(gpu_memory_open(&m, &plan[i], &q[i], &block), RS_OK);
+		assert_int_equal(plan[i].device, device[i]);
+	}
+	assert_int_equal(emulated_gpu_queues(3), 3);
+	assert_int_equal(emulated_gpu_queues(1), 1);
+	assert_true(atomic_load(&m.used)
+		== atomic_load(&m.used_of[0]) + atomic_load(&m.used_of[1]));
+	for (size_t i = 0; i < 4; i++) {
+		const struct gpu_plan closed = plan[i];
+		gpu_memory_close(&m, &closed, q[i]);
+	}
+	assert_int_equal(atomic_load(&m.used_of[0]), 0);
+	assert_int_equal(atomic_load(&m.used_of[1]), 0);
+	assert_int_equal(emulated_gpu_in_use(), 0);
+}
+
+static void
+every_gpu_has_to_have_room(void **state)
+{
+	struct gpu_claim claim = { .bytes = 1000, .n = 4 };
+	struct gpu_memory m = { .gpu = &gpu_emulated, .n_devices = 2, .device = { 0, 2 } };
+
+	(void)state;
+	m.limit = 2 * claim.bytes;
+	assert_int_equal(gpu_memory_check(&m, &claim, 1), RS_OK);
+	claim.n = 5;
+	assert_int_equal(gpu_memory_check(&m, &claim, 1), RS_ERESOURCE);
+	assert_non_null(strstr(rs_failure()->text, "GPU 0: the dense network wants "));
+	m.n_devices = 1;
+	claim.n = 3;
+	assert_int_equal(gpu_memory_check(&m, &claim, 1), RS_ERESOURCE);
+	assert_non_null(strstr(rs_failure()->text, "GPU: the dense network wants "));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(processes_of_a_host_share_its_gpus),
+		cmocka_unit_test(queues_go_where_least_is_used),
+		cmocka_unit_test(every_gpu_has_to_have_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
