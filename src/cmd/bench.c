@@ -5,18 +5,28 @@
 
 #include "base/log.h"
 #include "base/memory.h"
+#include "cmd/bench_format.h"
 #include "cmd/bench_report.h"
 
 #define ROWS_DEFAULT    131072
 #define SECONDS_DEFAULT 10.0
 #define BUSY_MS         10000
 
+#define NAMES_MAX       COMMAND_MODELS_MAX
+
+/* Values of an option that may be given several times, each once. */
+struct choice {
+	const char *name[NAMES_MAX];   /* [n] NULL: as the spec has it                */
+	size_t n;
+	int    is_all;                 /* what the machine lacks is told, not refused */
+};
+
 /* What the command line asks for. */
 struct bench {
 	const struct arguments *a;
-	const char *model[COMMAND_MODELS_MAX]; /* [n] NULL: that of the spec          */
-	size_t n;
+	struct choice model, precision, placement, format;
 	struct bench_result *result;   /* [n]                                         */
+	size_t n;
 	int64_t rows;
 	double seconds, max_loss;
 	struct store *store;           /* NULL: not asked for                         */
@@ -24,25 +34,68 @@ struct bench {
 };
 
 static enum rs_status
-choose_models(struct bench *b)
+add_name(struct choice *c, const char *option, const char *name, const char *const *known,
+	size_t n_known)
 {
-	const char *name;
+	const char *near;
+	char escaped[72];
 
-	if (b->a->n_positional > 0 && argument_given(b->a, "--model"))
-		return rs_fail(RS_EUSAGE, "--model and a spec both say what to measure; give one");
-	for (size_t i = 0; (name = argument_nth(b->a, "--model", i)) != NULL; i++) {
-		if (strcmp(name, "all") == 0) {
-			b->n = command_models(b->model);
+	for (size_t i = 0; i < c->n; i++)
+		if (strcmp(c->name[i], name) == 0)
+			return RS_OK;
+	for (size_t i = 0; i < n_known; i++)
+		if (strcmp(known[i], name) == 0) {
+			c->name[c->n++] = known[i];
 			return RS_OK;
 		}
-		RS_TRY(command_model_check(name));
-		if (b->n == COMMAND_MODELS_MAX)
-			return rs_fail(RS_EUSAGE, "--model is given more than %d times",
-				COMMAND_MODELS_MAX);
-		b->model[b->n++] = name;
+	rs_fail(RS_EUSAGE, "%s: there is no '%s'", option,
+		rs_escape(escaped, name, strlen(name)));
+	near = spec_nearest(name, known, n_known);
+	return near != NULL ? rs_hint("did you mean '%s'?", near) : RS_EUSAGE;
+}
+
+static enum rs_status
+choose(const struct bench *b, const char *option, const char *const *known, struct choice *c)
+{
+	const char *name;
+	size_t n = 0;
+
+	while (known[n] != NULL)
+		n++;
+	for (size_t i = 0; (name = argument_nth(b->a, option, i)) != NULL; i++) {
+		const int is_all = strcmp(name, "all") == 0;
+
+		c->is_all |= is_all;
+		for (size_t k = 0; is_all && k < n; k++)
+			RS_TRY(add_name(c, option, known[k], known, n));
+		if (!is_all)
+			RS_TRY(add_name(c, option, name, known, n));
 	}
-	if (b->n == 0)
-		b->model[b->n++] = b->a->n_positional > 0 ? NULL : "deepfm";
+	return RS_OK;
+}
+
+/* What no option says is said by the spec, which generated rows have one of. */
+static enum rs_status
+choose_all(struct bench *b)
+{
+	static const char *const precision[] = { "fp32", "bf16", NULL };
+	const char *model[COMMAND_MODELS_MAX], *format[BENCH_FORMATS_MAX];
+	static const char *const of_rows[] = { "--model", "--format" };
+
+	for (size_t i = 0; i < 2; i++)
+		if (b->a->n_positional > 0 && argument_given(b->a, of_rows[i]))
+			return rs_fail(RS_EUSAGE, "%s and a spec both say what to measure; "
+				"give one", of_rows[i]);
+	(void)command_models(model);
+	(void)bench_formats(format);
+	RS_TRY(choose(b, "--model", model, &b->model));
+	RS_TRY(choose(b, "--precision", precision, &b->precision));
+	RS_TRY(choose(b, "--placement", bench_placement_names, &b->placement));
+	RS_TRY(choose(b, "--format", format, &b->format));
+	if (b->model.n == 0)
+		b->model.name[b->model.n++] = b->a->n_positional > 0 ? NULL : "deepfm";
+	b->precision.n += b->precision.n == 0;
+	b->placement.n += b->placement.n == 0;
 	return RS_OK;
 }
 
@@ -82,20 +135,43 @@ open_store(struct bench *b)
 }
 
 static enum rs_status
+tell(const struct bench *b, const struct bench_result *r)
+{
+	if (command_json(b->a))
+		return RS_OK;
+	RS_TRY(r > b->result ? output_printf("\n") : RS_OK);
+	RS_TRY(bench_print_table(r));
+	return output_flush();
+}
+
+/* The i-th of all models in all precisions and placements; the last changes first. */
+static enum rs_status
+measure_model(struct bench *b, size_t i, struct bench_result *out)
+{
+	const size_t of_model = b->precision.n * b->placement.n;
+	const struct bench_request request = {
+		.a = b->a, .model = b->model.name[i / of_model], .rows = b->rows,
+		.precision = b->precision.name[i / b->placement.n % b->precision.n],
+		.placement = b->placement.name[i % b->placement.n], .seconds = b->seconds,
+		.with_inputs = i % of_model == 0,
+		.may_lack = b->precision.is_all || b->placement.is_all,
+	};
+
+	return bench_measure(&request, out);
+}
+
+static enum rs_status
 measure(struct bench *b)
 {
-	RS_TRY(memory_alloc(b->n, sizeof(*b->result), &b->result));
-	for (size_t i = 0; i < b->n; i++) {
-		const struct bench_request request = {
-			.a = b->a, .model = b->model[i], .rows = b->rows, .seconds = b->seconds,
-		};
+	const size_t n = b->model.n * b->precision.n * b->placement.n;
 
-		RS_TRY(bench_measure(&request, &b->result[i]));
-		if (command_json(b->a))
-			continue;
-		RS_TRY(i > 0 ? output_printf("\n") : RS_OK);
-		RS_TRY(bench_print_table(&b->result[i]));
-		RS_TRY(output_flush());
+	RS_TRY(memory_alloc(n + b->format.n, sizeof(*b->result), &b->result));
+	for (; b->n < n + b->format.n; b->n++) {
+		struct bench_result *const r = &b->result[b->n];
+
+		RS_TRY(b->n < n ? measure_model(b, b->n, r)
+			: bench_format_measure(b->a, b->format.name[b->n - n], b->rows, r));
+		RS_TRY(tell(b, r));
 	}
 	if (command_json(b->a))
 		RS_TRY(bench_print_json(b->result, b->n));
@@ -122,7 +198,7 @@ static enum rs_status
 bench_run(const struct arguments *a)
 {
 	struct bench b = { .a = a };
-	enum rs_status status = choose_models(&b);
+	enum rs_status status = choose_all(&b);
 
 	if (status == RS_OK)
 		status = read_numbers(&b);
@@ -141,6 +217,12 @@ bench_run(const struct arguments *a)
 static const struct command_option bench_option[] = {
 	{ .name = "--model", .argument = "NAME", .repeats = 1, .dflt = "deepfm",
 		.text = "the model that is measured when no SPEC is given; all: every one" },
+	{ .name = "--precision", .argument = "NAME", .repeats = 1,
+		.text = "fp32 or bf16 instead of train.precision, or all" },
+	{ .name = "--placement", .argument = "NAME", .repeats = 1,
+		.text = "local, shards or cuda, where tables are and what computes, or all" },
+	{ .name = "--format", .argument = "NAME", .repeats = 1,
+		.text = "an input format that is read, too, when no SPEC is given, or all" },
 	{ .name = "--rows", .argument = "N", .dflt = "131072",
 		.text = "rows kept in memory, and written when no SPEC is given" },
 	{ .name = "--seconds", .argument = "S", .dflt = "10",
@@ -155,7 +237,8 @@ static const struct command_option bench_option[] = {
 
 const struct command command_bench = {
 	.name = "bench",
-	.synopsis = "[SPEC] [--model NAME]... [--rows N] [--seconds S] [--record] [--against RUN]",
+	.synopsis = "[SPEC] [--model NAME]... [--precision NAME]... [--placement NAME]... "
+		"[--format NAME]... [--rows N] [--seconds S] [--record] [--against RUN]",
 	.text = "Measure training speed next to the limits of this machine.",
 	.option = bench_option,
 	.run = bench_run,

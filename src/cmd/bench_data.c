@@ -7,18 +7,24 @@
 #include "base/file.h"
 #include "base/memory.h"
 #include "base/rng.h"
-#include "cmd/bench_spec.h"
 #include "cmd/command.h"
 
 #define SPEC_LIMIT   ((size_t)64 << 10)
+
+enum rs_status
+bench_world_open(struct synth_world *w)
+{
+	w->seed = 1;
+	w->key = rng_key(rng_key(w->seed, RNG_SYNTH), 0);
+	return w->layout->open(w);
+}
 
 static enum rs_status
 write_rows(struct synth_world *w, struct file_writer *file, uint64_t rows)
 {
 	char text[SYNTH_ROW_MAX];
 
-	w->key = rng_key(rng_key(w->seed, RNG_SYNTH), 0);
-	RS_TRY(w->layout->open(w));
+	RS_TRY(bench_world_open(w));
 	for (uint64_t i = 0; i < rows; i++) {
 		struct synth_row row = { .text = text };
 
@@ -28,8 +34,8 @@ write_rows(struct synth_world *w, struct file_writer *file, uint64_t rows)
 	return RS_OK;
 }
 
-static void
-world_close(struct synth_world *w)
+void
+bench_world_close(struct synth_world *w)
 {
 	for (size_t i = 0; i < w->n_zipf; i++)
 		free(w->zipf[i].knot);
@@ -75,7 +81,7 @@ bench_directory(char **out)
 enum rs_status
 bench_data_write(const char *directory, const char *model, uint64_t rows)
 {
-	struct synth_world world = { .layout = bench_spec_find(model)->layout, .seed = 1 };
+	struct synth_world world = { .layout = bench_spec_find(model)->layout };
 	struct file_writer file;
 	char *path;
 	enum rs_status status;
@@ -88,7 +94,7 @@ bench_data_write(const char *directory, const char *model, uint64_t rows)
 			status = file_writer_commit(&file);
 		file_writer_close(&file);
 	}
-	world_close(&world);
+	bench_world_close(&world);
 	free(path);
 	return status;
 }

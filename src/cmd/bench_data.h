@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "cmd/bench_spec.h"
 #include "data/batch.h"
 #include "data/loader.h"
 #include "data/sampler.h"
@@ -19,6 +20,10 @@ enum rs_status bench_directory(char **out);
 
 /* Writes bench.ini and rows.tsv of the model into the directory. */
 enum rs_status bench_data_write(const char *directory, const char *model, uint64_t rows);
+
+/* The world of the layout that all rows of bench are of; close in every case. */
+enum rs_status bench_world_open(struct synth_world *w);
+void bench_world_close(struct synth_world *w);
 
 struct bench_batches {
 	struct batch *batch;           /* [n] full batches                            */

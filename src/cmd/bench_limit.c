@@ -134,6 +134,7 @@ bench_gemm_open(
 	for (size_t i = 0; i < g->n; i++)
 		floats = place(&g->product[i], NULL, floats);
 	RS_TRY(memory_alloc(floats + 1, sizeof(float), &g->block));
+	g->floats = floats;
 	for (size_t i = 0; i < floats; i++)
 		g->block[i] = (float)(rng_uniform(1, i) - 0.5);
 	floats = 0;

@@ -28,7 +28,8 @@ struct bench_gemm {
 	void   *scratch;
 	float  *zeros;                 /* bias of these layers                        */
 	size_t  n, n_slots;
-	float  *block;                 /* operands and results                        */
+	float  *block;                 /* [floats] operands and results               */
+	size_t  floats;
 	double  flop;                  /* of one batch                                */
 };
 

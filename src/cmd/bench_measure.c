@@ -11,8 +11,9 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "cmd/bench_data.h"
-#include "cmd/bench_input.h"
+#include "cmd/bench_gpu.h"
 #include "cmd/bench_limit.h"
+#include "cmd/bench_shards.h"
 #include "cmd/session.h"
 #include "data/sampler.h"
 #include "train/workers.h"
@@ -40,8 +41,11 @@ struct bench {
 	struct model *model;
 	struct sampler *sampler;       /* NULL: no items are drawn                    */
 	struct bench_batches batches;
+	struct gpu_memory gpu;         /* gpu.gpu NULL: the CPU trains                */
+	struct bench_shards *shards;   /* NULL: the tables are in the model           */
 	struct bench_gemm gemm;
-	double gemm_s[ROUNDS_MAX];
+	struct bench_gpu there;        /* the limits of the GPU                       */
+	double gemm_s[ROUNDS_MAX], copy_s[ROUNDS_MAX];
 	size_t n_rounds, next_batch, n_cores;
 	struct series *series;         /* [n_series] one thread first                 */
 	size_t n_series;
@@ -54,6 +58,10 @@ settings_of(const struct bench *b)
 	return spec_settings(b->model->spec);
 }
 
+const char *const bench_placement_names[] = {
+	[BENCH_LOCAL] = "local", [BENCH_SHARDS] = "shards", [BENCH_CUDA] = "cuda", NULL,
+};
+
 /* ---- what is measured --------------------------------------------------- */
 
 static enum rs_status
@@ -64,23 +72,45 @@ make_data(struct bench *b)
 		b->directory, b->request->model, (uint64_t)b->request->rows);
 }
 
+/* "section.key=value" of the request, behind those of the command line. */
+static size_t
+list_overrides(const struct bench_request *q, char text[2][64], const char *out[2])
+{
+	size_t n = 0;
+
+	if (q->precision != NULL) {
+		snprintf(text[n], sizeof text[n], "train.precision=%s", q->precision);
+		out[n] = text[n];
+		n++;
+	}
+	if (q->placement != NULL) {
+		snprintf(text[n], sizeof text[n], "placement.device=%s",
+			q->placement == bench_placement_names[BENCH_CUDA] ? "cuda" : "cpu");
+		out[n] = text[n];
+		n++;
+	}
+	return n;
+}
+
 static enum rs_status
 load_spec(struct bench *b, struct spec **out)
 {
 	struct arguments own = *b->request->a;
-	const char *positional[1];
+	const char *positional[1], *extra[2];
+	char text[2][64];
+	const size_t n_extra = list_overrides(b->request, text, extra);
 	enum rs_status status;
 	size_t n_used;
 	char *path;
 
 	if (b->request->model == NULL)
-		return command_spec(&own, NULL, 0, out, &n_used);
+		return command_spec(&own, extra, n_extra, out, &n_used);
 	RS_TRY(make_data(b));
 	RS_TRY(file_join(b->directory, "bench.ini", &path));
 	positional[0] = path;
 	own.positional = positional;
 	own.n_positional = 1;
-	status = command_spec(&own, NULL, 0, out, &n_used);
+	status = command_spec(&own, extra, n_extra, out, &n_used);
 	free(path);
 	return status;
 }
@@ -93,41 +123,68 @@ open_series(struct bench *b, size_t i, size_t threads)
 	return workers_create(b->model, threads, &b->series[i].workers);
 }
 
-/* Its limits are those of a CPU: what is asked to be of a GPU is not measured beside them. */
-static enum rs_status
-choose_device(const struct settings *settings)
+/* Of bench_placement_names, by address. */
+static const char *
+placement_of(const struct bench *b, const struct settings *s)
 {
-	struct gpu_memory gpu;
+	if (b->request->placement != NULL)
+		return b->request->placement;
+	return bench_placement_names[
+		s->placement.device == DEVICE_CUDA ? BENCH_CUDA : BENCH_LOCAL];
+}
+
+/* What the placement and the precision need of this machine; auto is the CPU here. */
+static enum rs_status
+open_places(struct bench *b, const struct settings *s, const char *placement)
+{
 	const char *why;
 
-	RS_TRY(session_device(settings, &gpu, &why));
-	if (gpu.gpu == NULL || settings->placement.device != DEVICE_CUDA)
-		return RS_OK;
-	rs_fail(RS_EPEER, "placement.device = cuda: bench measures CPUs");
-	return rs_hint("set placement.device = auto or cpu");
+	RS_TRY(session_device(s, &b->gpu, &why));
+	if (placement != bench_placement_names[BENCH_CUDA])
+		b->gpu.gpu = NULL;
+	if (placement == bench_placement_names[BENCH_SHARDS])
+		return bench_shards_open(s, &b->shards);
+	return RS_OK;
+}
+
+/* *lacks: it is told in the result instead. */
+static enum rs_status
+find_places(struct bench *b, const struct settings *s, struct bench_result *r, int *lacks)
+{
+	const enum rs_status status = open_places(b, s, r->placement);
+
+	*lacks = b->request->may_lack &&
+		(status == RS_ESPEC || status == RS_EPEER || status == RS_EUSAGE);
+	if (!*lacks)
+		return status;
+	snprintf(r->why, sizeof r->why, "%.255s", rs_failure()->text);
+	return RS_OK;
 }
 
 static enum rs_status
-open_bench(struct bench *b)
+open_limits(struct bench *b)
 {
-	struct model_options options = { .for_training = 1 };
-	const char *why;
-	enum rs_status status;
-	struct spec *spec;
-
-	b->n_cores = thread_auto_count(&why);
-	RS_TRY(load_spec(b, &spec));
-	if ((status = choose_device(spec_settings(spec))) != RS_OK) {
-		spec_free(spec);
-		return status;
-	}
-	options.n_threads = spec_settings(spec)->train.threads > 0
-	    ? (size_t)spec_settings(spec)->train.threads : b->n_cores;
-	RS_TRY(model_create(spec, &options, &b->model));
-	RS_TRY(bench_sampler_open(b->model, &b->sampler));
 	RS_TRY(bench_batches_read(
 		b->model, b->sampler, (uint64_t)b->request->rows, &b->batches));
 	RS_TRY(bench_gemm_open(&b->gemm, b->model, &b->batches));
+	return b->gpu.gpu == NULL ? RS_OK
+		: bench_gpu_open(&b->there, &b->gemm, b->model, &b->batches);
+}
+
+/* Takes the spec. */
+static enum rs_status
+open_bench(struct bench *b, struct spec *spec)
+{
+	const struct settings *const s = spec_settings(spec);
+	const struct model_options options = {
+		.for_training = 1, .gpu = b->gpu.gpu != NULL ? &b->gpu : NULL,
+		.place = b->shards != NULL ? bench_shards_place(b->shards) : NULL,
+		.n_threads = s->train.threads > 0 ? (size_t)s->train.threads : b->n_cores,
+	};
+
+	RS_TRY(model_create(spec, &options, &b->model));
+	RS_TRY(bench_sampler_open(b->model, &b->sampler));
+	RS_TRY(open_limits(b));
 	RS_TRY(memory_alloc(2, sizeof(*b->series), &b->series));
 	RS_TRY(open_series(b, 0, 1));
 	return options.n_threads > 1 ? open_series(b, 1, options.n_threads) : RS_OK;
@@ -139,10 +196,12 @@ close_bench(struct bench *b)
 	for (size_t i = 0; i < b->n_series; i++)
 		workers_free(b->series[i].workers);
 	free(b->series);
+	bench_gpu_close(&b->there);
 	bench_gemm_close(&b->gemm);
 	bench_batches_free(&b->batches);
 	sampler_free(b->sampler);
 	model_free(b->model);
+	bench_shards_close(b->shards);
 	if (b->directory != NULL)
 		(void)file_remove_tree(b->directory);
 	free(b->directory);
@@ -166,6 +225,17 @@ run_steps(struct bench *b, struct series *s, size_t n, double *batch_s)
 	return RS_OK;
 }
 
+/* On a GPU products and copies may go on at once. */
+static enum rs_status
+measure_limit(struct bench *b, size_t r)
+{
+	if (b->gpu.gpu != NULL)
+		return bench_gpu_run(&b->there, &b->gemm_s[r], &b->copy_s[r]);
+	(void)bench_gemm_run(&b->gemm);
+	b->gemm_s[r] = bench_gemm_run(&b->gemm);
+	return RS_OK;
+}
+
 /* Limit and steps in turns, so that what else the machine does hits both. */
 static enum rs_status
 measure_steps(struct bench *b)
@@ -176,8 +246,7 @@ measure_steps(struct bench *b)
 	for (size_t i = 0; i < b->n_series; i++)
 		RS_TRY(run_steps(b, &b->series[i], WARM_UP, &warm));
 	for (size_t r = 0; r < ROUNDS_MAX && (r < ROUNDS_MIN || clock_seconds() < end); r++) {
-		(void)bench_gemm_run(&b->gemm);
-		b->gemm_s[r] = bench_gemm_run(&b->gemm);
+		RS_TRY(measure_limit(b, r));
 		for (size_t i = 0; i < b->n_series; i++) {
 			RS_TRY(run_steps(b, &b->series[i], STEPS_A_TURN, &warm));
 			RS_TRY(run_steps(
@@ -234,7 +303,8 @@ measure_files(struct bench *b)
 		loader_close(loader);
 		RS_TRY(status);
 	}
-	return once ? RS_OK : bench_inputs(b->model, INPUT_LIMIT, b->input);
+	return once || !b->request->with_inputs ? RS_OK
+		: bench_inputs(b->model, INPUT_LIMIT, b->input);
 }
 
 /* Row size of the table with the most rows. */
@@ -293,53 +363,79 @@ add_line(struct bench_result *r, struct bench_line line)
 	r->line[r->n_lines++] = line;
 }
 
-static const char *const input_name[BENCH_INPUTS] = {
-	[BENCH_PARSE] = "parse", [BENCH_GZIP] = "gzip", [BENCH_CACHE] = "cache",
-};
+void
+bench_add_inputs(struct bench_result *r, const struct bench_input *input)
+{
+	static const char *const name[BENCH_INPUTS] = {
+		[BENCH_PARSE] = "parse", [BENCH_GZIP] = "gzip", [BENCH_CACHE] = "cache",
+	};
+
+	for (size_t i = 0; i < BENCH_INPUTS; i++)
+		add_line(r, (struct bench_line){ name[i], input[i].threads, input[i].rows_per_s,
+			input[i].limit, input[i].mb_per_s });
+}
+
+/* Samples a second at most; *threads_count: that many a thread. */
+static double
+step_limit(struct bench *b, struct bench_result *r, int *threads_count)
+{
+	const double B = (double)settings_of(b)->train.batch_size;
+	const double gemm_s = b->gemm.n > 0 ? median(b->gemm_s, b->n_rounds) : NAN;
+	const double copy_s = b->gpu.gpu != NULL ? median(b->copy_s, b->n_rounds) : NAN;
+
+	*threads_count = b->gpu.gpu == NULL;
+	r->gflops = b->gemm.flop / gemm_s / 1e9;
+	r->copy_bytes_per_s = 2 * (double)b->there.copy_bytes / copy_s;
+	return B / fmax(gemm_s, copy_s);
+}
 
 static void
 list_lines(struct bench *b, struct bench_result *r)
 {
 	const double B = (double)settings_of(b)->train.batch_size;
-	const double gemm_s = b->gemm.n > 0 ? median(b->gemm_s, b->n_rounds) : NAN;
+	int threads_count;
+	const double limit = step_limit(b, r, &threads_count);
 
-	r->gflops = b->gemm.flop / gemm_s / 1e9;
 	for (size_t i = 0; i < b->n_series; i++) {
 		struct series *s = &b->series[i];
 
 		add_line(r, (struct bench_line){ "step", s->threads,
-			B / median(s->batch_s, b->n_rounds), B / gemm_s * (double)s->threads,
-			NAN });
+			B / median(s->batch_s, b->n_rounds),
+			threads_count ? limit * (double)s->threads : limit, NAN });
 	}
 	for (size_t i = 0; i < b->n_series; i++)
 		add_line(r, (struct bench_line){ "file", b->series[i].threads,
 			b->series[i].file_rows_per_s, r->line[i].samples_per_s, NAN });
-	for (size_t i = 0; i < BENCH_INPUTS; i++)
-		add_line(r, (struct bench_line){ input_name[i], b->input[i].threads,
-			b->input[i].rows_per_s, b->input[i].limit, b->input[i].mb_per_s });
+	if (b->request->with_inputs)
+		bench_add_inputs(r, b->input);
+}
+
+static void
+describe_spec(const struct bench *b, const struct settings *s, struct bench_result *r)
+{
+	snprintf(r->model, sizeof(r->model), "%s", s->model.type);
+	snprintf(r->precision, sizeof(r->precision), "%s", s->train.precision);
+	r->placement = placement_of(b, s);
+	r->batch_size = s->train.batch_size;
+	r->slots = model_slots(s);
 }
 
 static void
 describe(const struct bench *b, struct bench_result *r)
 {
-	const struct settings *const s = settings_of(b);
+	const struct narrow_set *const narrow = b->gpu.gpu == NULL ? b->model->narrow : NULL;
 
-	snprintf(r->model, sizeof(r->model), "%s", s->model.type);
-	snprintf(r->precision, sizeof(r->precision), "%s", s->train.precision);
-	snprintf(r->kernels, sizeof(r->kernels), "%s%s%s", b->model->kernel->name,
-		b->model->narrow != NULL ? ", " : "",
-		b->model->narrow != NULL ? b->model->narrow->name : "");
-	r->batch_size = s->train.batch_size;
-	r->slots = model_slots(s);
+	snprintf(r->kernels, sizeof(r->kernels), "%s%s%s",
+		b->gpu.gpu != NULL ? b->gpu.gpu->name : b->model->kernel->name,
+		narrow != NULL ? ", " : "", narrow != NULL ? narrow->name : "");
 	r->dense_parameters = b->model->P;
 	r->row_bytes = (double)(row_floats(b->model) * sizeof(float));
 	r->table_bytes = (double)b->model->lookup->ops->bytes(b->model->lookup);
 }
 
 static enum rs_status
-measure(struct bench *b, struct bench_result *r)
+measure_all(struct bench *b, struct bench_result *r)
 {
-	RS_TRY(open_bench(b));
 	RS_TRY(measure_steps(b));
 	r->peak_bytes = peak_bytes();
 	RS_TRY(measure_files(b));
@@ -348,6 +444,38 @@ measure(struct bench *b, struct bench_result *r)
 	describe(b, r);
 	list_lines(b, r);
 	return RS_OK;
+}
+
+/* The row that says why there is none. */
+static void
+list_lack(const struct bench *b, const struct settings *s, struct bench_result *r)
+{
+	const size_t threads = s->train.threads > 0 ? (size_t)s->train.threads : b->n_cores;
+
+	r->gflops = r->copy_bytes_per_s = NAN;
+	add_line(r, (struct bench_line){ "step", threads, NAN, NAN, NAN });
+}
+
+static enum rs_status
+measure(struct bench *b, struct bench_result *r)
+{
+	struct spec *spec;
+	const char *why;
+	int lacks = 0;
+
+	b->n_cores = thread_auto_count(&why);
+	RS_TRY(load_spec(b, &spec));
+	describe_spec(b, spec_settings(spec), r);
+	const enum rs_status status = find_places(b, spec_settings(spec), r, &lacks);
+
+	if (lacks)
+		list_lack(b, spec_settings(spec), r);
+	if (lacks || status != RS_OK) {
+		spec_free(spec);
+		return status;
+	}
+	RS_TRY(open_bench(b, spec));
+	return measure_all(b, r);
 }
 
 enum rs_status

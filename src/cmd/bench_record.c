@@ -18,12 +18,25 @@
 #define PREFIX     "bench."
 #define NOISE      0.05           /* a smaller change is not called slower or faster  */
 
+/* Of what a rate is besides its measure, or NULL: reading does not depend on the placement. */
+static const char *
+kind_of(const struct bench_result *r, const struct bench_line *line)
+{
+	if (r->format != NULL)
+		return r->format;
+	return bench_line_is_placed(line) &&
+		r->placement != bench_placement_names[BENCH_LOCAL] ? r->placement : NULL;
+}
+
 static void
 make_key(char key[KEY_SIZE], const struct bench_result *r, const struct bench_line *line,
 	const char *figure)
 {
-	snprintf(key, KEY_SIZE, PREFIX "%s.%s.%s.%zu.%s", r->model, r->precision, line->measure,
-		line->threads, figure);
+	const char *const kind = kind_of(r, line);
+
+	snprintf(key, KEY_SIZE, PREFIX "%s.%s.%s%s%s.%zu.%s", r->model, r->precision,
+		line->measure, kind != NULL ? "-" : "", kind != NULL ? kind : "", line->threads,
+		figure);
 }
 
 /* ---- into the database -------------------------------------------------- */

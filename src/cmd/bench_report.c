@@ -27,9 +27,17 @@ bench_print_json(const struct bench_result *r, size_t n)
 			json_double(&j, "limit_samples_per_s", line->limit);
 			json_double(&j, "limit_ratio", bench_ratio(line));
 			json_string(&j, "measure", line->measure);
+			if (bench_line_is_placed(line))
+				json_string(&j, "placement", r->placement);
+			if (r->format != NULL)
+				json_string(&j, "format", r->format);
+			if (r->why[0] != '\0')
+				json_string(&j, "skipped", r->why);
 			if (!isnan(line->mb_per_s))
 				json_double(&j, "mb_per_s", line->mb_per_s);
-			if (i == 0) {
+			if (i == 0 && r->copy_bytes_per_s > 0)
+				json_double(&j, "copy_gb_per_s", r->copy_bytes_per_s / 1e9);
+			if (i == 0 && r->why[0] == '\0' && r->format == NULL) {
 				json_double(&j, "gemm_gflops", r->gflops);
 				json_double(&j, "random_rows_per_s", r->random_rows_per_s);
 				json_double(&j, "memory_gb_per_s", r->memory_bytes_per_s / 1e9);
@@ -45,7 +53,7 @@ bench_print_json(const struct bench_result *r, size_t n)
 }
 
 static enum rs_status
-print_line(const struct bench_line *line)
+print_line(const struct bench_result *r, const struct bench_line *line)
 {
 	static const struct { const char *measure, *text, *limit; } word[] = {
 		{ "step", "training step in memory", "of the GEMM limit" },
@@ -63,29 +71,57 @@ print_line(const struct bench_line *line)
 	RS_TRY(output_printf(
 		"%-24s %7zu %12.0f", word[i].text, line->threads, line->samples_per_s));
 	if (!isnan(line->limit))
-		RS_TRY(output_printf(" %12.0f %5.1f %% %s", line->limit,
-		    100 * bench_ratio(line), word[i].limit));
+		RS_TRY(output_printf(" %12.0f %5.1f %% %s", line->limit, 100 * bench_ratio(line),
+			i == 0 && !isnan(r->copy_bytes_per_s) ? "of the GPU's limit"
+			: word[i].limit));
 	if (!isnan(line->mb_per_s))
 		RS_TRY(output_printf(" %.0f MB/s", line->mb_per_s));
 	return output_printf("\n");
 }
 
-enum rs_status
-bench_print_table(const struct bench_result *r)
+static enum rs_status
+print_limits(const struct bench_result *r)
 {
-	RS_TRY(output_printf(
-		"%s, %s, batch %lld, %zu slots, %zu dense parameters, kernels %s, %s\n",
-		r->model, r->precision, (long long)r->batch_size, r->slots, r->dense_parameters,
-		r->kernels, kernel_blas_description()));
-	RS_TRY(output_printf("%-24s %7s %12s %12s\n", "", "threads", "samples/s", "limit"));
-	for (size_t i = 0; i < r->n_lines; i++)
-		RS_TRY(print_line(&r->line[i]));
+	const int has_gpu = !isnan(r->copy_bytes_per_s);
+
+	if (has_gpu)
+		RS_TRY(output_printf("limits of the GPU: "));
+	if (has_gpu && !isnan(r->gflops))
+		RS_TRY(output_printf("%.1f GFLOP/s in the model's own products, ", r->gflops));
+	if (has_gpu)
+		RS_TRY(output_printf("%.1f GB/s copied there and back\n",
+			r->copy_bytes_per_s / 1e9));
 	RS_TRY(output_printf("limits of one core: "));
-	if (!isnan(r->gflops))
+	if (!has_gpu && !isnan(r->gflops))
 		RS_TRY(output_printf("%.1f GFLOP/s in the model's own products, ", r->gflops));
 	return output_printf(
 		"%.1f M random rows/s of %.0f bytes, %.1f GB/s read\n"
 		"peak memory %.0f MiB, tables and optimizer state %.0f MiB\n",
 		r->random_rows_per_s / 1e6, r->row_bytes, r->memory_bytes_per_s / 1e9,
 		r->peak_bytes / 1048576, r->table_bytes / 1048576);
+}
+
+static enum rs_status
+print_head(const struct bench_result *r)
+{
+	if (r->format != NULL)
+		RS_TRY(output_printf("rows of %s with the fields of %s\n", r->format, r->model));
+	else
+		RS_TRY(output_printf(
+			"%s, %s, %s, batch %lld, %zu slots, %zu dense parameters, kernels %s, %s\n",
+			r->model, r->precision, r->placement, (long long)r->batch_size, r->slots,
+			r->dense_parameters, r->kernels, kernel_blas_description()));
+	return output_printf("%-24s %7s %12s %12s\n", "", "threads", "samples/s", "limit");
+}
+
+enum rs_status
+bench_print_table(const struct bench_result *r)
+{
+	if (r->why[0] != '\0')
+		return output_printf("%s, %s, %s: skipped: %s\n", r->model, r->precision,
+			r->placement, r->why);
+	RS_TRY(print_head(r));
+	for (size_t i = 0; i < r->n_lines; i++)
+		RS_TRY(print_line(r, &r->line[i]));
+	return r->format != NULL ? RS_OK : print_limits(r);
 }

@@ -13,7 +13,8 @@ enum rs_status bench_print_table(const struct bench_result *r);
 enum rs_status bench_print_json(const struct bench_result *r, size_t n);
 
 /* A run with status ok, tagged "bench", with the figures
- * "bench.MODEL.PRECISION.MEASURE.THREADS.{samples_per_s,limit_ratio}". */
+ * "bench.MODEL.PRECISION.MEASURE.THREADS.{samples_per_s,limit_ratio}"; behind MEASURE stands
+ * "-FORMAT" where rows of a format were read, and "-PLACEMENT" unless it is local. */
 enum rs_status bench_record(const struct arguments *a, struct store *store,
 	const struct bench_result *r, size_t n, char name[32]);
 

@@ -57,7 +57,9 @@ librs_a_SOURCES += src/cmd/bench.c src/cmd/bench_measure.c src/cmd/bench_measure
 	src/cmd/bench_record.c src/cmd/bench_report.c src/cmd/bench_report.h \
 	src/cmd/bench_data.c src/cmd/bench_data.h src/cmd/bench_input.c src/cmd/bench_input.h \
 	src/cmd/bench_limit.c src/cmd/bench_limit.h \
-	src/cmd/bench_spec.c src/cmd/bench_spec.h
+	src/cmd/bench_spec.c src/cmd/bench_spec.h \
+	src/cmd/bench_format.c src/cmd/bench_format.h \
+	src/cmd/bench_gpu.c src/cmd/bench_gpu.h src/cmd/bench_shards.c src/cmd/bench_shards.h
 
 # The commit that --version names: of the checkout, or 'release' outside of one.
 CLEANFILES += src/cmd/commit.h

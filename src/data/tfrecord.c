@@ -72,3 +72,27 @@ tfrecord_overhang(const char *text, size_t n)
 		return 0;
 	return r.n + TFRECORD_FRAME - n;
 }
+
+static enum rs_status
+append_crc(struct buffer *out, const void *bytes, size_t n)
+{
+	const uint32_t crc = hash_crc32c_mask(hash_crc32c(0, bytes, n));
+	const unsigned char little[4] = {
+		crc & 0xff, crc >> 8 & 0xff, crc >> 16 & 0xff, crc >> 24,
+	};
+
+	return buffer_append(out, little, sizeof little);
+}
+
+enum rs_status
+tfrecord_append(struct buffer *out, const void *data, size_t n)
+{
+	unsigned char length[8];
+
+	for (size_t i = 0; i < sizeof length; i++)
+		length[i] = (unsigned char)((uint64_t)n >> 8 * i & 0xff);
+	RS_TRY(buffer_append(out, length, sizeof length));
+	RS_TRY(append_crc(out, length, sizeof length));
+	RS_TRY(buffer_append(out, data, n));
+	return append_crc(out, data, n);
+}

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/memory.h"
+
 #define TFRECORD_HEAD  ((size_t)12)
 #define TFRECORD_FRAME ((size_t)16)    /* bytes of a record that are not data        */
 
@@ -36,6 +38,8 @@ int tfrecord_data_is_sound(const struct tfrecord *r, uint32_t *stored, uint32_t 
 size_t tfrecord_split(const char *text, size_t n, int at_end);
 /* Records that begin in text[0..n), the last perhaps cut or bad. */
 uint64_t tfrecord_count(const char *text, size_t n);
+/* Appends a record. */
+enum rs_status tfrecord_append(struct buffer *out, const void *data, size_t n);
 /* Bytes that the record text[0..n) begins with has beyond n. */
 uint64_t tfrecord_overhang(const char *text, size_t n);
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/hash.h"
 #include "base/thread.h"
+#include "data/tfrecord.h"
 #include "export/tf_event.pb-c.h"
 
 #define PENDING_BYTES ((size_t)16 << 20)
@@ -24,31 +24,6 @@ struct tensorboard {
 };
 
 static enum rs_status
-append_crc(struct buffer *out, const void *bytes, size_t n)
-{
-	const uint32_t crc = hash_crc32c_mask(hash_crc32c(0, bytes, n));
-	const unsigned char little[4] = {
-		crc & 0xff, crc >> 8 & 0xff, crc >> 16 & 0xff, crc >> 24,
-	};
-
-	return buffer_append(out, little, sizeof little);
-}
-
-/* TFRecord framing, as data/tfrecord.h reads it. */
-static enum rs_status
-append_record(struct buffer *out, const void *data, size_t n)
-{
-	unsigned char length[8];
-
-	for (size_t i = 0; i < sizeof length; i++)
-		length[i] = (unsigned char)((uint64_t)n >> 8 * i & 0xff);
-	RS_TRY(buffer_append(out, length, sizeof length));
-	RS_TRY(append_crc(out, length, sizeof length));
-	RS_TRY(buffer_append(out, data, n));
-	return append_crc(out, data, n);
-}
-
-static enum rs_status
 append_event(struct buffer *out, const TfEvent__Event *event)
 {
 	const size_t n = tf_event__event__get_packed_size(event);
@@ -56,7 +31,7 @@ append_event(struct buffer *out, const TfEvent__Event *event)
 
 	RS_TRY(memory_alloc(n, 1, &bytes));
 	(void)tf_event__event__pack(event, bytes);
-	const enum rs_status status = append_record(out, bytes, n);
+	const enum rs_status status = tfrecord_append(out, bytes, n);
 	free(bytes);
 	return status;
 }

@@ -33,7 +33,7 @@ for model in deepfm dcn two_tower; do
 	RECSYS_TRAIN_KERNELS=baseline "$RECSYS_TRAIN" bench --model $model --rows 1024 \
 		--seconds 0.2 -j 1 $small -o dnn.hidden=16 -o train.precision=bf16 > "$dir/table" ||
 		fail "bf16 of $model: exit $?"
-	grep -q "^$model, bf16, .* kernels cpu-baseline, bf16 by rounding, " "$dir/table" ||
+	grep -q "^$model, bf16, local, .* kernels cpu-baseline, bf16 by rounding, " "$dir/table" ||
 		fail "bf16 is not named: $(head -n 1 "$dir/table")"
 	grep -q '^training step in memory  *1 .* % of the GEMM limit$' "$dir/table" ||
 		fail "bf16 of $model: no step line"
@@ -52,6 +52,65 @@ done
 status=0
 "$RECSYS_TRAIN" bench --model depfm 2> "$dir/err" || status=$?
 [ "$status" = 64 ] && grep -q "did you mean 'deepfm'" "$dir/err" || fail "--model depfm: exit $status"
+
+# Every precision, placement and format has rows; what this machine lacks is said in its row when
+# all were asked for, and refused when it alone was.
+bench() {
+	# shellcheck disable=SC2086
+	RECSYS_TRAIN_KERNELS=baseline "$RECSYS_TRAIN" bench --rows 1024 --seconds 0.2 -j 1 $small "$@" \
+		> "$dir/out" 2> "$dir/err"
+}
+has() { tr '{' '\n' < "$dir/out" | grep -q "$1" || fail "$2: $(cat "$dir/out" "$dir/err")"; }
+number='"samples_per_s":[0-9][^,]*,"limit_samples_per_s":[0-9][^,]*,"limit_ratio":[0-9]'
+bench --json --precision all --placement all --format all --record --db "$dir/kinds.db" ||
+	fail "all kinds: exit $?, $(cat "$dir/err")"
+case $(cat "$dir/out") in
+'[{"model":"deepfm","precision":"fp32","threads":1,"samples_per_s":'*) ;;
+*) fail "the first row is not DeepFM's: $(cat "$dir/out")" ;;
+esac
+for precision in fp32 bf16; do
+	for placement in local shards; do
+		for measure in step file; do
+			has "^\"model\":\"deepfm\",\"precision\":\"$precision\",\"threads\":1,$number[^,]*,\"measure\":\"$measure\",\"placement\":\"$placement\"" \
+				"$precision, $placement, $measure"
+		done
+	done
+	has "\"precision\":\"$precision\",.*\"placement\":\"cuda\"" "$precision, cuda"
+done
+for format in tsv csv libsvm libffm libfm tfrecord; do
+	for measure in parse gzip cache; do
+		has "$number[^,]*,\"measure\":\"$measure\",\"format\":\"$format\",\"mb_per_s\":" "$format, $measure"
+	done
+done
+ls "$TMPDIR" > "$dir/left"
+[ ! -s "$dir/left" ] || fail "$(cat "$dir/left") stayed"
+for key in step.1 step-shards.1 file-shards.1 parse.1 parse-tfrecord.1 gzip-csv.2 cache-libffm.1; do
+	[ "$(sqlite3 "$dir/kinds.db" "SELECT count(*) FROM metrics WHERE key = 'bench.deepfm.fp32.$key.limit_ratio'")" = 1 ] ||
+		fail "no figure of $key: $(sqlite3 "$dir/kinds.db" "SELECT key FROM metrics")"
+done
+bench --placement shards --format csv --against last --db "$dir/kinds.db" || fail "--against of kinds: exit $?"
+grep -q '^deepfm.fp32.step-shards.1.limit_ratio .*%' "$dir/out" || fail "no comparison of shards: $(cat "$dir/out")"
+grep -q '^deepfm.fp32.parse-csv.1.limit_ratio .*%' "$dir/out" || fail "no comparison of csv: $(cat "$dir/out")"
+grep -q '^deepfm, fp32, shards, batch 256, ' "$dir/out" || fail "no placement in the head: $(cat "$dir/out")"
+grep -q '^rows of csv with the fields of deepfm$' "$dir/out" || fail "no head of csv: $(cat "$dir/out")"
+if bench --placement cuda; then
+	grep -q "^deepfm, fp32, cuda, .* kernels cuda, " "$dir/out" || fail "not on the GPU: $(cat "$dir/out")"
+	grep -q "^training step in memory .* % of the GPU's limit$" "$dir/out" || fail "no limit: $(cat "$dir/out")"
+	grep -q '^limits of the GPU: .* GB/s copied there and back$' "$dir/out" || fail "no copies: $(cat "$dir/out")"
+else
+	grep -q 'placement.device = cuda: ' "$dir/err" || fail "cuda: $(cat "$dir/err")"
+	bench --placement all || fail "--placement all: exit $?"
+	grep -q '^deepfm, fp32, cuda: skipped: placement.device = cuda: ' "$dir/out" || fail "not told: $(cat "$dir/out")"
+	bench --placement all --json || fail "--placement all --json: exit $?"
+	has '"samples_per_s":null,.*"placement":"cuda","skipped":"placement.device = cuda: ' "cuda in JSON"
+fi
+for wrong in "--precision bf61:did you mean 'bf16'" "--placement shard:did you mean 'shards'" \
+	"--format csf:did you mean 'csv'"; do
+	status=0
+	# shellcheck disable=SC2086
+	bench ${wrong%%:*} || status=$?
+	[ "$status" = 64 ] && grep -q "${wrong#*:}" "$dir/err" || fail "$wrong: exit $status, $(cat "$dir/err")"
+done
 
 # A spec of one's own, and one whose data has no full batch.
 awk 'BEGIN { for (i = 0; i < 600; i++) printf "%d\t%d\t%d\n", i % 3 == 0, i % 17, i % 29 }' > "$dir/rows.tsv"
@@ -73,6 +132,12 @@ batch_size = 128
 INI
 "$RECSYS_TRAIN" bench "$dir/own.ini" --seconds 0.2 -j 1 --json > "$dir/out" || fail "own spec: exit $?"
 grep -q '^\[{"model":"fm",' "$dir/out" || fail "own spec: $(cat "$dir/out")"
+for option in --model --format; do
+	status=0
+	"$RECSYS_TRAIN" bench "$dir/own.ini" $option all 2> "$dir/err" || status=$?
+	[ "$status" = 64 ] && grep -q "^recsys-train: error: $option and a spec" "$dir/err" ||
+		fail "own spec and $option: exit $status"
+done
 status=0
 "$RECSYS_TRAIN" bench "$dir/own.ini" --seconds 0.2 -j 1 -o train.batch_size=1000 2> "$dir/err" || status=$?
 [ "$status" = 65 ] || fail "no full batch: exit $status"
@@ -80,8 +145,8 @@ grep -q 'no full batch of 1000 rows' "$dir/err" || fail "no full batch: $(cat "$
 grep -q 'hint: give more rows' "$dir/err" || fail "no full batch: no hint"
 # What is measured is what was asked for: no CPU in the place of a GPU.
 status=0
-"$RECSYS_TRAIN" bench "$dir/own.ini" --seconds 0.2 -o placement.device=cuda 2> "$dir/err" || status=$?
-[ "$status" = 69 ] || fail "device = cuda: exit $status"
+"$RECSYS_TRAIN" bench "$dir/own.ini" --seconds 0.2 -o placement.device=cuda > "$dir/out" 2> "$dir/err" || status=$?
+[ "$status" = 69 ] || grep -q ' kernels cuda, ' "$dir/out" || fail "device = cuda: exit $status"
 status=0
 "$RECSYS_TRAIN" bench --rows 0 2> "$dir/err" || status=$?
 [ "$status" = 64 ] || fail "--rows 0: exit $status"
