@@ -23,7 +23,6 @@
 #define PARTS_MAX       64     /* of one table in one commit                      */
 #define PARTS_A_WORKER  4
 #define PART_MIN        2048   /* occurrences: less is not worth a part           */
-#define INIT_ROWS       4096   /* rows initialised as one piece of work           */
 
 /* What one thread needs in commit. */
 struct committer {
@@ -274,7 +273,6 @@ static void
 end_load(struct local *l, struct table *t)
 {
 	table_forget_changes(t);
-	t->is_blank = 0;
 	t->changed_all |= t->state_anew;
 	if (t->state_anew && !l->warned)
 		log_warn(
@@ -298,15 +296,6 @@ local_load(struct lookup *base, size_t table, const char *const *path, size_t n_
 	RS_TRY(by_id ? rows_file_read(t, path, n_paths) : table_file_read(t, path, n_paths));
 	end_load(l, t);
 	return RS_OK;
-}
-
-static void
-local_start(struct lookup *base, size_t table)
-{
-	struct table *const t = &local_of(base)->table[table];
-
-	if (t->is_blank)
-		table_restart(t, &t->start);
 }
 
 static int
@@ -405,7 +394,7 @@ local_close(struct lookup *base)
 
 static const struct lookup_ops local_ops = {
 	.name = "local", .pull = local_pull, .push = local_push, .commit = local_commit,
-	.save = local_save, .savers = local_savers, .load = local_load, .start = local_start,
+	.save = local_save, .savers = local_savers, .load = local_load,
 	.save_tenancy = local_save_tenancy,
 	.load_tenancy = local_load_tenancy, .tenants = local_tenants,
 	.knows_changes = local_knows_changes, .save_delta = local_save_delta,
@@ -413,49 +402,6 @@ static const struct lookup_ops local_ops = {
 	.reset_state = local_reset_state, .touched = local_touched, .bytes = local_bytes,
 	.close = local_close,
 };
-
-/* Takes pieces of INIT_ROWS rows of all tables until none is left. */
-static void *
-init_run(void *argument)
-{
-	struct local *l = argument;
-	uint64_t piece = atomic_fetch_add(&l->next_item, 1), first = 0;
-
-	for (size_t i = 0; i < l->n_tables; i++) {
-		const struct table *const t = &l->table[i];
-		const uint64_t rows = table_is_exact(t) || table_is_spilled(t) ? 0 : t->n_rows;
-		const uint64_t pieces = (rows + INIT_ROWS - 1) / INIT_ROWS;
-
-		for (; piece < first + pieces; piece = atomic_fetch_add(&l->next_item, 1)) {
-			const uint64_t begin = (piece - first) * INIT_ROWS;
-
-			table_init_rows(&l->table[i], begin,
-			    begin + INIT_ROWS < rows ? begin + INIT_ROWS : rows);
-		}
-		first += pieces;
-	}
-	return NULL;
-}
-
-static enum rs_status
-init_tables(struct local *l)
-{
-	pthread_t *thread;
-	enum rs_status status = RS_OK;
-	size_t n = 1;
-
-	RS_TRY(memory_alloc(l->n_threads, sizeof(*thread), &thread));
-	for (; n < l->n_threads && status == RS_OK; n++)
-		status = thread_start(&thread[n], "init", init_run, l);
-	if (status != RS_OK)
-		n--;
-	init_run(l);
-	for (size_t i = 1; i < n; i++)
-		thread_join(thread[i]);
-	free(thread);
-	atomic_store(&l->next_item, 0);
-	return status;
-}
 
 static enum rs_status
 open_committers(struct local *l)
@@ -487,7 +433,6 @@ open_tables(struct local *l, const struct lookup_local_options *o)
 	RS_TRY(memory_alloc(o->n_tables + 1, sizeof(*l->table), &l->table));
 	for (size_t i = 0; i < o->n_tables; i++) {
 		RS_TRY(table_open(&l->table[i], &o->table[i], o->kernel, o->for_training));
-		l->table[i].is_blank = o->waits_for_load && !table_is_exact(&l->table[i]);
 		if (o->keeps_changes)
 			RS_TRY(table_keep_changes(&l->table[i]));
 		l->block_bytes += round_up(l->table[i].block_bytes);
@@ -500,7 +445,7 @@ open_tables(struct local *l, const struct lookup_local_options *o)
 	RS_TRY(stage_init(&l->stage, l->n_slots, l->n_inputs));
 	if (o->for_training)
 		RS_TRY(open_committers(l));
-	return init_tables(l);
+	return RS_OK;
 }
 
 enum rs_status

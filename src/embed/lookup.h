@@ -148,9 +148,6 @@ struct lookup_ops {
 	size_t (*savers)(const struct lookup *l);
 	enum rs_status (*load)(
 		struct lookup *l, size_t table, const char *const *path, size_t n_paths);
-	/* Instead of load, of a table that waited for it: rows are as they begin.  NULL: none
-	 * waits. */
-	void (*start)(struct lookup *l, size_t table);
 	/* Of an exact table: what its filter knows, and the clock, to a file and back, beside
 	 * save and load; n_paths 0: there was no such file.  NULL: every row stays here. */
 	enum rs_status (*save_tenancy)(struct lookup *l, size_t table, struct file_writer *w);
@@ -210,8 +207,6 @@ struct lookup_local_options {
 	size_t n_tables, n_slots, n_inputs, n_threads;
 	int    for_training;        /* 0: weights only, no optimizer slots            */
 	int    keeps_changes;       /* for deltas                                     */
-	int    waits_for_load;      /* before any other call of a table load comes, or start, so
-	                             * that rows need not be as they begin            */
 };
 enum rs_status lookup_local_open(const struct lookup_local_options *options, struct lookup **out);
 

@@ -1,6 +1,8 @@
 /* Rows, and all else, of the tables of a lookup_local, to be taken elsewhere and back. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "embed/entries.h"
 #include "embed/local.h"
 #include "embed/pull.h"
@@ -41,16 +43,14 @@ lookup_local_slots(const struct lookup *base, size_t table)
 	return local_table(base, table)->n_slot;
 }
 
-enum rs_status
-lookup_local_get(const struct lookup *base, const struct lookup_rows *r)
+static enum rs_status
+get_rows(const struct table *t, const struct lookup_rows *r, float *scratch)
 {
-	const struct table *t = local_table(base, r->table);
-
-	RS_TRY(check_rows(t, r));
 	for (size_t i = 0; i < r->n; i++) {
 		const uint64_t row = r->begin - t->begin + i;
-		const float *w = table_row(t, row);
+		const float *w;
 
+		RS_TRY(table_read(t, row, scratch, &w));
 		table_get_weights(t, w, r->weights + i * t->D);
 		if (t->n_slot > 0)
 			memcpy(r->slots + i * t->n_slot, w + t->slot_at, t->n_slot * sizeof(*w));
@@ -60,11 +60,25 @@ lookup_local_get(const struct lookup *base, const struct lookup_rows *r)
 }
 
 enum rs_status
+lookup_local_get(const struct lookup *base, const struct lookup_rows *r)
+{
+	const struct table *t = local_table(base, r->table);
+	float *scratch;
+
+	RS_TRY(check_rows(t, r));
+	RS_TRY(memory_alloc(t->stride, sizeof(*scratch), &scratch));
+	const enum rs_status status = get_rows(t, r, scratch);
+	free(scratch);
+	return status;
+}
+
+enum rs_status
 lookup_local_put(struct lookup *base, const struct lookup_rows *r)
 {
 	struct table *t = local_table(base, r->table);
 
 	RS_TRY(check_rows(t, r));
+	table_take_all(t, r->begin - t->begin, r->begin - t->begin + r->n);
 	for (size_t i = 0; i < r->n; i++) {
 		const uint64_t row = r->begin - t->begin + i;
 		float *w = table_row(t, row);

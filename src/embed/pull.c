@@ -65,7 +65,7 @@ pull_narrow(struct stage *own, const struct table *t, const struct lookup_pull *
 		if (p->ids[j] - t->begin >= t->n_rows)
 			return pull_unknown_id(t, p->ids[j]);
 		if (j + AHEAD_PULL < p->n && p->ids[j + AHEAD_PULL] - t->begin < t->n_rows)
-			__builtin_prefetch(table_row(t, p->ids[j + AHEAD_PULL] - t->begin), 0, 2);
+			__builtin_prefetch(table_place(t, p->ids[j + AHEAD_PULL] - t->begin), 0, 2);
 		table_get_weights(t, table_row(t, p->ids[j] - t->begin), copy);
 		p->row[j] = copy;
 	}

@@ -75,7 +75,7 @@ table_open(struct table *t, const struct lookup_table *settings, const struct ke
 	RS_TRY(size_mul(floats, sizeof(float), &t->block_bytes));
 	RS_TRY(memory_alloc(bit_words(t), sizeof(*t->touched), &t->touched));
 	return settings->resident > 0 && settings->resident < t->block_bytes ? open_spilled(t) :
-		RS_OK;
+		drawn_init(&t->drawn, t->n_rows, t->D);
 }
 
 enum rs_status
@@ -117,6 +117,7 @@ table_close(struct table *t)
 	free(t->touched);
 	free(t->changed);
 	free(t->kept);
+	drawn_free(&t->drawn);
 	spill_close(t->spill);
 	free((float *)(uintptr_t)t->zero);
 	tenancy_close(&t->tenancy);
@@ -183,42 +184,49 @@ table_start_row(const struct table *t, uint64_t id, float *row)
 	start_slots(t, row);
 }
 
-void
-table_init_rows(struct table *t, uint64_t begin, uint64_t end)
+/* Rows [begin,end), as they begin. */
+static void
+draw_rows(const struct table *t, uint64_t begin, uint64_t end)
 {
 	const struct rng_rows rows = {
 		.name = t->begin + begin, .n = (size_t)(end - begin), .D = t->D,
 		.stride = t->stride,
 	};
 
-	if (t->is_blank && t->n_slot == 0)
+	for (uint64_t i = begin; table_is_narrow(t) && i < end; i++)
+		row_start_weights(&t->start, t->settings.storage, t->begin + i, t->D,
+			table_place(t, i));
+	if (!table_is_narrow(t))
+		row_start_floats(&t->start, rows, table_place(t, begin));
+	for (uint64_t i = begin; i < end; i++)
+		start_slots(t, table_place(t, i));
+}
+
+void
+table_draw(const struct table *t, uint64_t i)
+{
+	if (!drawn_claim(&t->drawn, i))
 		return;
-	if (!t->is_blank && table_is_narrow(t)) {
-		for (uint64_t i = begin; i < end; i++)
-			table_start_row(t, t->begin + i, table_row(t, i));
-		return;
-	}
-	if (!t->is_blank)
-		row_start_floats(&t->start, rows, table_row(t, begin));
-	if (begin < end)
-		start_slots(t, table_row(t, begin));
-	for (uint64_t i = begin + 1; i < end; i++)
-		memcpy(table_row(t, i) + t->slot_at, table_row(t, begin) + t->slot_at,
-			t->n_slot * sizeof(float));
+	draw_rows(t, drawn_begin(&t->drawn, i), drawn_end(&t->drawn, i));
+	drawn_done(&t->drawn, i);
 }
 
 void
 table_restart(struct table *t, const struct row_start *start)
 {
 	t->start = *start;
-	t->is_blank = 0;
 	memset(t->touched, 0, bit_words(t) * sizeof(*t->touched));
 	free(t->kept);
 	t->kept = NULL;
+	drawn_clear(&t->drawn);
 	if (table_is_spilled(t))
 		spill_clear(t->spill);
-	else
-		table_init_rows(t, 0, t->n_rows);
+}
+
+void
+table_take_all(struct table *t, uint64_t begin, uint64_t end)
+{
+	drawn_skip(&t->drawn, begin, end);
 }
 
 enum rs_status
@@ -227,6 +235,7 @@ table_take(struct table *t, uint64_t i, float **row)
 	struct spill_row got;
 
 	if (!table_is_spilled(t)) {
+		table_take_all(t, i, i + 1);
 		*row = table_row(t, i);
 		return RS_OK;
 	}
@@ -245,8 +254,14 @@ table_leave(struct table *t, uint64_t id)
 enum rs_status
 table_read(const struct table *t, uint64_t i, float *scratch, const float **row)
 {
-	*row = table_is_spilled(t) ? scratch : table_row(t, i);
-	return table_is_spilled(t) ? spill_copy(t->spill, i, scratch) : RS_OK;
+	*row = scratch;
+	if (table_is_spilled(t))
+		return spill_copy(t->spill, i, scratch);
+	if (drawn_has(&t->drawn, i))
+		*row = table_place(t, i);
+	else
+		table_start_row(t, t->begin + i, scratch);
+	return RS_OK;
 }
 
 enum rs_status
@@ -379,6 +394,7 @@ table_bytes(const struct table *t)
 {
 	if (table_is_exact(t))
 		return exact_bytes(&t->exact) + tenancy_bytes(&t->tenancy);
-	return t->block_bytes + (t->spill != NULL ? spill_bytes(t->spill) : 0)
+	return t->block_bytes + (t->spill != NULL ? spill_bytes(t->spill)
+		: drawn_bytes(t->n_rows, t->D))
 	    + ((t->changed != NULL) + (t->kept != NULL) + 1u) * bit_words(t) * sizeof(*t->touched);
 }

@@ -5,8 +5,9 @@
  * weights (embed/row.h), then the optimizer's slots, so that an update touches neighbouring
  * cache lines only.  Initial rows are a pure function of (seed, table name, id, column).
  *
- * Hashed: row i of those here is block + i * stride, and one bit a row says whether training
- * ever updated it.  Hashed and spilled: rows are in `spill`, which is a part of them in memory.
+ * Hashed: row i of those here is block + i * stride once it is there (embed/drawn.h), and one
+ * bit a row says whether training ever updated it.  Hashed and spilled: rows are in `spill`,
+ * which is a part of them in memory.
  * Exact: rows are in `exact`, where they come when they are first trained.
  * Any number of threads read; writers own disjoint rows, of an exact table whole segments.
  */
@@ -17,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "embed/drawn.h"
 #include "embed/exact.h"
 #include "embed/lookup.h"
 #include "embed/row.h"
@@ -38,13 +40,13 @@ struct table {
 	struct row_start start;    /* what rows begin as; a file may bring its own   */
 	uint64_t  row_key;         /* of stochastic rounding                         */
 	float    *block;           /* [n_rows, stride] borrowed; exact, spilled: NULL */
+	struct drawn drawn;        /* rows of the block that are there                */
 	size_t    block_bytes;
 	uint64_t *touched;         /* [(n_rows + 63) / 64]; exact: NULL              */
 	uint64_t *changed;         /* the same, since changes were forgotten, if kept */
 	uint64_t *kept;            /* the same: never updated, yet not as they begin, of a
 	                            * spilled table; NULL: there are none            */
 	int       keeps_changes, changed_all;
-	int       is_blank;        /* hashed: rows wait for those of a file, their weights are 0 */
 	struct row_decays decays;  /* of all rows, since then                        */
 	struct spill *spill;       /* NULL: rows are in memory                       */
 	struct exact exact;
@@ -59,8 +61,7 @@ struct table_step {
 	struct row_args args;
 };
 
-/* Sizes and settings; the caller then sets block to block_bytes bytes, and calls
- * table_init_rows() on all rows. */
+/* Sizes and settings; the caller then sets block to block_bytes bytes of zeros. */
 enum rs_status table_open(struct table *t, const struct lookup_table *settings,
 	const struct kernel_set *kernel, int for_training);
 void table_close(struct table *t);
@@ -70,11 +71,10 @@ void table_close(struct table *t);
 enum rs_status table_keep_changes(struct table *t);
 void table_forget_changes(struct table *t);
 int table_knows_changes(const struct table *t);
-/* Initial values of rows [begin,end) of those here, hashed in memory; of a blank table, whose
- * block is zeros, those of the slots. */
-void table_init_rows(struct table *t, uint64_t begin, uint64_t end);
 /* One row, all of it, as it begins. */
 void table_start_row(const struct table *t, uint64_t id, float *row);
+/* Row i of those here, hashed in memory, that is not there, and its group.  Any thread. */
+void table_draw(const struct table *t, uint64_t i);
 /* All rows of a hashed table are now as `start` says, none was touched. */
 void table_restart(struct table *t, const struct row_start *start);
 /* The weights [D] that the row of an id starts with, as they read once they are stored. */
@@ -84,6 +84,9 @@ void table_init_weights(const struct table *t, uint64_t id, float *w);
  * segment; step: of an exact table. */
 enum rs_status table_reach(struct table *t, const struct tenancy_step *step, uint64_t id,
 	uint32_t n, float **row);
+/* Rows [begin,end) of those here, hashed in memory, are going to be written over whole, by this
+ * thread: they need not be drawn. */
+void table_take_all(struct table *t, uint64_t begin, uint64_t end);
 /* Row i of those here, hashed, to be written over whole. */
 enum rs_status table_take(struct table *t, uint64_t i, float **row);
 /* A row that table_take() or table_reach() gave is done with. */
@@ -126,11 +129,20 @@ table_is_spilled(const struct table *t)
 	return t->spill != NULL;
 }
 
-/* Hashed, in memory. */
+/* Where a row of a hashed table in memory is, or will be. */
+static inline float *
+table_place(const struct table *t, uint64_t i)
+{
+	return t->block + (size_t)i * t->stride;
+}
+
+/* Hashed, in memory: the row, which is there from now on. */
 static inline float *
 table_row(const struct table *t, uint64_t i)
 {
-	return t->block + (size_t)i * t->stride;
+	if (__builtin_expect(!drawn_has(&t->drawn, i), 0))
+		table_draw(t, i);
+	return table_place(t, i);
 }
 
 /* The row of what was found in an exact table; NULL: there is none. */
@@ -162,7 +174,7 @@ table_prefetch(const struct table *t, uint64_t id)
 		spill_prefetch(t->spill, id - t->begin);
 		return;
 	}
-	row = table_row(t, id - t->begin);
+	row = table_place(t, id - t->begin);
 	for (size_t i = 0; i < floats; i += TABLE_LINE_FLOATS)
 		__builtin_prefetch(row + i, 1, 3);
 }

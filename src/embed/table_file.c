@@ -361,6 +361,8 @@ read_rows(void *context, const struct table_file_piece *p)
 		r->begun = 1;
 		return read_all_spilled(t, p, begin, end);
 	}
+	if (begin < end)
+		table_take_all(t, begin - t->begin, end - t->begin);
 	for (uint64_t id = begin; id < end; id++) {
 		const uint64_t i = id - p->begin;
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "embed/drawn.h"
 #include "embed/row_optimizer.h"
 #include "embed/spill.h"
 #include "embed/table.h"
@@ -73,6 +74,8 @@ list_tables(struct placement *p, const struct model *shape)
 		p->embedding_params += from->expected * from->dim;
 		p->embedding_bytes += to->bytes;
 		p->table_bytes += to->memory > 0 ? to->memory : to->bytes;
+		if (to->memory == 0 && from->kind == TABLE_HASHED)
+			p->table_bytes += drawn_bytes(from->rows, from->dim);
 		p->spill_bytes += to->disk;
 	}
 	p->spill = spec_settings(shape->spec)->embedding.spill;

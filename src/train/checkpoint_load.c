@@ -85,8 +85,6 @@ fill_tables(struct model *m, struct filling *f)
 		} else if (f->former != NULL &&
 			dense_adopt_is_new(f->former, m->schema.table[of].name)) {
 			f->n_new++;
-			if (m->lookup->ops->start != NULL)
-				m->lookup->ops->start(m->lookup, t);
 		} else {
 			(void)rs_fail_at(RS_ESPEC, f->path, 0, 0,
 				"the model saved has no table '%s'", m->table[t].name);
@@ -256,16 +254,14 @@ enum rs_status
 checkpoint_load(const char *directory, uint64_t version, const struct model_options *options,
 	struct model **out, struct checkpoint_progress *progress, uint64_t *loaded)
 {
-	struct model_options filled = *options;
 	struct checkpoint_chain chain;
 	struct spec *spec;
 
 	*out = NULL;
-	filled.is_filled = 1;
 	RS_TRY(open_any(directory, version, &chain));
 	enum rs_status status = spec_of_version(checkpoint_chain_last(&chain)->path, &spec);
 	if (status == RS_OK)
-		status = model_create(spec, &filled, out);
+		status = model_create(spec, options, out);
 	if (status == RS_OK)
 		status = fill_model(*out, &chain, CHECKPOINT_STATE);
 	if (status != RS_OK) {

@@ -68,7 +68,6 @@ open_tables(struct model *m, const struct settings *s, const struct model_option
 		return m->place->open_lookup(m->place->context, &lookup, &m->lookup);
 	if (ranks_several(m->place) && options->for_training)
 		return replicated_open(&lookup, m->place->exchange, &m->lookup);
-	lookup.waits_for_load = options->is_filled;
 	return lookup_local_open(&lookup, &m->lookup);
 }
 

@@ -65,7 +65,6 @@ struct model_options {
 	size_t n_threads;
 	int    for_training;           /* 0: no optimizer state                       */
 	int    shape_only;             /* lookup stays NULL: no table takes memory    */
-	int    is_filled;              /* rows come by checkpoint_fill() before they are used */
 	const struct train_place *place;   /* borrowed; NULL: all is in this process  */
 };
 

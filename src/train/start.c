@@ -67,7 +67,6 @@ start_from(struct spec *spec, const struct train_options *train, uint64_t versio
 	const struct model_options *options, struct start *out)
 {
 	const char *const directory = train->resume ? train->directory : train->from;
-	struct model_options filled = *options;
 	const unsigned state = train->resume || !train->reset_optimizer ? CHECKPOINT_STATE : 0;
 	const enum rs_status status = start_adopt(spec, train, version);
 
@@ -75,8 +74,7 @@ start_from(struct spec *spec, const struct train_options *train, uint64_t versio
 		spec_free(spec);
 		return status;
 	}
-	filled.is_filled = 1;
-	RS_TRY(make_model(spec, train, &filled, &out->model));
+	RS_TRY(make_model(spec, train, options, &out->model));
 	out->version = version;
 	RS_TRY(checkpoint_fill(directory, version, state | CHECKPOINT_OTHER_FIELDS, out->model,
 		&out->progress));

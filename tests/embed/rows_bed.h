@@ -39,23 +39,17 @@ table_of(enum table_kind kind, enum row_storage storage, enum row_optimizer_kind
 }
 
 static inline struct lookup *
-make_for(const struct lookup_table *table, size_t n_threads, int for_training, int waits)
+make(const struct lookup_table *table, size_t n_threads, int for_training)
 {
 	const struct lookup_local_options options = {
 		.kernel = &kernel_ref, .table = table, .n_tables = 1, .n_slots = N_SLOTS,
 		.n_inputs = 1, .n_threads = n_threads, .for_training = for_training,
-		.keeps_changes = for_training, .waits_for_load = waits,
+		.keeps_changes = for_training,
 	};
 	struct lookup *l;
 
 	assert_int_equal(lookup_local_open(&options, &l), RS_OK);
 	return l;
-}
-
-static inline struct lookup *
-make(const struct lookup_table *table, size_t n_threads, int for_training)
-{
-	return make_for(table, n_threads, for_training, 0);
 }
 
 struct worker {

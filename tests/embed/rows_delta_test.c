@@ -21,10 +21,8 @@ make(struct table *t, enum table_kind kind, enum row_optimizer_kind optimizer)
 
 	assert_int_equal(table_open(t, &settings, &kernel_ref, 1), RS_OK);
 	assert_int_equal(table_keep_changes(t), RS_OK);
-	if (kind != TABLE_EXACT) {
+	if (kind != TABLE_EXACT)
 		t->block = calloc(1, t->block_bytes);
-		table_init_rows(t, 0, t->n_rows);
-	}
 	table_forget_changes(t);
 }
 

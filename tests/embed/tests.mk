@@ -18,6 +18,7 @@ check_PROGRAMS += tests/bench/exact_rows
 EXTRA_DIST += tests/bench/collisions.sh
 check_PROGRAMS += tests/embed/rows_delta_test
 check_PROGRAMS += tests/embed/row_test tests/embed/storage_test
+check_PROGRAMS += tests/embed/drawn_test
 check_PROGRAMS += tests/embed/spill_test
 check_PROGRAMS += tests/embed/spilled_test
 tests_embed_storage_test_SOURCES = tests/embed/storage_test.c tests/embed/rows_bed.h

@@ -167,7 +167,7 @@ make_former(size_t i, const char *fields, uint64_t *version)
 static struct model *
 adopt(size_t i, const char *fields, uint64_t version)
 {
-	const struct model_options options = { .n_threads = 1, .for_training = 1, .is_filled = 1 };
+	const struct model_options options = { .n_threads = 1, .for_training = 1 };
 	struct model *m = make_model_with(i, fields, &options);
 
 	if (checkpoint_fill(directory, version, CHECKPOINT_STATE | CHECKPOINT_OTHER_FIELDS, m,
