@@ -6,7 +6,14 @@
 
 #include <stdio.h>
 
-#define BF16_ON_CPU "train.precision = bf16 is for CPUs in this version"
+/* On the CPU: the processor has what train.precision asks for. */
+static enum rs_status
+check_cpu(const struct settings *settings)
+{
+	const struct narrow_set *set;
+
+	return model_is_narrow(settings) ? narrow_select(&set) : RS_OK;
+}
 
 /* --- which of them ----------------------------------------------------------------------- */
 
@@ -72,28 +79,24 @@ session_share_devices(struct gpu_memory *gpu, size_t i, size_t n, const char **w
 enum rs_status
 session_device(const struct settings *settings, struct gpu_memory *gpu, const char **why)
 {
-	const int is_narrow = model_is_narrow(settings);
-	const struct narrow_set *set;
-
 	*why = NULL;
 	*gpu = (struct gpu_memory){ .gpu = NULL };
 	gpu->limit = (size_t)settings->gpu.memory_limit;
-	if (is_narrow)
-		RS_TRY(narrow_select(&set));
 	if (settings->placement.device == DEVICE_CPU)
-		return RS_OK;
+		return check_cpu(settings);
 	const struct device *const d = device_look();
-	const char *const text = d->n > 0 && is_narrow ? BF16_ON_CPU : d->text;
 
-	gpu->gpu = is_narrow ? NULL : device_gpu();
-	if (gpu->gpu == NULL && settings->placement.device == DEVICE_CUDA) {
-		rs_fail(RS_EPEER, "placement.device = cuda: %s", text);
-		return rs_hint("set placement.device = auto or cpu to train on the CPU");
-	}
-	if (gpu->gpu != NULL)
+	gpu->gpu = device_gpu();
+	if (gpu->gpu != NULL) {
 		RS_TRY(take_devices(&settings->gpu.devices, d->n, gpu));
-	*why = gpu->gpu != NULL ? describe(gpu) : d->is_compiled ? text : NULL;
-	return RS_OK;
+		*why = describe(gpu);
+		return RS_OK;
+	}
+	*why = d->is_compiled ? d->text : NULL;
+	if (settings->placement.device == DEVICE_AUTO)
+		return check_cpu(settings);
+	rs_fail(RS_EPEER, "placement.device = cuda: %s", d->text);
+	return rs_hint("set placement.device = auto or cpu to train on the CPU");
 }
 
 const char *

@@ -38,6 +38,12 @@ op_lanes(const struct op_run *r)
 	return &r->exec->lanes;
 }
 
+uint16_t *
+op_rounded(const struct op_run *r)
+{
+	return mirror_rounded(r->exec->mirror);
+}
+
 size_t
 op_B_max(const struct op_run *r)
 {
@@ -380,6 +386,8 @@ exec_forward(struct exec *e, const float *param, const struct feed *feed, int tr
 	if (e->mirror != NULL) {
 		mirror_use(e->mirror);
 		mirror_feed(e->mirror, e->output, param, feed, e->rows);
+		if (training && mirror_params_are_new(e->mirror))
+			layer_round_weights(&r);
 	}
 	for (size_t i = 0; i < e->g->n_nodes; i++)
 		if (e->g->part[e->output][i])

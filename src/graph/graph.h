@@ -99,7 +99,8 @@ enum rs_status graph_finish(struct graph *g, struct node *logit, int loss_is_mse
 
 /* After graph_finish() and before any exec is made: passes that train multiply numbers of two
  * bytes (kernel/narrow.h), mostly so many rows at once; what else runs does not.  The weights
- * are rounded once in each time that they are told to have changed. */
+ * are rounded once in each time that they are told to have changed.  With a GPU set is NULL:
+ * its kernels do so, for each exec that gets new parameters. */
 enum rs_status graph_set_narrow(struct graph *g, const struct narrow_set *set, size_t rows);
 /* While nobody runs: the next pass meets other parameters than the last. */
 void graph_weights_changed(struct graph *g);

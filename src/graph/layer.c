@@ -22,25 +22,67 @@ can_be_narrow(const struct graph *g, const struct node *n)
 	    && g->param[n->param[0]].rows >= LAYER_NARROW_MIN && n->width >= LAYER_NARROW_MIN;
 }
 
+static enum rs_status
+set_narrow(const struct graph *g, struct node *n, const struct narrow_set *set, size_t rows)
+{
+	struct layer *const l = &g->layer[n->index];
+	const struct narrow_shape shape = { .B = rows, .n = g->param[n->param[0]].rows,
+		.H = n->width, .has_bias = n->op->has_bias, .act = n->act, .kernel = g->kernel };
+
+	RS_TRY(set->open(set, &shape, &l->narrow));
+	n->saved_row += floats_of(l->narrow, shape.n);
+	n->scratch_row += floats_of(l->narrow, shape.H);
+	return RS_OK;
+}
+
+/* Numbers of two bytes, and floats, that a GPU reads at once where each row begins with them. */
+enum { BRAIN_ALIGNMENT = 8, FLOAT_ALIGNMENT = BRAIN_ALIGNMENT / 2 };
+
+/* Between rows of n of them. */
+static size_t
+brain_ld(size_t n)
+{
+	return (n + BRAIN_ALIGNMENT - 1) / BRAIN_ALIGNMENT * BRAIN_ALIGNMENT;
+}
+
+/* Of a piece, what comes before the numbers. */
+static size_t
+floats_before(size_t floats)
+{
+	return (floats + FLOAT_ALIGNMENT - 1) / FLOAT_ALIGNMENT * FLOAT_ALIGNMENT;
+}
+
+static void
+set_brain(struct graph *g, struct node *n)
+{
+	struct layer *const l = &g->layer[n->index];
+	const size_t width = g->param[n->param[0]].rows;
+
+	l->is_brain = 1;
+	l->rounded = g->n_rounded;
+	g->n_rounded += width * brain_ld(n->width);
+	n->saved_row += brain_ld(width) / 2;
+	n->saved_fixed += FLOAT_ALIGNMENT - 1;
+	n->scratch_row += brain_ld(n->width) / 2;
+	n->scratch_fixed += FLOAT_ALIGNMENT - 1;
+}
+
 enum rs_status
 graph_set_narrow(struct graph *g, const struct narrow_set *set, size_t rows)
 {
-	assert(g->finished && g->layer == NULL);
+	assert(g->finished && g->layer == NULL && (set == NULL) == (g->gpu != NULL));
 	RS_TRY(memory_alloc(g->n_nodes, sizeof(*g->layer), &g->layer));
 	for (size_t i = 0; i < g->n_nodes; i++) {
 		struct node *n = g->node[i];
-		struct layer *l = &g->layer[i];
 
 		if (!can_be_narrow(g, n))
 			continue;
-		const struct narrow_shape shape = { .B = rows, .n = g->param[n->param[0]].rows,
-			.H = n->width, .has_bias = n->op->has_bias, .act = n->act,
-			.kernel = g->kernel };
-		RS_TRY(set->open(set, &shape, &l->narrow));
-		l->saved_before = n->saved_row;
-		l->scratch_before = n->scratch_row;
-		n->saved_row += floats_of(l->narrow, shape.n);
-		n->scratch_row += floats_of(l->narrow, shape.H);
+		g->layer[i].saved_before = n->saved_row;
+		g->layer[i].scratch_before = n->scratch_row;
+		if (set == NULL)
+			set_brain(g, n);
+		else
+			RS_TRY(set_narrow(g, n, set, rows));
 	}
 	return RS_OK;
 }
@@ -120,7 +162,7 @@ layer_lanes_free(const struct graph *g, struct layer_lanes *lanes)
 	free(lanes->scratch);
 }
 
-/* ---- a pass ------------------------------------------------------------- */
+/* ---- a pass on the host ------------------------------------------------- */
 
 /* The first thread that needs weights packs them, the others wait for those few microseconds. */
 static void
@@ -153,10 +195,99 @@ layer_of(const struct op_run *r, const struct node *n, struct narrow_lane **lane
 	return &g->layer[n->index];
 }
 
+/* ---- a pass on a GPU ---------------------------------------------------- */
+
+static int
+is_brain(const struct op_run *r, const struct node *n)
+{
+	const struct layer *const layer = op_graph(r)->layer;
+
+	return layer != NULL && r->training && layer[n->index].is_brain;
+}
+
+static uint16_t *
+brain_weight(const struct op_run *r, const struct node *n)
+{
+	return op_rounded(r) + op_graph(r)->layer[n->index].rounded;
+}
+
+/* r(x) and r(dz). */
+static uint16_t *
+brain_x(const struct op_run *r, const struct node *n)
+{
+	const size_t before = op_B_max(r) * op_graph(r)->layer[n->index].saved_before;
+
+	return (uint16_t *)(void *)(op_saved(r, n) + floats_before(before));
+}
+
+static uint16_t *
+brain_dz(const struct op_run *r, const struct node *n)
+{
+	const size_t before = op_B_max(r) * op_graph(r)->layer[n->index].scratch_before;
+
+	return (uint16_t *)(void *)(op_scratch(r, n) + floats_before(before));
+}
+
+void
+layer_round_weights(const struct op_run *r)
+{
+	const struct graph *const g = op_graph(r);
+
+	for (size_t i = 0; g->layer != NULL && i < g->n_nodes; i++) {
+		const struct node *n = g->node[i];
+		if (g->layer[i].is_brain)
+			r->kernel->round_rows(g->param[n->param[0]].rows, n->width,
+				op_param(r, n, 0), n->width, brain_weight(r, n),
+				brain_ld(n->width));
+	}
+}
+
+static void
+brain_forward(const struct op_run *r, const struct node *n, const struct layer_forward *f)
+{
+	const size_t width = op_graph(r)->param[n->param[0]].rows;
+	struct gemm_args y = product_y(f->rows, width, n->width);
+
+	y.lda = brain_ld(width);
+	y.ldb = brain_ld(n->width);
+	y.c = f->y;
+	r->kernel->round_rows(f->rows, width, f->x, width, brain_x(r, n), y.lda);
+	r->kernel->gemm_brain(&y, brain_x(r, n), brain_weight(r, n));
+}
+
+static void
+brain_backward(const struct op_run *r, const struct node *n, const struct layer_backward *b)
+{
+	const size_t width = op_graph(r)->param[n->param[0]].rows;
+	struct gemm_args dw = product_dw(b->rows, width, n->width);
+	struct gemm_args dx = product_dx(b->rows, width, n->width);
+
+	dw.lda = brain_ld(width);
+	dw.ldb = dx.lda = dx.ldb = brain_ld(n->width);
+	dw.c = op_param_gradient(r, n, 0);
+	dx.c = b->dx;
+	dx.beta = b->beta;
+	r->kernel->round_rows(b->rows, n->width, b->dz, n->width, brain_dz(r, n), dx.lda);
+	r->kernel->gemm_brain(&dw, brain_x(r, n), brain_dz(r, n));
+	r->kernel->gemm_brain(&dx, brain_dz(r, n), brain_weight(r, n));
+}
+
+/* ---- a pass ------------------------------------------------------------- */
+
+static void
+float_forward(const struct op_run *r, const struct node *n, const struct layer_forward *f)
+{
+	struct gemm_args y = product_y(f->rows, op_graph(r)->param[n->param[0]].rows, n->width);
+
+	y.a = f->x;
+	y.b = op_param(r, n, 0);
+	y.c = f->y;
+	r->kernel->gemm(&y);
+}
+
 void
 layer_forward(const struct op_run *r, const struct node *n, const struct layer_forward *f)
 {
-	struct gemm_args y = product_y(f->rows, op_graph(r)->param[n->param[0]].rows, n->width);
 	struct narrow_lane *lane;
 	struct layer *l = layer_of(r, n, &lane);
 
@@ -167,10 +298,10 @@ layer_forward(const struct op_run *r, const struct node *n, const struct layer_f
 			.y = f->y, .scratch = op_lanes(r)->scratch });
 		return;
 	}
-	y.a = f->x;
-	y.b = op_param(r, n, 0);
-	y.c = f->y;
-	r->kernel->gemm(&y);
+	if (is_brain(r, n))
+		brain_forward(r, n, f);
+	else
+		float_forward(r, n, f);
 	if (f->bias != NULL)
 		r->kernel->bias_act_forward(f->rows, n->width, f->y, f->bias, f->act);
 }
@@ -190,6 +321,10 @@ layer_backward(const struct op_run *r, const struct node *n, const struct layer_
 			.rounded = op_scratch(r, n) + op_B_max(r) * l->scratch_before,
 			.dw = op_param_gradient(r, n, 0), .dx = b->dx, .beta = b->beta,
 			.scratch = op_lanes(r)->scratch });
+		return;
+	}
+	if (is_brain(r, n)) {
+		brain_backward(r, n, b);
 		return;
 	}
 	dw.a = b->x;

@@ -3,10 +3,11 @@
  * dW = x^T dz, dx = dz W^T + beta dx.
  *
  * In floats; in passes that train, where graph_set_narrow() says so, with operands of two bytes
- * (kernel/narrow.h).  Those are the products of layers on rows of the batch whose weight is at
- * least LAYER_NARROW_MIN wide and high: rounding costs more than multiplying by a smaller one,
- * and the last layer, whose value is the logit, stays exact.  Positions of histories and the
- * comparisons of a loss stay in floats too.
+ * (kernel/narrow.h; on a GPU the same numbers by its kernels round_rows and gemm_brain, from
+ * weights that each exec rounds when it gets new ones).  Those are the products of layers on
+ * rows of the batch whose weight is at least LAYER_NARROW_MIN wide and high: rounding costs more
+ * than multiplying by a smaller one, and the last layer, whose value is the logit, stays exact.
+ * Positions of histories and the comparisons of a loss stay in floats too.
  */
 #ifndef GRAPH_LAYER_H
 #define GRAPH_LAYER_H
@@ -24,9 +25,11 @@ enum { LAYER_NARROW_MIN = 16 };
 struct node;
 struct op_run;
 
-/* Of one node; narrow NULL: its products are in floats. */
+/* Of one node; narrow NULL and not is_brain: its products are in floats. */
 struct layer {
 	struct narrow *narrow;
+	int    is_brain;                        /* a GPU multiplies two bytes             */
+	size_t rounded;                         /* where W is in op_rounded()             */
 	size_t saved_before, scratch_before;    /* floats a row, before what is rounded   */
 	atomic_uint_fast64_t packed;            /* twice the weights that are packed, one less
 	                                           while somebody packs them               */
@@ -46,6 +49,9 @@ struct layer_lanes {
 enum rs_status layer_lanes_reserve(const struct graph *g, enum graph_output output, size_t rows,
 	struct layer_lanes *lanes);
 void layer_lanes_free(const struct graph *g, struct layer_lanes *lanes);
+
+/* On a GPU: r(W) of all layers into op_rounded(), before a pass that trains. */
+void layer_round_weights(const struct op_run *r);
 
 struct layer_forward { size_t rows; const float *x, *bias; int act; float *y; };
 struct layer_backward { size_t rows; const float *x, *dz; float beta, *dx; };

@@ -27,8 +27,9 @@ struct mirror {
 	size_t value, dvalue;       /* [B,width] of the output                        */
 	size_t loss, bad;           /* a double; two int, to and from there           */
 	size_t param, gradient, block, kept;
+	size_t rounded;             /* [g->n_rounded] of two bytes                    */
 	struct mirror_input *input; /* [n_inputs]                                     */
-	int has_params;
+	int has_params, has_new;    /* has_new: mirror_params_are_new()               */
 
 	struct feed data[GRAPH_N_OUTPUTS];
 	const float *const **row;   /* [n_inputs]                                     */
@@ -84,6 +85,7 @@ place_all(struct mirror *m)
 	m->gradient = cut(&end, g->P * sizeof(float));
 	m->block = cut(&end, m->layout->floats * sizeof(float));
 	m->kept = cut(&end, m->layout->kept_floats * sizeof(float));
+	m->rounded = cut(&end, g->n_rounded * sizeof(uint16_t));
 	for (size_t i = 0; i < g->n_inputs; i++)
 		m->input[i].buffer =
 			cut(&end, m->input[i].N * g->buffered[i] * sizeof(float));
@@ -240,6 +242,12 @@ mirror_kept(const struct mirror *m)
 	return there(m, m->kept);
 }
 
+uint16_t *
+mirror_rounded(const struct mirror *m)
+{
+	return there(m, m->rounded);
+}
+
 const float *
 mirror_scale(const struct mirror *m, size_t input)
 {
@@ -276,6 +284,15 @@ void
 mirror_forget_params(struct mirror *m)
 {
 	m->has_params = 0;
+}
+
+int
+mirror_params_are_new(struct mirror *m)
+{
+	const int is_new = m->has_new;
+
+	m->has_new = 0;
+	return is_new;
 }
 
 /* From the host to the side here, and from there on. */
@@ -321,9 +338,10 @@ mirror_feed(struct mirror *m, enum graph_output output, const float *param,
 	const struct graph *g = m->g;
 	const size_t cells = feed->B * g->K;
 
-	if (!m->has_params)
+	if (!m->has_params) {
 		m->gpu->gpu->upload(there(m, m->param), param, g->P * sizeof(float));
-	m->has_params = 1;
+		m->has_params = m->has_new = 1;
+	}
 	m->data[output].missing = feed->missing == NULL ? NULL : there(m, m->missing[output]);
 	if (feed->dense != NULL)
 		send(m, m->dense[output], feed->dense, cells * sizeof(float));

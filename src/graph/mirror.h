@@ -27,6 +27,7 @@ float *mirror_block(const struct mirror *m);
 float *mirror_param(const struct mirror *m);
 float *mirror_gradient(const struct mirror *m);
 float *mirror_kept(const struct mirror *m);
+uint16_t *mirror_rounded(const struct mirror *m);
 const float *mirror_scale(const struct mirror *m, size_t input);
 float *mirror_buffer(const struct mirror *m, size_t input);
 double *mirror_loss(const struct mirror *m);
@@ -37,6 +38,8 @@ const struct feed *mirror_data(const struct mirror *m, enum graph_output output)
 void mirror_use(const struct mirror *m);
 /* The parameters that the host has now differ from those that were copied. */
 void mirror_forget_params(struct mirror *m);
+/* 1: they were copied since this was last asked. */
+int mirror_params_are_new(struct mirror *m);
 /* The parameters, if they were forgotten, and what the output looks at of the feed, with the
  * factors in rows. */
 void mirror_feed(struct mirror *m, enum graph_output output, const float *param,

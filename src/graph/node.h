@@ -67,6 +67,7 @@ struct graph {
 	struct graph_table *table;
 	struct graph_param *param;
 	size_t n_nodes, n_inputs, n_tables, n_params;
+	size_t n_rounded;           /* weights in two bytes, on a GPU                 */
 	size_t *buffered;           /* [n_inputs] floats of gradient an occurrence, 0 none */
 	size_t K, P;
 	struct gpu_memory *gpu;     /* NULL: operators run on the host                */
@@ -132,6 +133,8 @@ float *op_buffer(const struct op_run *r, size_t input);
 const float *op_kept(const struct op_run *r, const struct node *n);
 /* y [n] = 0 */
 void op_zero(const struct op_run *r, float *y, size_t n);
+/* [n_rounded] on the GPU: of the parameters that are there. */
+uint16_t *op_rounded(const struct op_run *r);
 size_t op_B_max(const struct op_run *r);
 /* Whether row_grads have factors of the occurrences of an input. */
 int op_is_scaled(const struct graph *g, const struct feed *feed, size_t input);

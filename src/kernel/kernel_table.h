@@ -73,6 +73,13 @@ struct row_args {
 #define KERNEL_TABLE(ROW) \
 	/* dense arithmetic */ \
 	ROW(gemm,                (const struct gemm_args *a)) \
+	/* y[b,:] = the bfloat16 nearest to x[b,:], half_brain_of() */ \
+	ROW(round_rows,          (size_t B, size_t n, const float *x, size_t ldx, uint16_t *y, \
+		size_t ldy)) \
+	/* the product of shape with op(A), op(B) of bfloat16, sums of floats; a, b stand for \
+	 * shape->a, shape->b, which are not looked at */ \
+	ROW(gemm_brain,          (const struct gemm_args *shape, const uint16_t *a, \
+		const uint16_t *b)) \
 	/* y[b,h] = act(y[b,h] + bias[h]); none relu tanh sigmoid; bias NULL: 0 */ \
 	ROW(bias_act_forward,    (size_t B, size_t H, float *y, const float *bias, int act)) \
 	/* dz = dy * act'(.) from the OUTPUT y (relu tanh sigmoid none), writes dz (may be dy); \

@@ -62,6 +62,6 @@ libkernel_cuda_a_SOURCES = $(kernel_cuda_files)
 libkernel_cuda_a_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CFLAGS) -DCUDA_LIBDIR='"$(CUDA_LIBDIR)"'
 # Members of a work that a kernel does not use are left out and zero.
 NVCC_WARNINGS = -Werror all-warnings -Xcompiler -Wall,-Wextra,-Wno-missing-field-initializers
-src/kernel/cuda/cuda_set.o: $(kernel_cuda_headers) src/kernel/kernel_table.h src/base/rng.h
+src/kernel/cuda/cuda_set.o: $(kernel_cuda_headers) src/kernel/kernel_table.h src/base/half.h src/base/rng.h
 KERNEL_CUDA += libkernel_cuda.a librs.a $(CUDA_LIBS)
 endif

@@ -474,7 +474,8 @@ const struct option_row option_table[] = {
 	  .text = "batch for which the rates are meant" },
 	{ "train", "precision", OPTION_WORD, "fp32", IN(train.precision), .choices = "fp32 bf16",
 	  .text = "of what layers multiply in training; bf16: operands rounded to two bytes, sums, "
-	  "weights, gradients and all else in fp32, on processors with AMX or AVX512-BF16" },
+	  "weights, gradients and all else in fp32, on a GPU or a processor with AMX or "
+	  "AVX512-BF16" },
 	{ "train", "seed", OPTION_INT, "1", IN(train.seed), RANGE(0, WHOLE_MAX),
 	  .text = "of initial weights, shuffling and dropout; equal seeds give equal models" },
 	{ "train", "threads", OPTION_INT, "0", IN(train.threads), FREE, RANGE(0, 4096),

@@ -38,7 +38,7 @@ struct model {
 	struct spec   *spec;           /* owned                                       */
 	struct schema  schema;
 	const struct kernel_set *kernel;
-	const struct narrow_set *narrow;   /* multiplies in training; NULL: in floats     */
+	const struct narrow_set *narrow;   /* multiplies on the host in training, or NULL */
 	struct graph  *graph;
 	struct lookup *lookup;
 	struct stacked *stacked;       /* rows of several rounds; NULL: no table has any */
@@ -80,7 +80,7 @@ enum rs_status model_build_graph(struct model *m);
 enum rs_status model_describe_table(const struct model *m, size_t i, struct lookup_table *out);
 /* train.precision = bf16. */
 int model_is_narrow(const struct settings *s);
-/* Then passes that train multiply so; RS_ESPEC where the processor cannot. */
+/* Then passes that train multiply so; RS_ESPEC where the processor cannot and no GPU is used. */
 enum rs_status model_set_precision(struct model *m);
 /* Once all are described: embedding.resident is shared among those it has no room for. */
 enum rs_status model_share_resident(struct model *m);

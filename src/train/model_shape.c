@@ -1,7 +1,6 @@
 /* What a spec says of a model: its graph, and what its tables are. */
 #include "train/model.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -66,8 +65,8 @@ model_set_precision(struct model *m)
 
 	if (!model_is_narrow(s))
 		return RS_OK;
-	assert(m->gpu == NULL);
-	RS_TRY(narrow_select(&m->narrow));
+	if (m->gpu == NULL)
+		RS_TRY(narrow_select(&m->narrow));
 	return graph_set_narrow(
 		m->graph, m->narrow, ((size_t)s->train.batch_size + n_slots - 1) / n_slots);
 }

@@ -20,6 +20,9 @@ if grep -q '^on the GPU: .' err; then
 	says 'gpu.devices: there is no GPU 99'
 	expect 78 "$T" train s.ini -f none -o gpu.devices=0,0
 	expect 0 "$T" eval cuda train.tsv
+	expect 0 "$T" train s.ini -f brain -o placement.device=cuda -o train.precision=bf16 \
+		-o dnn.hidden=32,16
+	expect 0 "$T" eval brain train.tsv
 	expect 0 "$T" plan s.ini
 	grep -q '^device     cuda: .' out || { cat out >&2; exit 1; }
 	expect 71 "$T" train s.ini -f little -o placement.device=cuda -o gpu.memory_limit=1M
@@ -38,6 +41,8 @@ says 'placement.device = cuda: '
 says 'set placement.device = auto or cpu'
 [ "$has_cuda" -eq 1 ] || says 'this build has no CUDA (--with-cuda)'
 [ ! -e cuda ] || { echo 'a refused run left a model' >&2; exit 1; }
+expect 69 "$T" train s.ini -f cuda -o placement.device=cuda -o train.precision=bf16
+says 'placement.device = cuda: '
 expect 69 "$T" train s.ini -f cuda -o placement.device=cuda -o cluster.workers=2
 [ ! -e cuda ] || { echo 'a refused run left a model' >&2; exit 1; }
 # A plan says what train will do.

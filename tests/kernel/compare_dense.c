@@ -1,4 +1,5 @@
 /* Comparisons of products, activations and sums of vectors. */
+#include <float.h>
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -7,9 +8,13 @@
 
 #include <cmocka.h>
 
+#include "base/half.h"
 #include "compare.h"
 
-COMPARE(gemm)
+struct product_case { struct gemm_args shape; size_t n_a, n_b, n_c; };
+
+static struct product_case
+some_product(struct agree *t)
 {
 	const int is_row = t->key % 3 == 1;
 	const size_t m = agree_rows(t, is_row ? 1 : MAX_ROWS);
@@ -18,14 +23,93 @@ COMPARE(gemm)
 		     pad = agree_below(t, 4) - 1;
 	const int ta = (int)agree_below(t, 2) - 1, tb = (int)agree_below(t, is_row ? 1 : 2) - 1;
 	const size_t lda = (ta ? m : k_size) + pad, ldb = (tb ? k_size : n) + pad, ldc = n + pad;
-	const size_t a = agree_pair(t, (ta ? k_size : m) * lda, -1, 1);
-	const size_t b = agree_pair(t, (tb ? n : k_size) * ldb, -1, 1);
-	const size_t c = agree_pair(t, m * ldc, -1, 1);
-	const float beta = agree_below(t, 2) == 1 ? 0 : 1;
 
-	BOTH(k->gemm(&(struct gemm_args){ .transpose_a = ta, .transpose_b = tb, .m = m, .n = n,
-		.k = k_size, .alpha = 0.5f, .beta = beta, .a = BUF(a), .lda = lda, .b = BUF(b),
-		.ldb = ldb, .c = BUF(c), .ldc = ldc }));
+	return (struct product_case){
+		.shape = { .transpose_a = ta, .transpose_b = tb, .m = m, .n = n, .k = k_size,
+			.alpha = 0.5f, .beta = agree_below(t, 2) == 1 ? 0 : 1, .lda = lda,
+			.ldb = ldb, .ldc = ldc },
+		.n_a = (ta ? k_size : m) * lda, .n_b = (tb ? n : k_size) * ldb, .n_c = m * ldc,
+	};
+}
+
+COMPARE(gemm)
+{
+	const struct product_case p = some_product(t);
+	const size_t a = agree_pair(t, p.n_a, -1, 1), b = agree_pair(t, p.n_b, -1, 1);
+	const size_t c = agree_pair(t, p.n_c, -1, 1);
+	struct gemm_args shape[2] = { p.shape, p.shape };
+
+	for (size_t side = 0; side < 2; side++) {
+		shape[side].a = BUF(a);
+		shape[side].b = BUF(b);
+		shape[side].c = BUF(c);
+	}
+	BOTH(k->gemm(&shape[side]));
+}
+
+/* Ties of both kinds, what rounds up to the next power, the largest, the smallest, no numbers. */
+static const float odd_numbers[] = {
+	1 + 0x1p-8f, 1 + 0x1.8p-7f, -1 - 0x1.01p-8f, 0x1.ffp3f, FLT_MAX, -FLT_MAX, 0x1p-130f,
+	-0x1.8p-149f, INFINITY, -INFINITY, NAN, -0.0f, 0x1.fefffep127f,
+};
+
+enum { N_ODD_NUMBERS = sizeof(odd_numbers) / sizeof(odd_numbers[0]) };
+
+/* Two bytes of each side as floats, which tell every bit; some start as what is not to be seen. */
+static void
+fill_bytes(struct agree *t, uint16_t *to[2], size_t n)
+{
+	for (size_t side = 0; side < 2; side++) {
+		to[side] = agree_bytes(t, side, NULL, n * sizeof(uint16_t));
+		for (size_t i = 0; i < n; i++)
+			to[side][i] = 0x1234;
+	}
+}
+
+COMPARE(round_rows)
+{
+	const size_t B = agree_rows(t, MAX_ROWS), n = agree_columns(t, MAX_COLUMNS);
+	const size_t ldx = n + agree_below(t, 4) - 1, ldy = n + agree_below(t, 9) - 1;
+	const size_t x = agree_pair(t, B * ldx, -9, 9), bits = agree_pair(t, B * ldy, 0, 1);
+	uint16_t *y[2];
+
+	fill_bytes(t, y, B * ldy);
+	for (size_t side = 0; side < 2; side++)
+		for (size_t i = 0; i < B * ldx && i < N_ODD_NUMBERS; i++)
+			BUF(x)[i] = odd_numbers[(i + t->key) % N_ODD_NUMBERS];
+	BOTH(k->round_rows(B, n, BUF(x), ldx, y[side], ldy));
+	for (size_t side = 0; side < 2; side++)
+		for (size_t i = 0; i < B * ldy; i++)
+			BUF(bits)[i] = y[side][i];
+}
+
+/* n numbers of bfloat16 below 1. */
+static void
+draw_brain(struct agree *t, size_t n, const uint16_t *out[2])
+{
+	const size_t x = agree_pair(t, n, -1, 1);
+	uint16_t *to[2];
+
+	fill_bytes(t, to, n);
+	for (size_t side = 0; side < 2; side++) {
+		for (size_t i = 0; i < n; i++)
+			to[side][i] = half_brain_of(BUF(x)[i]);
+		out[side] = to[side];
+	}
+}
+
+COMPARE(gemm_brain)
+{
+	const struct product_case p = some_product(t);
+	const size_t c = agree_pair(t, p.n_c, -1, 1);
+	struct gemm_args shape[2] = { p.shape, p.shape };
+	const uint16_t *a[2], *b[2];
+
+	draw_brain(t, p.n_a, a);
+	draw_brain(t, p.n_b, b);
+	for (size_t side = 0; side < 2; side++)
+		shape[side].c = BUF(c);
+	BOTH(k->gemm_brain(&shape[side], a[side], b[side]));
 }
 
 static const int in_place_acts[] = {

@@ -217,31 +217,50 @@ emulate_order(size_t k, size_t n)
 	return state.is_backwards ? n - 1 - k : k;
 }
 
-/* By columns. */
+static double
+operand(const float *floats, const uint16_t *brain, size_t i)
+{
+	return brain != NULL ? half_brain_value(brain[i]) : floats[i];
+}
+
+/* By columns; x NULL: of floats. */
 static void
-multiply(const struct gemm_args *a)
+multiply(const struct gemm_args *a, const uint16_t *x, const uint16_t *y)
 {
 	for (size_t i = 0; i < a->m; i++)
 		for (size_t j = 0; j < a->n; j++) {
 			double sum = 0;
 			for (size_t k = 0; k < a->k; k++)
-				sum += (double)a->a[a->transpose_a ? k + i * a->lda :
-								i + k * a->lda]
-					* a->b[a->transpose_b ? j + k * a->ldb : k + j * a->ldb];
+				sum += operand(a->a, x, a->transpose_a ? k + i * a->lda
+						: i + k * a->lda)
+					* operand(a->b, y, a->transpose_b ? j + k * a->ldb
+						: k + j * a->ldb);
 			float *const c = &a->c[i + j * a->ldc];
 			*c = (float)(a->alpha * sum + (a->beta == 0 ? 0 : a->beta * *c));
 		}
 }
 
-void
-gemm_column_emulated(const struct gemm_args *a)
+static void
+multiply_there(const struct gemm_args *a, const void *x, const void *y, int is_brain)
 {
-	if (!is_there(a->c) || (a->k > 0 && (!is_there(a->a) || !is_there(a->b)))) {
+	if (!is_there(a->c) || (a->k > 0 && (!is_there(x) || !is_there(y)))) {
 		emulate_violate("a product of what is not memory of the GPU");
 		return;
 	}
 	if (!emulate_start())
 		return;
-	multiply(a);
+	multiply(a, is_brain ? x : NULL, is_brain ? y : NULL);
 	emulate_stop();
+}
+
+void
+gemm_column_emulated(const struct gemm_args *a)
+{
+	multiply_there(a, a->a, a->b, 0);
+}
+
+void
+gemm_brain_column_emulated(const struct gemm_args *shape, const uint16_t *a, const uint16_t *b)
+{
+	multiply_there(shape, a, b, 1);
 }

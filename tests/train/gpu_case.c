@@ -24,6 +24,11 @@
 #define BARE "[field u]\ncolumn = u\nbuckets = 30\n[field i]\ncolumn = i\nbuckets = 20\n" \
 	"[tower user]\nfields = u\nhidden =\n[tower item]\nfields = i\nhidden =\n"
 #define SMOOTH "activation = tanh\n"
+#define BRAIN "[train]\nprecision = bf16\n"
+#define WIDE_TOWERS "[field u]\ncolumn = u\nbuckets = 30\ndim = 16\n[field x]\ncolumn = x\n" \
+	"type = numeric\n[field i]\ncolumn = i\nbuckets = 20\ndim = 17\n[tower user]\n" \
+	"fields = u,x\nhidden = 33,16\n" SMOOTH "[tower item]\nfields = i\nhidden = 18,16\n" SMOOTH \
+	"[two_tower]\ntemperature = 0.5\n"
 
 const struct gpu_case gpu_case_table[] = {
 	{ "fm", "fm", FIELDS MULTI NUMERIC, 0 },
@@ -50,6 +55,22 @@ const struct gpu_case gpu_case_table[] = {
 	{ "two_tower, no parameters", "two_tower", BARE, 0 },
 	{ "two_tower, softmax", "two_tower\nloss = softmax", TOWERS, 1 },
 	{ "two_tower, bpr", "two_tower\nloss = bpr", TOWERS "[items]\nnegatives = 5\n", 1 },
+	{ NULL, NULL, NULL, 0 },
+};
+
+/* Layers that are wide enough: after a norm, of an odd width, of a cross, in a mixture. */
+const struct gpu_case gpu_case_brain_table[] = {
+	{ "deepfm, bf16", "deepfm", FIELDS MULTI NUMERIC
+		"[dnn]\nhidden = 33,16,17\nbatch_norm = yes\ndropout = 0.2\n" SMOOTH BRAIN, 0 },
+	{ "wide_deep, bf16", "wide_deep", FIELDS NUMERIC "[dnn]\nhidden = 19,40\n" BRAIN, 0 },
+	{ "dcn v2, bf16", "dcn", FIELDS NUMERIC "[dcn]\nversion = v2\nlayers = 3\n"
+		"[dnn]\nhidden = 16\n" SMOOTH BRAIN, 0 },
+	{ "dcn mix, bf16", "dcn", FIELDS NUMERIC "[dcn]\nversion = v2\nlayers = 2\nrank = 17\n"
+		"experts = 2\n[dnn]\nhidden = 16\n" SMOOTH BRAIN, 0 },
+	{ "din, bf16", "din", FIELDS HISTORY NUMERIC "[dnn]\nhidden = 16,18\nactivation = dice\n"
+		"[din]\nattention = 16\n" BRAIN, 0 },
+	{ "two_tower, bf16", "two_tower", WIDE_TOWERS BRAIN, 0 },
+	{ "two_tower, softmax, bf16", "two_tower\nloss = softmax", WIDE_TOWERS BRAIN, 1 },
 	{ NULL, NULL, NULL, 0 },
 };
 
@@ -138,6 +159,18 @@ row_of(const struct model *m, size_t table, uint64_t id)
 
 	assert_int_equal(m->lookup->ops->pull(m->lookup, &p), RS_OK);
 	return row;
+}
+
+double
+gpu_case_distance(const struct gpu_run *host, const struct gpu_run *there)
+{
+	double most = 0;
+
+	for (size_t i = 0; i < host->m->P; i++) {
+		const double a = host->m->param[i], b = there->m->param[i];
+		most = fmax(most, fabs(a - b) / (1 + fabs(a)));
+	}
+	return most;
 }
 
 void

@@ -15,6 +15,8 @@ struct gpu_case {
 
 /* Ends with a row without a name. */
 extern const struct gpu_case gpu_case_table[];
+/* Those whose layers multiply two bytes; on the host after kernel_force(). */
+extern const struct gpu_case gpu_case_brain_table[];
 
 /* gpu NULL: on the host, by the reference. */
 struct model *gpu_case_model(const struct gpu_case *c, struct gpu_memory *gpu, size_t n_threads);
@@ -22,7 +24,7 @@ struct model *gpu_case_model(const struct gpu_case *c, struct gpu_memory *gpu, s
 void gpu_case_batch(const struct gpu_case *c, const struct model *m, size_t B, uint64_t i,
 	struct batch *out);
 
-enum { GPU_CASE_STEPS = 3, GPU_CASE_B = 96, GPU_CASE_VALUES = 8 * GPU_CASE_B };
+enum { GPU_CASE_STEPS = 3, GPU_CASE_B = 96, GPU_CASE_VALUES = 16 * GPU_CASE_B };
 
 /* A few steps, the loss of each, and logits or vectors of items after the last. */
 struct gpu_run {
@@ -33,7 +35,9 @@ struct gpu_run {
 
 void gpu_case_run(const struct gpu_case *c, struct gpu_memory *gpu, size_t n_threads,
 	struct gpu_run *out);
-/* Losses, weights and values differ by at most so much of 1 + what the host has. */
+/* The largest difference of weights, of 1 + what the host has. */
+double gpu_case_distance(const struct gpu_run *host, const struct gpu_run *there);
+/* Losses, weights and values differ by at most so much of that. */
 void gpu_case_compare(const char *name, const struct gpu_run *host, const struct gpu_run *there,
 	double tolerance);
 

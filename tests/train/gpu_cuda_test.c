@@ -39,6 +39,28 @@ every_model_trains_as_on_the_host(void **state)
 		}
 }
 
+/* An operand near the middle of two numbers of two bytes may go the other way there. */
+#define BRAIN_TOLERANCE 1e-2
+
+static void
+two_bytes_train_as_rounded_on_the_host(void **state)
+{
+	static struct gpu_run host, there;
+	struct gpu_memory gpu = { .gpu = gpu_or_skip() };
+
+	(void)state;
+	assert_int_equal(kernel_force("ref"), RS_OK);
+	for (const struct gpu_case *c = gpu_case_brain_table; c->name != NULL; c++) {
+		gpu_case_run(c, NULL, 1, &host);
+		gpu_case_run(c, &gpu, 2, &there);
+		gpu_case_compare(c->name, &host, &there, BRAIN_TOLERANCE);
+		model_free(host.m);
+		model_free(there.m);
+		assert_int_equal(atomic_load(&gpu.used), 0);
+	}
+	assert_int_equal(kernel_force("auto"), RS_OK);
+}
+
 static void
 a_plan_larger_than_the_gpu_is_refused(void **state)
 {
@@ -58,6 +80,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_model_trains_as_on_the_host),
+		cmocka_unit_test(two_bytes_train_as_rounded_on_the_host),
 		cmocka_unit_test(a_plan_larger_than_the_gpu_is_refused),
 	};
 

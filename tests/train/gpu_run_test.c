@@ -12,7 +12,7 @@
 
 /* A run that ends well; n_ranks 0: without a place. */
 struct run {
-	const char *model, *valid;     /* valid NULL: that of the spec                */
+	const char *model, *train, *valid;   /* NULL: those of the spec               */
 	struct gpu_memory *gpu;
 	size_t n_ranks;
 	int threads;
@@ -33,6 +33,7 @@ train(struct run *run)
 	for (size_t r = 0; r < n; r++) {
 		job[r].gpu = run->gpu;
 		job[r].threads = run->threads;
+		job[r].train = run->train;
 		job[r].valid = run->valid;
 	}
 	place_run_jobs(job, n, hub);
@@ -78,10 +79,39 @@ figures_are_those_of_the_host(void **state)
 	}
 }
 
+enum { N_MORE = 6000 };
+
+/* Operands of two bytes change a model, hardly what it is worth, on either device. */
+static void
+two_bytes_converge_as_four(void **state)
+{
+	char more[300], later[300];
+
+	(void)state;
+	place_run_rows("more.csv", N_MORE, 5);
+	place_run_rows("later.csv", N_MORE, 6);
+	snprintf(more, sizeof(more), "%s/more.csv", place_run_top);
+	snprintf(later, sizeof(later), "%s/later.csv", place_run_top);
+	struct run floats = { .model = "wide", .train = more, .valid = later, .gpu = &gpu };
+	struct run there = { .model = "brain", .train = more, .valid = later, .gpu = &gpu };
+	struct run host = { .model = "brain", .train = more, .valid = later };
+
+	train(&floats);
+	train(&there);
+	assert_int_equal(kernel_force("ref"), RS_OK);
+	train(&host);
+	assert_int_equal(kernel_force("auto"), RS_OK);
+	const struct metric_result *const f = &floats.summary.valid;
+	const struct metric_result *const t = &there.summary.valid, *const h = &host.summary.valid;
+	if (!(f->auc > 0.85) || fabs(t->auc - f->auc) > 0.003 || fabs(t->auc - h->auc) > 0.001)
+		fail_msg("auc %g, in floats %g, on the host %g", t->auc, f->auc, h->auc);
+	assert_true(t->logloss != f->logloss);
+}
+
 static void
 threads_and_ranks_change_no_bit(void **state)
 {
-	static const char *const model[] = { "deepfm", "din", "softmax" };
+	static const char *const model[] = { "deepfm", "din", "softmax", "brain" };
 
 	(void)state;
 	for (size_t i = 0; i < N_ROWS(model); i++) {
@@ -200,6 +230,8 @@ a_run_that_diverges_ends_as_on_the_host(void **state)
 	(void)state;
 	snprintf(directory, sizeof(directory), "%s/diverged", place_run_top);
 	run_once("diverging", directory, 0, 0, &gpu, RS_EDIVERGED);
+	snprintf(directory, sizeof(directory), "%s/diverged-brain", place_run_top);
+	run_once("diverging_brain", directory, 0, 0, &gpu, RS_EDIVERGED);
 }
 
 int
@@ -207,6 +239,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(figures_are_those_of_the_host),
+		cmocka_unit_test(two_bytes_converge_as_four),
 		cmocka_unit_test(threads_and_ranks_change_no_bit),
 		cmocka_unit_test(a_stopped_run_goes_on),
 		cmocka_unit_test(a_version_scores_alike_wherever_it_is_read),

@@ -31,6 +31,46 @@ every_model_trains_as_on_the_host(void **state)
 		}
 }
 
+/* The case in floats. */
+static struct gpu_case
+in_floats(const struct gpu_case *c, char *more, size_t n)
+{
+	struct gpu_case plain = *c;
+	const char *const end = strstr(c->more, "[train]\n");
+
+	snprintf(more, n, "%.*s", (int)(end - c->more), c->more);
+	plain.more = more;
+	return plain;
+}
+
+/* What rounding does is far more than what is left between the two that round: there an operand
+ * near the middle of two numbers of two bytes may go the other way. */
+static void
+two_bytes_train_as_rounded_on_the_host(void **state)
+{
+	static struct gpu_run host, there, floats;
+	char more[1024];
+
+	(void)state;
+	assert_int_equal(kernel_force("ref"), RS_OK);
+	for (const struct gpu_case *c = gpu_case_brain_table; c->name != NULL; c++)
+		for (size_t n_threads = 1; n_threads <= 3; n_threads += 2) {
+			const struct gpu_case plain = in_floats(c, more, sizeof(more));
+			emulate_backwards(n_threads > 1);
+			gpu_case_run(c, NULL, 1, &host);
+			gpu_case_run(c, &gpu, n_threads, &there);
+			gpu_case_run(&plain, &gpu, 1, &floats);
+			gpu_case_compare(c->name, &host, &there, 1e-3);
+			assert_true(gpu_case_distance(&host, &floats)
+				> 8 * gpu_case_distance(&host, &there));
+			model_free(host.m);
+			model_free(there.m);
+			model_free(floats.m);
+			assert_clean(c->name);
+		}
+	assert_int_equal(kernel_force("auto"), RS_OK);
+}
+
 /* A loss over many items has an exec for each slot beside those of the threads. */
 static void
 a_plan_beyond_the_limit_is_refused(void **state)
@@ -232,29 +272,31 @@ train_until_failure(const struct gpu_case *c, size_t n_threads, unsigned n)
 }
 
 static void
+fail_everywhere(const struct gpu_case *c)
+{
+	unsigned n = 1, n_failed = 0;
+
+	for (; !train_until_failure(c, 1 + n % 3, n); n += 1 + n / 8)
+		n_failed++;
+	assert_true(n_failed > 10);
+}
+
+static void
 what_fails_on_the_gpu_fails_the_step_in_every_worker(void **state)
 {
 	(void)state;
-	for (const struct gpu_case *c = gpu_case_table; c->name != NULL; c++) {
-		unsigned n = 1, n_failed = 0;
-
-		for (; !train_until_failure(c, 1 + n % 3, n); n += 1 + n / 8)
-			n_failed++;
-		assert_true(n_failed > 10);
-	}
+	for (const struct gpu_case *c = gpu_case_table; c->name != NULL; c++)
+		fail_everywhere(c);
+	fail_everywhere(gpu_case_brain_table);
 	emulate_fail(0);
 }
 
 static void
-a_step_that_is_not_finite_names_the_operator(void **state)
+meet_infinity(const struct gpu_case *c)
 {
-	const struct gpu_case *c = gpu_case_table;
 	struct step_result result[2];
 	const char *culprit[2];
 
-	(void)state;
-	while (strcmp(c->name, "deepfm") != 0)
-		c++;
 	for (size_t side = 0; side < 2; side++) {
 		struct model *m = gpu_case_model(c, side == 0 ? NULL : &gpu, 2);
 		struct workers *w;
@@ -281,11 +323,26 @@ a_step_that_is_not_finite_names_the_operator(void **state)
 	assert_clean(c->name);
 }
 
+static void
+a_step_that_is_not_finite_names_the_operator(void **state)
+{
+	const struct gpu_case *c = gpu_case_table;
+
+	(void)state;
+	while (strcmp(c->name, "deepfm") != 0)
+		c++;
+	meet_infinity(c);
+	assert_int_equal(kernel_force("ref"), RS_OK);
+	meet_infinity(gpu_case_brain_table);
+	assert_int_equal(kernel_force("auto"), RS_OK);
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_model_trains_as_on_the_host),
+		cmocka_unit_test(two_bytes_train_as_rounded_on_the_host),
 		cmocka_unit_test(a_plan_beyond_the_limit_is_refused),
 		cmocka_unit_test(a_loss_over_many_items_is_planned_with_them),
 		cmocka_unit_test(a_plan_larger_than_the_gpu_is_refused),

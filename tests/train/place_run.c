@@ -62,14 +62,21 @@ place_run_rows(const char *name, size_t n, uint64_t key)
 
 #define DEEP(train) "[model]\ntype = deepfm\n" DATA FIELDS NUMBER "[dnn]\nhidden = 5\n" TRAIN train
 
+#define WIDE "[model]\ntype = deepfm\n" DATA FIELDS NUMBER "[dnn]\nhidden = 32,16\n"
+#define SWIFT "epochs = 4\noptimizer = adam\nlearning_rate = 0.01\n"
+#define BRAIN "precision = bf16\n"
+
 static const struct { const char *name, *text; } model[] = {
 	{ "deepfm", "[model]\ntype = deepfm\n" DATA FIELDS NUMBER
 		"[dnn]\nhidden = 9,7\nbatch_norm = yes\ndropout = 0.3\n" COMMON
 		"clip_norm = 0.5\n" },
-	{ "early", "[model]\ntype = deepfm\n" DATA FIELDS NUMBER
-		"[dnn]\nhidden = 32,16\n" TRAIN
-		"optimizer = adam\nearly_stop = 2\nepochs = 12\nlearning_rate = 0.03\n"
+	{ "early", WIDE TRAIN "optimizer = adam\nearly_stop = 2\nepochs = 12\n"
+		"learning_rate = 0.03\n"
 		"schedule = plateau\nplateau_factor = 0.5\nplateau_patience = 1\n" },
+	{ "wide", WIDE TRAIN SWIFT },
+	{ "brain", WIDE TRAIN SWIFT BRAIN },
+	{ "diverging_brain", WIDE TRAIN BRAIN
+		"epochs = 2\nlearning_rate = 1000\noptimizer = sgd\n" },
 	{ "dcn", "[model]\ntype = dcn\n" DATA FIELDS NUMBER
 		"[dcn]\nlayers = 2\n[dnn]\nhidden = 6\nbatch_norm = yes\n" COMMON },
 	{ "din", "[model]\ntype = din\n" DATA FIELDS PAST

@@ -105,18 +105,31 @@ cuda_blas_close(struct cuda_blas *b)
 	free(b);
 }
 
-void
-gemm_column_cuda(const struct gemm_args *a)
+static void
+multiply(const struct gemm_args *s, const void *a, const void *b, cudaDataType type)
 {
 	if (!cuda_is_well())
 		return;
-	const struct cuda_blas *const b = cuda_blas_of_thread();
-	const cublasStatus_t status = blas.cublasGemmEx(b->handle,
-		a->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N,
-		a->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N, (int)a->m, (int)a->n, (int)a->k,
-		&a->alpha, a->a, CUDA_R_32F, (int)a->lda, a->b, CUDA_R_32F, (int)a->ldb, &a->beta,
-		a->c, CUDA_R_32F, (int)a->ldc, b->compute, CUBLAS_GEMM_DEFAULT);
+	const struct cuda_blas *const blas_of = cuda_blas_of_thread();
+	const cublasStatus_t status = blas.cublasGemmEx(blas_of->handle,
+		s->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N,
+		s->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N, (int)s->m, (int)s->n, (int)s->k,
+		&s->alpha, a, type, (int)s->lda, b, type, (int)s->ldb, &s->beta, s->c, CUDA_R_32F,
+		(int)s->ldc, type == CUDA_R_32F ? blas_of->compute : CUBLAS_COMPUTE_32F,
+		CUBLAS_GEMM_DEFAULT);
 
 	if (status != CUBLAS_STATUS_SUCCESS)
 		cuda_note(cudaErrorUnknown);
+}
+
+void
+gemm_column_cuda(const struct gemm_args *a)
+{
+	multiply(a, a->a, a->b, CUDA_R_32F);
+}
+
+void
+gemm_brain_column_cuda(const struct gemm_args *shape, const uint16_t *a, const uint16_t *b)
+{
+	multiply(shape, a, b, CUDA_R_16BF);
 }

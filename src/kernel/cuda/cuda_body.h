@@ -24,6 +24,7 @@
 /* Its functions are few lines each, and all are inline. */
 #define inline inline __host__ __device__
 #endif
+#include "base/half.h"
 #include "base/rng.h"
 #undef inline
 #ifdef __CUDACC__
@@ -38,6 +39,7 @@
 struct view        { float *p;                size_t n; };
 struct view_in     { const float *p;          size_t n; };
 struct view_u32    { const uint32_t *p;       size_t n; };
+struct view_brain  { uint16_t *p;             size_t n; };
 struct view_u8     { const uint8_t *p;        size_t n; };
 struct view_rows   { const float *const *p;   size_t n; };
 struct view_int    { int *p;                  size_t n; };
@@ -98,6 +100,7 @@ unsigned emulate_each(const char *file, int line);
 void emulate_barrier(void);
 float *emulate_scratch(size_t n);
 kernel_gemm gemm_column_emulated;
+kernel_gemm_brain gemm_brain_column_emulated;
 
 #define SLOT(name)     name##_emulated
 #define DEVICE         static inline

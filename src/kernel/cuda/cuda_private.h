@@ -30,5 +30,6 @@ void cuda_blas_close(struct cuda_blas *b);
 struct cuda_blas *cuda_blas_of_thread(void);
 /* gemm of matrices by columns, as cuBLAS has it: ld is the distance between columns. */
 kernel_gemm gemm_column_cuda;
+kernel_gemm_brain gemm_brain_column_cuda;
 
 #endif

@@ -2,9 +2,10 @@
  * Kernels for the GPU: matrix product, activations, sums of vectors.
  *
  * Bytes moved by design, beside the least that any way of it moves, from memory that does not
- * stay in the cache; gemm alone is bound by arithmetic, and is cuBLAS.
+ * stay in the cache; gemm and gemm_brain alone are bound by arithmetic, and are cuBLAS.
  * n = B H, or the length; sums of columns are in the same pass, their parts 8 bytes in 128 rows.
  *                           moves                 least
+ *   round_rows              6 n                   6 n
  *   bias_act_forward        8 n                   8 n               in place
  *   bias_act_backward       12 n                  12 n
  *   act_forward             8 n                   8 n
@@ -27,8 +28,8 @@
 /* --- matrix product -------------------------------------------------------------------- */
 
 /* Rows of C are columns of its transpose, which is op(B)' op(A)'. */
-void
-SLOT(gemm)(const struct gemm_args *a)
+static inline struct gemm_args
+column_of(const struct gemm_args *a)
 {
 	const struct gemm_args column = {
 		.transpose_a = a->transpose_b, .transpose_b = a->transpose_a,
@@ -36,8 +37,52 @@ SLOT(gemm)(const struct gemm_args *a)
 		.a = a->b, .lda = a->ldb, .b = a->a, .ldb = a->lda, .c = a->c, .ldc = a->ldc,
 	};
 
+	return column;
+}
+
+void
+SLOT(gemm)(const struct gemm_args *a)
+{
+	const struct gemm_args column = column_of(a);
+
 	if (a->m > 0 && a->n > 0)
 		SLOT(gemm_column)(&column);
+}
+
+void
+SLOT(gemm_brain)(const struct gemm_args *shape, const uint16_t *a, const uint16_t *b)
+{
+	const struct gemm_args column = column_of(shape);
+
+	if (shape->m > 0 && shape->n > 0)
+		SLOT(gemm_brain_column)(&column, b, a);
+}
+
+struct round_rows_work {
+	size_t n, width, ldx, ldy;
+	struct view_in x;
+	struct view_brain y;
+};
+
+DEVICE void
+round_rows_at(const struct round_rows_work *w, size_t i)
+{
+	const size_t b = body_div(i, w->width), h = body_mod(i, w->width);
+
+	AT(w->y, b * w->ldy + h) = half_brain_of(AT(w->x, b * w->ldx + h));
+}
+
+ELEMENT_BODY(round_rows, round_rows_work)
+
+void
+SLOT(round_rows)(size_t B, size_t n, const float *x, size_t ldx, uint16_t *y, size_t ldy)
+{
+	const struct round_rows_work w = {
+		.n = B * n, .width = n, .ldx = ldx, .ldy = ldy,
+		.x = { x, body_extent(B, ldx, n) }, .y = { y, body_extent(B, ldy, n) },
+	};
+
+	ELEMENT_RUN(round_rows, w);
 }
 
 /* --- activations ----------------------------------------------------------------------- */

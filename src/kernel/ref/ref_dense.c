@@ -3,24 +3,52 @@
 #include <math.h>
 #include <stddef.h>
 
+#include "base/half.h"
 #include "kernel/ref/ref.h"
+
+/* Of floats, or of bfloat16 where brain is not NULL. */
+static double
+operand(const float *floats, const uint16_t *brain, size_t i)
+{
+	return brain != NULL ? half_brain_value(brain[i]) : floats[i];
+}
+
+static void
+multiply(const struct gemm_args *s, const uint16_t *a, const uint16_t *b)
+{
+	for (size_t i = 0; i < s->m; i++)
+		for (size_t j = 0; j < s->n; j++) {
+			double sum = 0;
+			for (size_t k = 0; k < s->k; k++) {
+				const double x = operand(s->a, a, s->transpose_a
+					? k * s->lda + i : i * s->lda + k);
+				const double y = operand(s->b, b, s->transpose_b
+					? j * s->ldb + k : k * s->ldb + j);
+				sum += x * y;
+			}
+			float *c = &s->c[i * s->ldc + j];
+			*c = s->alpha * sum + (s->beta == 0 ? 0 : s->beta * *c);
+		}
+}
 
 void
 gemm_ref(const struct gemm_args *a)
 {
-	for (size_t i = 0; i < a->m; i++)
-		for (size_t j = 0; j < a->n; j++) {
-			double sum = 0;
-			for (size_t k = 0; k < a->k; k++) {
-				const double x = a->transpose_a ? a->a[k * a->lda + i] :
-								  a->a[i * a->lda + k];
-				const double y = a->transpose_b ? a->b[j * a->ldb + k] :
-								  a->b[k * a->ldb + j];
-				sum += x * y;
-			}
-			float *c = &a->c[i * a->ldc + j];
-			*c = a->alpha * sum + (a->beta == 0 ? 0 : a->beta * *c);
-		}
+	multiply(a, NULL, NULL);
+}
+
+void
+gemm_brain_ref(const struct gemm_args *shape, const uint16_t *a, const uint16_t *b)
+{
+	multiply(shape, a, b);
+}
+
+void
+round_rows_ref(size_t B, size_t n, const float *x, size_t ldx, uint16_t *y, size_t ldy)
+{
+	for (size_t b = 0; b < B; b++)
+		for (size_t i = 0; i < n; i++)
+			y[b * ldy + i] = half_brain_of(x[b * ldx + i]);
 }
 
 static double
