@@ -1,4 +1,5 @@
 librs_a_SOURCES += \
+	src/base/cores.c src/base/cores.h \
 	src/base/failpoint.c src/base/failpoint.h \
 	src/base/file.c src/base/file.h src/base/file_unnamed.c src/base/file_unnamed.h \
 	src/base/half.h \

@@ -180,6 +180,7 @@ open_bench(struct bench *b, struct spec *spec)
 		.for_training = 1, .gpu = b->gpu.gpu != NULL ? &b->gpu : NULL,
 		.place = b->shards != NULL ? bench_shards_place(b->shards) : NULL,
 		.n_threads = s->train.threads > 0 ? (size_t)s->train.threads : b->n_cores,
+		.pins_threads = s->train.pin_threads,
 	};
 
 	RS_TRY(model_create(spec, &options, &b->model));

@@ -481,6 +481,10 @@ const struct option_row option_table[] = {
 	{ "train", "threads", OPTION_INT, "0", IN(train.threads), FREE, RANGE(0, 4096),
 	  .text = "0: as many as the affinity mask and the control group allow; at most one for "
 	  "each slot works; never changes the result" },
+	{ "train", "pin_threads", OPTION_BOOL, "no", IN(train.pin_threads), FREE,
+	  .text = "each training thread but the first, which does all else too, keeps to a core of "
+	  "the affinity mask; not under a quota of the control group, nor where several workers "
+	  "share more cores than one has threads" },
 	{ "train", "monitor", OPTION_TEXT, "auc", IN(train.monitor),
 	  .text = "figure of data.valid that tells the best epoch; by default the first of "
 	  "eval.metrics" },

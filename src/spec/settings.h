@@ -237,6 +237,7 @@ struct train_settings {
 	char  *precision;                   /* fp32 bf16                            */
 	int64_t seed;
 	int64_t threads;                    /* 0 = auto; not part of the model      */
+	int    pin_threads;                 /* each on a core; not part of the model */
 	char  *monitor;                     /* a metric, see [eval]                 */
 	int64_t early_stop;                 /* epochs without gain, 0 = never       */
 	double min_delta;

@@ -146,6 +146,7 @@ model_create(struct spec *spec, const struct model_options *options, struct mode
 	m->rate_factor = 1.0;
 	m->place = options->place;
 	m->gpu = options->gpu;
+	m->pins_threads = options->pins_threads;
 	status = build(m, options);
 	if (status != RS_OK) {
 		model_free(m);

@@ -57,12 +57,14 @@ struct model {
 	struct model_base base;
 	const struct train_place *place;   /* borrowed; NULL: all is in this process  */
 	struct gpu_memory *gpu;        /* borrowed; NULL: the dense network is on the host */
+	int    pins_threads;           /* train.pin_threads of this run               */
 };
 
 struct model_options {
 	const char *kernel;            /* NULL = auto                                 */
 	struct gpu_memory *gpu;        /* borrowed; runs the dense network; NULL: the host */
 	size_t n_threads;
+	int    pins_threads;
 	int    for_training;           /* 0: no optimizer state                       */
 	int    shape_only;             /* lookup stays NULL: no table takes memory    */
 	const struct train_place *place;   /* borrowed; NULL: all is in this process  */

@@ -534,6 +534,7 @@ train_run(struct spec *spec, const struct train_options *options, struct train_s
 		.kernel = options->kernel, .gpu = options->gpu, .for_training = 1,
 		.place = options->place,
 		.n_threads = train_count_threads(spec_settings(spec), options->place),
+		.pins_threads = spec_settings(spec)->train.pin_threads,
 	};
 	status = train_forget_places(spec);
 	if (status == RS_OK && (status = enter_directory(&t)) != RS_OK)

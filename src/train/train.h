@@ -110,8 +110,8 @@ struct train_summary {
 	size_t   n_files;
 };
 
-/* Takes the spec, whose [placement], [gpu], [cluster] and threads are no part of what is saved.
- * RS_EDIVERGED, RS_ESIGNAL, RS_EPARTIAL are ends with a filled
+/* Takes the spec, whose [placement], [gpu], [cluster] and keys of threads are no part of what is
+ * saved.  RS_EDIVERGED, RS_ESIGNAL, RS_EPARTIAL are ends with a filled
  * summary; free it with train_summary_free in every case. */
 enum rs_status train_run(struct spec *spec, const struct train_options *options,
 	struct train_summary *out);

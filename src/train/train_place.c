@@ -14,6 +14,7 @@ train_forget_places(struct spec *spec)
 			|| strcmp(row->section, "cluster") == 0)
 			RS_TRY(spec_set(spec, row->section, row->key,
 				row->dflt != NULL ? row->dflt : ""));
+	RS_TRY(spec_set(spec, "train", "pin_threads", "no"));
 	return spec_set(spec, "train", "threads", "0");
 }
 

@@ -3,9 +3,13 @@
 
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/cores.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/thread.h"
+#include "train/ranks.h"
 
 enum order { ORDER_STEP, ORDER_PREDICT, ORDER_RUN, ORDER_EXIT };
 
@@ -100,8 +104,43 @@ worker_main(void *argument)
 	}
 }
 
+/* Why n threads are not put on cores, or NULL. */
+static const char *
+why_not_pinned(const struct model *m, size_t n, const struct cores *cores)
+{
+	const char *bound;
+
+	(void)thread_auto_count(&bound);
+	if (strcmp(bound, "cgroup") == 0)
+		return "a quota of the control group says how much of them it may use, not which";
+	if (cores->n < n)
+		return "there are more threads than cores";
+	if (ranks_several(m->place) && cores->n > n)
+		return "other workers may be on the same cores; give each a mask of its own";
+	return NULL;
+}
+
+/* The first is whoever calls, which starts other threads and commands: it stays free. */
 static enum rs_status
-start_threads(struct workers *all)
+pin_threads(struct workers *all, const struct model *m)
+{
+	struct cores cores;
+
+	if (!m->pins_threads || all->n < 2)
+		return RS_OK;
+	cores_find(&cores);
+	const char *const why = why_not_pinned(m, all->n, &cores);
+	if (why != NULL) {
+		log_warn("train.pin_threads: threads are not put on cores: %s", why);
+		return RS_OK;
+	}
+	for (size_t i = 1; i < all->n; i++)
+		RS_TRY(cores_keep(all->worker[i].thread, cores.number[i]));
+	return RS_OK;
+}
+
+static enum rs_status
+start_threads(struct workers *all, const struct model *m)
 {
 	for (size_t i = 0; i < all->n; i++) {
 		all->worker[i].all = all;
@@ -111,6 +150,7 @@ start_threads(struct workers *all)
 		struct worker *const w = &all->worker[all->n_started];
 		RS_TRY(thread_start(&w->thread, "worker", worker_main, w));
 	}
+	RS_TRY(pin_threads(all, m));
 	set_gate(all, 1);
 	return RS_OK;
 }
@@ -128,7 +168,7 @@ workers_create(struct model *m, size_t n, struct workers **out)
 	if (status == RS_OK)
 		status = stepper_create(m, n, &all->stepper);
 	if (status == RS_OK)
-		status = start_threads(all);
+		status = start_threads(all, m);
 	if (status != RS_OK) {
 		workers_free(all);
 		*out = NULL;

@@ -4,23 +4,7 @@
 #include <string.h>
 
 #include "base/quota.h"
-
-/* Files of a tree: "path", "text", ..., NULL. */
-static void
-make_tree(const char *root, const char *const *file)
-{
-	for (; file[0] != NULL; file += 2) {
-		char *path, *slash;
-
-		assert_int_equal(file_join(root, file[0], &path), RS_OK);
-		slash = strrchr(path, '/');
-		*slash = '\0';
-		assert_int_equal(file_make_directories(path), RS_OK);
-		*slash = '/';
-		assert_int_equal(file_replace(path, file[1], strlen(file[1])), RS_OK);
-		free(path);
-	}
-}
+#include "tree_files.h"
 
 static size_t
 quota_of(const char *root, const char *const *file)

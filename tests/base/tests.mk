@@ -1,5 +1,6 @@
-EXTRA_DIST += tests/test.h
+EXTRA_DIST += tests/test.h tests/base/tree_files.h
 check_PROGRAMS += \
+	tests/base/cores_test \
 	tests/base/failpoint_test \
 	tests/base/file_test \
 	tests/base/half_test \

@@ -71,6 +71,7 @@ dist_check_SCRIPTS += tests/cli/memory.sh
 dist_check_SCRIPTS += tests/cli/models.sh
 dist_check_SCRIPTS += tests/cli/odd_models.sh
 dist_check_SCRIPTS += tests/cli/options.sh
+dist_check_SCRIPTS += tests/cli/pin.sh
 dist_check_SCRIPTS += tests/cli/plan.sh
 dist_check_SCRIPTS += tests/cli/plan_memory.sh
 dist_check_SCRIPTS += tests/cli/plot.sh
