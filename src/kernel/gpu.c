@@ -102,11 +102,11 @@ give_back(struct gpu_memory *m, size_t place, size_t bytes)
 	atomic_fetch_sub(&m->used, bytes);
 }
 
-enum rs_status
-gpu_memory_open(struct gpu_memory *m, struct gpu_plan *plan, struct gpu_queue **out,
+static enum rs_status
+open_at(struct gpu_memory *m, size_t place, struct gpu_plan *plan, struct gpu_queue **out,
 	char **block)
 {
-	const size_t bytes = m->gpu->size(plan), place = emptiest_now(m);
+	const size_t bytes = m->gpu->size(plan);
 	const struct lack l = { .wanted = atomic_fetch_add(&m->used_of[place], bytes) + bytes,
 		.there = m->limit, .place = place, .is_limit = 1 };
 
@@ -118,6 +118,20 @@ gpu_memory_open(struct gpu_memory *m, struct gpu_plan *plan, struct gpu_queue **
 	if (status != RS_OK)
 		give_back(m, place, bytes);
 	return status;
+}
+
+enum rs_status
+gpu_memory_open(struct gpu_memory *m, struct gpu_plan *plan, struct gpu_queue **out,
+	char **block)
+{
+	return open_at(m, emptiest_now(m), plan, out, block);
+}
+
+enum rs_status
+gpu_memory_open_first(struct gpu_memory *m, struct gpu_plan *plan, struct gpu_queue **out,
+	char **block)
+{
+	return open_at(m, 0, plan, out, block);
 }
 
 void

@@ -82,6 +82,9 @@ enum rs_status gpu_memory_check(struct gpu_memory *m, const struct gpu_claim *cl
  * then: queues of one size go around.  RS_ERESOURCE: beyond the limit. */
 enum rs_status gpu_memory_open(struct gpu_memory *m, struct gpu_plan *plan,
 	struct gpu_queue **out, char **block);
+/* The same on the first GPU. */
+enum rs_status gpu_memory_open_first(struct gpu_memory *m, struct gpu_plan *plan,
+	struct gpu_queue **out, char **block);
 void gpu_memory_close(struct gpu_memory *m, const struct gpu_plan *plan, struct gpu_queue *q);
 
 #endif

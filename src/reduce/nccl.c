@@ -34,9 +34,8 @@ nccl_make_id(const struct nccl_calls *calls, struct nccl_id *out)
 
 /* --- waiting ------------------------------------------------------------------------- */
 
-/* The GPU is free of what this rank had going on. */
-static void
-give_up(struct nccl *n)
+void
+nccl_give_up(struct nccl *n)
 {
 	if (n->comm != NULL)
 		(void)n->o.calls->abort(n->comm);
@@ -44,17 +43,18 @@ give_up(struct nccl *n)
 }
 
 struct watch {
-	double until, next;             /* look at NCCL then                           */
+	double until, timeout, next;    /* look at NCCL then                           */
 	size_t n_naps;
 	const char *what;
 };
 
 static struct watch
-watch_begin(const struct nccl *n, const char *what)
+watch_begin(const char *what, double timeout)
 {
 	const double now = clock_seconds();
 
-	return (struct watch){ .until = now + n->o.timeout, .next = now, .what = what };
+	return (struct watch){ .until = now + timeout, .timeout = timeout, .next = now,
+		.what = what };
 }
 
 static void
@@ -68,7 +68,7 @@ nap(struct watch *w)
 static enum rs_status
 is_failed(struct nccl *n, const struct watch *w, const char *why)
 {
-	give_up(n);
+	nccl_give_up(n);
 	return rs_fail(RS_EPEER, "NCCL: worker %zu of %zu: %s: %s", n->o.rank, n->o.n_ranks,
 		w->what, why);
 }
@@ -91,15 +91,15 @@ look(struct nccl *n, struct watch *w, int *state)
 	if (now < w->until)
 		return RS_OK;
 	snprintf(why, sizeof why, "not over after %g s; another worker is missing",
-		n->o.timeout);
+		w->timeout);
 	return is_failed(n, w, why);
 }
 
 /* What a call began that did not end at once. */
 static enum rs_status
-settle(struct nccl *n, int result, const char *what)
+settle(struct nccl *n, int result, const char *what, double timeout)
 {
-	struct watch w = watch_begin(n, what);
+	struct watch w = watch_begin(what, timeout);
 
 	if (result != 0 && result != NCCL_IN_PROGRESS)
 		return is_failed(n, &w, text_of(n, result));
@@ -122,7 +122,8 @@ nccl_open(const struct nccl_options *options, struct nccl **out)
 	RS_TRY(memory_alloc(1, sizeof(*n), &n));
 	n->o = *options;
 	const enum rs_status status = settle(n, n->o.calls->start(&n->comm, n->o.n_ranks,
-		&n->o.id, n->o.rank), "start");
+		&n->o.id, n->o.rank), "start",
+		options->start_timeout > 0 ? options->start_timeout : options->timeout);
 	if (status != RS_OK) {
 		nccl_close(n);
 		return status;
@@ -139,7 +140,8 @@ is_of_no_use(const struct nccl *n)
 }
 
 enum rs_status
-nccl_sum(struct nccl *n, float *x, const struct reducer_bucket *bucket, size_t n_buckets)
+nccl_sum(struct nccl *n, const struct nccl_queue *q, float *x,
+	const struct reducer_bucket *bucket, size_t n_buckets)
 {
 	if (n->comm == NULL)
 		return is_of_no_use(n);
@@ -147,21 +149,23 @@ nccl_sum(struct nccl *n, float *x, const struct reducer_bucket *bucket, size_t n
 		assert(bucket[i].begin <= bucket[i].end);
 		if (bucket[i].begin < bucket[i].end)
 			RS_TRY(settle(n, n->o.calls->sum(x + bucket[i].begin,
-				bucket[i].end - bucket[i].begin, n->comm, n->o.stream), "sum"));
+				bucket[i].end - bucket[i].begin, n->comm, q->stream), "sum",
+				n->o.timeout));
 	}
 	return RS_OK;
 }
 
 enum rs_status
-nccl_wait(struct nccl *n, uint64_t step)
+nccl_wait(struct nccl *n, const struct nccl_queue *q, uint64_t step)
 {
 	char what[48];
+	struct watch w = watch_begin(what, n->o.timeout);
 	int over, state = 0;
 
 	if (n->comm == NULL)
 		return is_of_no_use(n);
 	snprintf(what, sizeof what, "sum of step %" PRIu64, step);
-	for (struct watch w = watch_begin(n, what); (over = n->o.is_over(n->o.context)) != 1; ) {
+	while ((over = q->is_over(q->context)) != 1) {
 		if (over < 0)
 			return is_failed(n, &w, "the GPU failed");
 		RS_TRY(look(n, &w, &state));
@@ -175,7 +179,8 @@ nccl_close(struct nccl *n)
 {
 	if (n == NULL)
 		return;
-	if (n->comm != NULL && settle(n, n->o.calls->end(n->comm), "end") == RS_OK)
+	const double timeout = n->o.timeout < NCCL_END_SECONDS ? n->o.timeout : NCCL_END_SECONDS;
+	if (n->comm != NULL && settle(n, n->o.calls->end(n->comm), "end", timeout) == RS_OK)
 		(void)n->o.calls->destroy(n->comm);
 	free(n);
 }

@@ -22,6 +22,7 @@
 
 #define NCCL_ID_BYTES      128
 #define NCCL_WATCH_SECONDS 0.1
+#define NCCL_END_SECONDS   5.0
 
 /* Made by one rank and told to the others by other means. */
 struct nccl_id { char bytes[NCCL_ID_BYTES]; };
@@ -47,22 +48,30 @@ struct nccl_options {
 	const struct nccl_calls *calls;
 	size_t rank, n_ranks;
 	struct nccl_id id;
-	double timeout;                /* seconds for the start, and for each wait        */
+	double timeout;                /* seconds for each wait                           */
+	double start_timeout;          /* for the start; 0: the same                      */
 	const atomic_int *stop;        /* not 0: give up at once; NULL: nobody says so    */
-	void  *stream;                 /* the queue, a cudaStream_t                       */
+};
+
+/* A queue of the GPU, of which there may be several. */
+struct nccl_queue {
+	void  *stream;                 /* a cudaStream_t                                  */
 	/* 1: all that is in the queue is over, 0: not yet, -1: the GPU failed. */
 	int  (*is_over)(void *context);
 	void  *context;
 };
 
 struct nccl;
-/* When all ranks have come. */
+/* When all ranks have come, to the GPU of the thread. */
 enum rs_status nccl_open(const struct nccl_options *options, struct nccl **out);
 /* Floats [begin,end) of x, which is on the GPU, become the sums over all ranks. */
-enum rs_status nccl_sum(struct nccl *n, float *x, const struct reducer_bucket *bucket,
-	size_t n_buckets);
-/* step: for messages. */
-enum rs_status nccl_wait(struct nccl *n, uint64_t step);
+enum rs_status nccl_sum(struct nccl *n, const struct nccl_queue *q, float *x,
+	const struct reducer_bucket *bucket, size_t n_buckets);
+/* All that is in the queue is over.  step: for messages. */
+enum rs_status nccl_wait(struct nccl *n, const struct nccl_queue *q, uint64_t step);
+/* The GPU is free of what this rank has going on; as after a failure. */
+void nccl_give_up(struct nccl *n);
+/* In order, for which it waits NCCL_END_SECONDS at most, unless it was given up. */
 void nccl_close(struct nccl *n);
 
 #endif

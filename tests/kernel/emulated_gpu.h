@@ -10,7 +10,7 @@
 #include "emulate.h"
 #include "kernel/gpu.h"
 
-enum { EMULATED_GPUS = 4, EMULATED_GPU_BYTES = 1 << 30 };
+enum { EMULATED_GPUS = 5, EMULATED_GPU_BYTES = 1 << 30 };
 
 extern const struct gpu gpu_emulated;      /* each of them                            */
 

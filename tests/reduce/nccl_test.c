@@ -172,9 +172,17 @@ struct rank {
 	char   text[1024];
 };
 
+static struct nccl_queue
+queue_of(struct rank *r)
+{
+	return (struct nccl_queue){ .stream = &world, .is_over = fake_is_over,
+		.context = &r->rank };
+}
+
 static enum rs_status
 steps(struct rank *r, struct nccl *n)
 {
+	const struct nccl_queue q = queue_of(r);
 	/* An empty one is nobody's. */
 	const struct reducer_bucket bucket[] = {
 		{ 20, 35 }, { 8, 8 }, { 3, 20 }, { 0, 2 + r->longer },
@@ -183,9 +191,9 @@ steps(struct rank *r, struct nccl *n)
 	for (size_t step = 1; step <= r->n_steps; step++) {
 		for (size_t i = 0; i < FLOATS; i++)
 			r->x[i] = (float)(100 * r->rank + i + step);
-		RS_TRY(nccl_sum(n, r->x, bucket, 2));
-		RS_TRY(nccl_sum(n, r->x, bucket + 2, 2));
-		RS_TRY(nccl_wait(n, step));
+		RS_TRY(nccl_sum(n, &q, r->x, bucket, 2));
+		RS_TRY(nccl_sum(n, &q, r->x, bucket + 2, 2));
+		RS_TRY(nccl_wait(n, &q, step));
 	}
 	return RS_OK;
 }
@@ -196,8 +204,9 @@ rank_main(void *context)
 	struct rank *const r = context;
 	struct nccl_options o = {
 		.calls = &fake, .rank = r->rank, .n_ranks = RANKS, .timeout = r->timeout,
-		.stop = r->stop, .stream = &world, .is_over = fake_is_over, .context = &r->rank,
+		.stop = r->stop,
 	};
+	const struct nccl_queue q = queue_of(r);
 	struct nccl *n = NULL;
 
 	r->status = nccl_make_id(&fake, &o.id);
@@ -206,7 +215,7 @@ rank_main(void *context)
 	if (r->status == RS_OK)
 		r->status = steps(r, n);
 	snprintf(r->text, sizeof(r->text), "%s", r->status == RS_OK ? "" : rs_failure()->text);
-	r->again = n == NULL || r->status == RS_OK ? RS_OK : nccl_wait(n, 9);
+	r->again = n == NULL || r->status == RS_OK ? RS_OK : nccl_wait(n, &q, 9);
 	nccl_close(n);
 	return NULL;
 }

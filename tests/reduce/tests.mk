@@ -8,3 +8,7 @@ check_PROGRAMS += tests/reduce/pushpull_test
 check_PROGRAMS += tests/reduce/meeting_test
 check_PROGRAMS += tests/reduce/courier_test
 check_PROGRAMS += tests/reduce/nccl_test
+check_PROGRAMS += tests/reduce/nccl_exchange_test
+nccl_double = tests/reduce/nccl_double.c tests/reduce/nccl_double.h
+tests_reduce_nccl_exchange_test_SOURCES = tests/reduce/nccl_exchange_test.c $(nccl_double) \
+	$(emulated_gpu)
