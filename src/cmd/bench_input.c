@@ -17,7 +17,8 @@
 #define PASSES      5
 #define SPAN        ((size_t)256 << 10)
 #define PIECE       ((size_t)128 << 10)
-#define GZIP_TEXT   ((size_t)8 << 20)  /* compressing takes longest                 */
+#define GZIP_TEXT   ((size_t)8 << 20)  /* compressing takes longest, so             */
+#define GZIP_TIMES  4                  /* the file has the member that often        */
 #define GZIP_LEVEL  6
 #define GZIP_WRAP   (15 + 16)
 
@@ -158,14 +159,18 @@ pack(struct bed *b, size_t *text_bytes)
 static enum rs_status
 inflate_alone(struct bed *b)
 {
-	z_stream z = { .next_in = (unsigned char *)b->packed.data,
-		.avail_in = (uInt)b->packed.n };
+	z_stream z = { .next_in = NULL };
 	int r = inflateInit2(&z, GZIP_WRAP);
 
-	while (r == Z_OK) {
-		z.next_out = (unsigned char *)b->copy.data;
-		z.avail_out = PIECE;
-		r = inflate(&z, Z_NO_FLUSH);
+	for (size_t i = 0; i < GZIP_TIMES && (i == 0 || r == Z_STREAM_END); i++) {
+		z.next_in = (unsigned char *)b->packed.data;
+		z.avail_in = (uInt)b->packed.n;
+		r = inflateReset(&z);
+		while (r == Z_OK) {
+			z.next_out = (unsigned char *)b->copy.data;
+			z.avail_out = PIECE;
+			r = inflate(&z, Z_NO_FLUSH);
+		}
 	}
 	inflateEnd(&z);
 	return r == Z_STREAM_END ? RS_OK : rs_fail(RS_EBUG, "gzip of our own cannot be read");
@@ -186,11 +191,27 @@ read_gzip(struct bed *b)
 {
 	const struct text_list files = { .item = &b->gz, .n = 1 };
 	const struct loader_options options = { .schema = &b->m->schema, .files = &files,
-		.purpose = PARSE_TRAIN, .epochs = 1, .n_threads = 2,
+		.purpose = PARSE_TRAIN, .epochs = 1, .n_threads = 1,
 		.batch_size = (size_t)spec_settings(b->m->spec)->train.batch_size };
 
 	b->rows = 0;
 	return loader_each(&options, count_rows, b, NULL);
+}
+
+static enum rs_status
+write_members(struct bed *b)
+{
+	struct file_writer file;
+	enum rs_status status = RS_OK;
+
+	RS_TRY(file_join(b->directory, "rows.gz", &b->gz));
+	RS_TRY(file_writer_open(&file, b->gz));
+	for (size_t i = 0; status == RS_OK && i < GZIP_TIMES; i++)
+		status = file_writer_write(&file, b->packed.data, b->packed.n);
+	if (status == RS_OK)
+		status = file_writer_commit(&file);
+	file_writer_close(&file);
+	return status;
 }
 
 static enum rs_status
@@ -200,10 +221,9 @@ measure_gzip(struct bed *b, struct bench_input *out)
 	size_t text_bytes;
 
 	RS_TRY(pack(b, &text_bytes));
-	RS_TRY(file_join(b->directory, "rows.gz", &b->gz));
-	RS_TRY(file_replace(b->gz, b->packed.data, b->packed.n));
+	RS_TRY(write_members(b));
 	RS_TRY(race(b, read_gzip, inflate_alone, seconds));
-	*out = result((double)b->rows, (double)text_bytes, 2, seconds);
+	*out = result((double)b->rows, (double)(GZIP_TIMES * text_bytes), 2, seconds);
 	return RS_OK;
 }
 

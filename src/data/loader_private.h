@@ -7,8 +7,8 @@
  *     plan -> slot (text, rows) -> window (rows, order) -> output (batch) -> consumer
  *
  * Memory: n_slots times (a row group of text and its rows), two windows of rows,
- * n_output batches, 64 MiB of access points when gzip files are indexed.  All of
- * it is kept and used again.
+ * n_output batches, 4 MiB of the gzip file that is read in order, 64 MiB of access
+ * points when gzip files are indexed.  All of it is kept and used again.
  */
 #ifndef DATA_LOADER_PRIVATE_H
 #define DATA_LOADER_PRIVATE_H

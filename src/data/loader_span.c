@@ -113,6 +113,7 @@ loader_reader_open(struct loader_reader *r, struct loader *l, struct loader_inpu
 	RS_TRY(l->options.command != NULL ? source_open_command(l->options.command, &r->source)
 		: source_open(input->file.path, &r->source));
 	source_set_stop(r->source, &l->stop);
+	source_read_ahead(r->source);
 	if (l->options.schema->settings->data.format != FORMAT_TFRECORD)
 		source_expect_lines(r->source);
 	if (span > 0)

@@ -1,6 +1,7 @@
 /* Byte sources: files, standard input and commands behind one read call. */
 #include "data/source.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -88,6 +89,7 @@ source_close(struct source *s)
 {
 	if (s == NULL)
 		return;
+	source_ahead_end(s);
 	source_gzip_end(s);
 	if (s->fd > STDIN_FILENO)
 		(void)close(s->fd);
@@ -130,10 +132,17 @@ source_set_idle(struct source *s, void (*idle)(void *context), void *context)
 	s->idle_context = context;
 }
 
+void
+source_read_ahead(struct source *s)
+{
+	s->wants_ahead = 1;
+}
+
 enum rs_status
 source_check_stop(const struct source *s)
 {
-	if (s->stop != NULL && atomic_load_explicit(s->stop, memory_order_relaxed))
+	if ((s->stop != NULL && atomic_load_explicit(s->stop, memory_order_relaxed)) ||
+	    atomic_load_explicit(&s->ahead_stop, memory_order_relaxed))
 		return rs_fail(RS_ESIGNAL, "reading '%s' was stopped", s->name);
 	return RS_OK;
 }
@@ -244,13 +253,23 @@ source_read_whole(struct source *s, void *bytes, size_t n, size_t *got)
 }
 
 enum rs_status
+source_read_now(struct source *s, void *bytes, size_t n, size_t *got)
+{
+	*got = 0;
+	return s->view != NULL ? source_view_read(s, bytes, n, got)
+		: source_read_whole(s, bytes, n, got);
+}
+
+enum rs_status
 source_read(struct source *s, void *bytes, size_t n, size_t *got)
 {
 	*got = 0;
 	if (n == 0)
 		return RS_OK;
-	return s->view != NULL ? source_view_read(s, bytes, n, got)
-		: source_read_whole(s, bytes, n, got);
+	if (s->wants_ahead)
+		RS_TRY(source_ahead_begin(s));
+	return s->ahead != NULL ? source_ahead_read(s, bytes, n, got)
+		: source_read_now(s, bytes, n, got);
 }
 
 /* Reads and drops bytes up to offset. */
@@ -301,6 +320,7 @@ source_seek_whole(struct source *s, const struct source_index *index, uint64_t o
 enum rs_status
 source_seek(struct source *s, const struct source_index *index, uint64_t offset)
 {
+	assert(!s->wants_ahead && s->ahead == NULL);
 	if (s->kind != SOURCE_FILE)
 		return rs_fail(RS_EDATA, "'%s' cannot be read out of order", s->name);
 	return s->view != NULL ? source_view_seek(s, index, offset)

@@ -35,6 +35,9 @@ int source_is_gzip(const struct source *source);
 /* Before the first read: the ranges of a name that has some must begin and end where lines
  * do, RS_EDATA where they do not. */
 void source_expect_lines(struct source *source);
+/* Before the first read: gzip is inflated by a thread of its own, up to 4 MiB ahead of who reads;
+ * source_seek() is then a bug. */
+void source_read_ahead(struct source *source);
 /* A read that waits on a pipe gives up with RS_ESIGNAL soon after *stop is set. */
 void source_set_stop(struct source *source, const atomic_int *stop);
 /* idle(context) is called some 20 times a second while a read waits on a pipe. */

@@ -192,33 +192,36 @@ gzip_at_end(struct source *s)
 	return RS_OK;
 }
 
+static enum rs_status
+gzip_step(struct source *s, unsigned char *out, size_t n, size_t *got)
+{
+	switch (s->gzip_state) {
+	case GZIP_MEMBER:  return gzip_member(s);
+	case GZIP_PADDING: return gzip_padding(s);
+	case GZIP_TRAILER: gzip_trailer(s); return RS_OK;
+	default:           return gzip_body(s, out, n, got);
+	}
+}
+
 enum rs_status
 source_gzip_read(struct source *s, unsigned char *out, size_t n, size_t *got)
 {
 	*got = 0;
 	while (*got < n && s->gzip_state != GZIP_END) {
+		const int is_body = s->gzip_state == GZIP_BODY;
 		size_t more = 0;
 
 		if (s->in_at == s->in_n)
 			RS_TRY(source_fill(s));
 		/* inflate may hold output back even when the file has ended */
-		if (s->in_n == 0 && s->gzip_state == GZIP_BODY) {
-			RS_TRY(gzip_body(s, out + *got, n - *got, &more));
+		if (s->in_n > 0 || is_body) {
+			const enum rs_status status = gzip_step(s, out + *got, n - *got, &more);
+
 			*got += more;
-			if (more > 0)
-				continue;
+			RS_TRY(status);
 		}
-		if (s->in_n == 0) {
+		if (s->in_n == 0 && more == 0)
 			RS_TRY(gzip_at_end(s));
-			continue;
-		}
-		switch (s->gzip_state) {
-		case GZIP_MEMBER:  RS_TRY(gzip_member(s)); break;
-		case GZIP_PADDING: RS_TRY(gzip_padding(s)); break;
-		case GZIP_TRAILER: gzip_trailer(s); break;
-		default:           RS_TRY(gzip_body(s, out + *got, n - *got, &more)); break;
-		}
-		*got += more;
 	}
 	return RS_OK;
 }

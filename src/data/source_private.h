@@ -57,6 +57,11 @@ struct source {
 	uint64_t offset;           /* decompressed bytes given or stepped over        */
 	struct source_index *collect;
 	struct source_view *view;  /* NULL: the whole file                            */
+
+	/* What is above is of the thread that reads ahead, once there is one. */
+	int      wants_ahead;
+	struct source_ahead *ahead;        /* NULL: the reader reads itself           */
+	atomic_int ahead_stop;
 };
 
 /* Refills an empty buffer; in_n == 0 afterwards is the end of the file. */
@@ -69,6 +74,9 @@ enum rs_status source_read_fd(struct source *s, void *bytes, size_t n, size_t *g
 enum rs_status source_seek_fd(struct source *s, uint64_t offset);
 /* The first bytes are looked at: gzip or not. */
 enum rs_status source_begin(struct source *s);
+/* Of the file or the view, by the thread that calls it.  *got bytes were read before a
+ * failure. */
+enum rs_status source_read_now(struct source *s, void *bytes, size_t n, size_t *got);
 /* Of the whole file, whatever the view. */
 enum rs_status source_read_whole(struct source *s, void *bytes, size_t n, size_t *got);
 enum rs_status source_seek_whole(struct source *s, const struct source_index *index,
@@ -81,6 +89,12 @@ void source_view_close(struct source *s);
 enum rs_status source_view_read(struct source *s, void *bytes, size_t n, size_t *got);
 enum rs_status source_view_seek(struct source *s, const struct source_index *index,
 	uint64_t offset);
+
+/* Starts the thread if there is something to inflate. */
+enum rs_status source_ahead_begin(struct source *s);
+enum rs_status source_ahead_read(struct source *s, void *bytes, size_t n, size_t *got);
+/* Stops it. */
+void source_ahead_end(struct source *s);
 
 enum rs_status source_gzip_begin(struct source *s);
 enum rs_status source_gzip_read(struct source *s, unsigned char *out, size_t n, size_t *got);
