@@ -96,6 +96,15 @@ op_buffer(const struct op_run *r, size_t input)
 }
 
 void
+op_multiply(const struct op_run *r, const struct gemm_args *product)
+{
+	struct gemm_args p = *product;
+
+	p.is_tf32 = r->training && r->exec->g->has_tf32;
+	r->kernel->gemm(&p);
+}
+
+void
 op_zero(const struct op_run *r, float *y, size_t n)
 {
 	r->kernel->fill(n, y, 0);

@@ -102,6 +102,8 @@ enum rs_status graph_finish(struct graph *g, struct node *logit, int loss_is_mse
  * are rounded once in each time that they are told to have changed.  With a GPU set is NULL:
  * its kernels do so, for each exec that gets new parameters. */
 enum rs_status graph_set_narrow(struct graph *g, const struct narrow_set *set, size_t rows);
+/* Products of floats in passes that train take 10 bits of each mantissa, on a GPU. */
+void graph_set_tf32(struct graph *g);
 /* While nobody runs: the next pass meets other parameters than the last. */
 void graph_weights_changed(struct graph *g);
 

@@ -88,6 +88,12 @@ graph_set_narrow(struct graph *g, const struct narrow_set *set, size_t rows)
 }
 
 void
+graph_set_tf32(struct graph *g)
+{
+	g->has_tf32 = 1;
+}
+
+void
 graph_close_narrow(struct graph *g)
 {
 	for (size_t i = 0; g->layer != NULL && i < g->n_nodes; i++)
@@ -282,7 +288,7 @@ float_forward(const struct op_run *r, const struct node *n, const struct layer_f
 	y.a = f->x;
 	y.b = op_param(r, n, 0);
 	y.c = f->y;
-	r->kernel->gemm(&y);
+	op_multiply(r, &y);
 }
 
 void
@@ -330,10 +336,10 @@ layer_backward(const struct op_run *r, const struct node *n, const struct layer_
 	dw.a = b->x;
 	dw.b = b->dz;
 	dw.c = op_param_gradient(r, n, 0);
-	r->kernel->gemm(&dw);
+	op_multiply(r, &dw);
 	dx.a = b->dz;
 	dx.b = op_param(r, n, 0);
 	dx.c = b->dx;
 	dx.beta = b->beta;
-	r->kernel->gemm(&dx);
+	op_multiply(r, &dx);
 }

@@ -74,6 +74,7 @@ struct graph {
 	struct node *logit, *output[GRAPH_N_OUTPUTS];
 	unsigned char *part[GRAPH_N_OUTPUTS];   /* [n_nodes] 1: the output depends on it */
 	int    loss_is_mse, finished;
+	int    has_tf32;
 	struct layer *layer;        /* [n_nodes] or NULL: all products are in floats  */
 	uint64_t weights;           /* how often they changed, see graph_weights_changed() */
 	struct rs_failure failure;
@@ -131,6 +132,8 @@ const float *op_scale(const struct op_run *r, size_t input);
 float *op_buffer(const struct op_run *r, size_t input);
 /* The gradient of a node that keeps it, where the host finds it after the pass. */
 const float *op_kept(const struct op_run *r, const struct node *n);
+/* The product, as precise as graph_set_tf32() lets it be. */
+void op_multiply(const struct op_run *r, const struct gemm_args *product);
 /* y [n] = 0 */
 void op_zero(const struct op_run *r, float *y, size_t n);
 /* [n_rounded] on the GPU: of the parameters that are there. */

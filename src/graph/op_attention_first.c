@@ -101,13 +101,13 @@ attention_first_forward(const struct op_run *r, const struct node *n)
 	const float *k = op_value(r, n->input[ATTENTION_K]);
 
 	r->kernel->attention_split(a.D * a.H, op_param(r, n, 0), a.u, a.v);
-	r->kernel->gemm(&(struct gemm_args){ .m = r->B, .n = a.H, .k = a.D, .alpha = 1, .a = q,
+	op_multiply(r, &(struct gemm_args){ .m = r->B, .n = a.H, .k = a.D, .alpha = 1, .a = q,
 		.lda = a.D, .b = a.v, .ldb = a.H, .c = a.t, .ldc = a.H });
 	for (size_t i = 0; i < a.N; i += block_of(op_graph(r))) {
 		const struct segment_args s = attention_block(r, n, i);
 		float *y = op_value(r, n) + i * a.H;
 		r->kernel->attention_expand(&s, a.D, q, k + i * a.D, a.x);
-		r->kernel->gemm(&(struct gemm_args){ .m = s.end - i, .n = a.H, .k = 2 * a.D,
+		op_multiply(r, &(struct gemm_args){ .m = s.end - i, .n = a.H, .k = 2 * a.D,
 			.alpha = 1, .a = a.x, .lda = 2 * a.D, .b = a.u, .ldb = a.H, .c = y,
 			.ldc = a.H });
 		r->kernel->segment_add(&s, a.H, a.t, y);
@@ -129,10 +129,10 @@ attention_block_backward(const struct op_run *r, const struct node *n, const str
 		op_param_gradient(r, n, 1));
 	r->kernel->segment_sum(s, H, dz, a->t);
 	r->kernel->attention_expand(s, D, op_value(r, q), kept, a->x);
-	r->kernel->gemm(&(struct gemm_args){ .transpose_a = 1, .m = 2 * D, .n = H, .k = rows,
+	op_multiply(r, &(struct gemm_args){ .transpose_a = 1, .m = 2 * D, .n = H, .k = rows,
 		.alpha = 1, .beta = 1, .a = a->x, .lda = 2 * D, .b = dz, .ldb = H, .c = a->du,
 		.ldc = H });
-	r->kernel->gemm(&(struct gemm_args){ .transpose_b = 1, .m = rows, .n = 2 * D, .k = H,
+	op_multiply(r, &(struct gemm_args){ .transpose_b = 1, .m = rows, .n = 2 * D, .k = H,
 		.alpha = 1, .a = dz, .lda = H, .b = a->u, .ldb = H, .c = a->dx, .ldc = 2 * D });
 	r->kernel->attention_fold(s, D, op_value(r, q), kept, a->dx, op_gradient(r, k) + i * D,
 		op_gradient(r, q));
@@ -151,10 +151,10 @@ attention_first_backward(const struct op_run *r, const struct node *n)
 		const struct segment_args s = attention_block(r, n, i);
 		attention_block_backward(r, n, &a, &s);
 	}
-	r->kernel->gemm(&(struct gemm_args){ .transpose_a = 1, .m = a.D, .n = a.H, .k = r->B,
+	op_multiply(r, &(struct gemm_args){ .transpose_a = 1, .m = a.D, .n = a.H, .k = r->B,
 		.alpha = 1, .a = op_value(r, q), .lda = a.D, .b = a.t, .ldb = a.H, .c = a.dv,
 		.ldc = a.H });
-	r->kernel->gemm(&(struct gemm_args){ .transpose_b = 1, .m = r->B, .n = a.D, .k = a.H,
+	op_multiply(r, &(struct gemm_args){ .transpose_b = 1, .m = r->B, .n = a.D, .k = a.H,
 		.alpha = 1, .beta = 1, .a = a.t, .lda = a.H, .b = a.v, .ldb = a.H,
 		.c = op_gradient(r, q), .ldc = a.D });
 	r->kernel->attention_join(a.D * a.H, a.du, a.dv, op_param_gradient(r, n, 0));

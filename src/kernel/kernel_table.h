@@ -25,6 +25,7 @@ struct gemm_args {
 	const float *a; size_t lda;
 	const float *b; size_t ldb;
 	float *c;       size_t ldc;
+	int    is_tf32;             /* a GPU may take 10 bits of the mantissa of A and B */
 };
 
 enum kernel_combiner {             /* same order as enum combiner of the spec     */

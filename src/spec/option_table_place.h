@@ -41,6 +41,9 @@
 	  RANGE(0, WHOLE_MAX), .unit = "bytes",
 	  .text = "the most that training takes of each GPU's memory; what it takes is planned "
 	  "before the first step, and a plan beyond that is refused; 0: what is free there" },
+	{ "gpu", "tf32", OPTION_BOOL, "no", IN(gpu.tf32),
+	  .text = "products of fp32 in training take the first 10 bits of each mantissa, as TF32 "
+	  "has, and sum in fp32; on a GPU alone, where they are faster" },
 
 	{ "cluster", "workers", OPTION_INT, "0", IN(cluster.workers), FREE, RANGE(0, 1024),
 	  .text = "worker processes; 0: train in one process" },

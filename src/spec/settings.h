@@ -261,6 +261,7 @@ struct placement_settings {
 
 struct gpu_settings {
 	struct number_list devices;         /* numbers; none = all                  */
+	int     tf32;                       /* products of fp32 in training         */
 	int64_t memory_limit;               /* bytes of each; 0 = what is free      */
 };
 

@@ -82,7 +82,8 @@ enum rs_status model_build_graph(struct model *m);
 enum rs_status model_describe_table(const struct model *m, size_t i, struct lookup_table *out);
 /* train.precision = bf16. */
 int model_is_narrow(const struct settings *s);
-/* Then passes that train multiply so; RS_ESPEC where the processor cannot and no GPU is used. */
+/* What train.precision and gpu.tf32 say of passes that train; RS_ESPEC where the processor
+ * cannot and no GPU is used. */
 enum rs_status model_set_precision(struct model *m);
 /* Once all are described: embedding.resident is shared among those it has no room for. */
 enum rs_status model_share_resident(struct model *m);

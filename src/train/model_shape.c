@@ -63,6 +63,8 @@ model_set_precision(struct model *m)
 	const struct settings *const s = spec_settings(m->spec);
 	const size_t n_slots = model_slots(s);
 
+	if (s->gpu.tf32)
+		graph_set_tf32(m->graph);
 	if (!model_is_narrow(s))
 		return RS_OK;
 	if (m->gpu == NULL)

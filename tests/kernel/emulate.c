@@ -217,26 +217,39 @@ emulate_order(size_t k, size_t n)
 	return state.is_backwards ? n - 1 - k : k;
 }
 
-static double
-operand(const float *floats, const uint16_t *brain, size_t i)
+/* Ten bits of the mantissa, to the nearest. */
+static float
+tf32_of(float x)
 {
-	return brain != NULL ? half_brain_value(brain[i]) : floats[i];
+	const uint32_t bits = half_bits(x);
+
+	return isfinite(x) ? half_float((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu) : x;
 }
 
-/* By columns; x NULL: of floats. */
-static void
-multiply(const struct gemm_args *a, const uint16_t *x, const uint16_t *y)
+struct operand { const float *floats; const uint16_t *brain; int is_tf32; };
+
+static double
+value_of(struct operand o, size_t i)
 {
-	for (size_t i = 0; i < a->m; i++)
-		for (size_t j = 0; j < a->n; j++) {
+	if (o.brain != NULL)
+		return half_brain_value(o.brain[i]);
+	return o.is_tf32 ? tf32_of(o.floats[i]) : o.floats[i];
+}
+
+/* By columns. */
+static void
+multiply(const struct gemm_args *s, struct operand a, struct operand b)
+{
+	for (size_t i = 0; i < s->m; i++)
+		for (size_t j = 0; j < s->n; j++) {
 			double sum = 0;
-			for (size_t k = 0; k < a->k; k++)
-				sum += operand(a->a, x, a->transpose_a ? k + i * a->lda
-						: i + k * a->lda)
-					* operand(a->b, y, a->transpose_b ? j + k * a->ldb
-						: k + j * a->ldb);
-			float *const c = &a->c[i + j * a->ldc];
-			*c = (float)(a->alpha * sum + (a->beta == 0 ? 0 : a->beta * *c));
+			for (size_t k = 0; k < s->k; k++)
+				sum += value_of(a, s->transpose_a ? k + i * s->lda
+						: i + k * s->lda)
+					* value_of(b, s->transpose_b ? j + k * s->ldb
+						: k + j * s->ldb);
+			float *const c = &s->c[i + j * s->ldc];
+			*c = (float)(s->alpha * sum + (s->beta == 0 ? 0 : s->beta * *c));
 		}
 }
 
@@ -249,7 +262,11 @@ multiply_there(const struct gemm_args *a, const void *x, const void *y, int is_b
 	}
 	if (!emulate_start())
 		return;
-	multiply(a, is_brain ? x : NULL, is_brain ? y : NULL);
+	if (is_brain)
+		multiply(a, (struct operand){ .brain = x }, (struct operand){ .brain = y });
+	else
+		multiply(a, (struct operand){ .floats = x, .is_tf32 = a->is_tf32 },
+			(struct operand){ .floats = y, .is_tf32 = a->is_tf32 });
 	emulate_stop();
 }
 

@@ -71,6 +71,64 @@ two_bytes_train_as_rounded_on_the_host(void **state)
 	assert_int_equal(kernel_force("auto"), RS_OK);
 }
 
+static void
+first_values(const struct gpu_case *c, float value[GPU_CASE_B])
+{
+	struct model *m = gpu_case_model(c, &gpu, 1);
+	struct workers *w;
+	struct batch batch;
+
+	assert_int_equal(workers_create(m, 1, &w), RS_OK);
+	gpu_case_batch(c, m, GPU_CASE_B, 0, &batch);
+	assert_int_equal(workers_predict(w, &batch, value, NULL), RS_OK);
+	batch_free(&batch);
+	workers_free(w);
+	model_free(m);
+}
+
+/* Ten bits leave a thousandth of an operand; on the host the key changes nothing. */
+static void
+check_tf32(const struct gpu_case *plain)
+{
+	static struct gpu_run floats, coarse, host[2];
+	static float value[2][GPU_CASE_B];
+	struct gpu_case c = *plain;
+	char more[1024];
+
+	snprintf(more, sizeof(more), "%s[gpu]\ntf32 = yes\n", plain->more);
+	c.more = more;
+	first_values(plain, value[0]);
+	first_values(&c, value[1]);
+	assert_memory_equal(value[0], value[1], sizeof(value[0]));
+	gpu_case_run(plain, &gpu, 1, &floats);
+	gpu_case_run(&c, &gpu, 2, &coarse);
+	gpu_case_run(plain, NULL, 1, &host[0]);
+	gpu_case_run(&c, NULL, 1, &host[1]);
+	gpu_case_compare(c.name, &host[1], &coarse, 1e-2);
+	assert_true(gpu_case_distance(&floats, &coarse)
+		> 8 * gpu_case_distance(&floats, &host[0]));
+	assert_true(gpu_case_distance(&host[0], &host[1]) == 0);
+	model_free(floats.m);
+	model_free(coarse.m);
+	for (size_t i = 0; i < 2; i++)
+		model_free(host[i].m);
+	assert_clean(c.name);
+}
+
+static void
+tf32_is_for_products_of_training_on_a_gpu(void **state)
+{
+	size_t n = 0;
+
+	(void)state;
+	for (const struct gpu_case *c = gpu_case_table; c->name != NULL; c++)
+		if (strcmp(c->name, "deepfm, mean") == 0 || strcmp(c->name, "din, softmax") == 0) {
+			check_tf32(c);
+			n++;
+		}
+	assert_int_equal(n, 2);
+}
+
 /* A loss over many items has an exec for each slot beside those of the threads. */
 static void
 a_plan_beyond_the_limit_is_refused(void **state)
@@ -343,6 +401,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_model_trains_as_on_the_host),
 		cmocka_unit_test(two_bytes_train_as_rounded_on_the_host),
+		cmocka_unit_test(tf32_is_for_products_of_training_on_a_gpu),
 		cmocka_unit_test(a_plan_beyond_the_limit_is_refused),
 		cmocka_unit_test(a_loss_over_many_items_is_planned_with_them),
 		cmocka_unit_test(a_plan_larger_than_the_gpu_is_refused),

@@ -16,13 +16,10 @@
 #include "base/status.h"
 #include "kernel/kernel_table.h"
 
-enum cuda_precision { CUDA_FP32, CUDA_TF32, CUDA_BF16 };   /* of products; sums are fp32 */
-
 struct cuda_plan {
 	int    device;                 /* its number                                      */
 	size_t bytes;                  /* that cuda_take() cuts                           */
 	size_t scratch_floats;         /* of cuda_scratch_floats()                        */
-	enum cuda_precision precision;
 	int    is_shared;              /* the host may touch the block after cuda_wait()  */
 };
 

@@ -36,7 +36,6 @@ static pthread_once_t load_once = PTHREAD_ONCE_INIT;
 
 struct cuda_blas {
 	cublasHandle_t handle;
-	cublasComputeType_t compute;
 };
 
 static void
@@ -68,21 +67,15 @@ cuda_blas_load(void)
 	return rs_hint("it is part of the CUDA toolkit; name its folder in LD_LIBRARY_PATH");
 }
 
-static const cublasComputeType_t compute_of[] = {
-	[CUDA_FP32] = CUBLAS_COMPUTE_32F, [CUDA_TF32] = CUBLAS_COMPUTE_32F_FAST_TF32,
-	[CUDA_BF16] = CUBLAS_COMPUTE_32F_FAST_16BF,
-};
-
 enum rs_status
-cuda_blas_open(enum cuda_precision precision, cudaStream_t stream, void *workspace,
-	size_t workspace_bytes, struct cuda_blas **out)
+cuda_blas_open(cudaStream_t stream, void *workspace, size_t workspace_bytes,
+	struct cuda_blas **out)
 {
 	struct cuda_blas *b;
 
 	RS_TRY(cuda_blas_load());
 	RS_TRY(memory_alloc(1, sizeof(*b), &b));
 	*out = b;
-	b->compute = compute_of[precision];
 	cublasStatus_t status = blas.cublasCreate_v2(&b->handle);
 	if (status == CUBLAS_STATUS_SUCCESS)
 		status = blas.cublasSetStream_v2(b->handle, stream);
@@ -110,13 +103,12 @@ multiply(const struct gemm_args *s, const void *a, const void *b, cudaDataType t
 {
 	if (!cuda_is_well())
 		return;
-	const struct cuda_blas *const blas_of = cuda_blas_of_thread();
-	const cublasStatus_t status = blas.cublasGemmEx(blas_of->handle,
+	const cublasStatus_t status = blas.cublasGemmEx(cuda_blas_of_thread()->handle,
 		s->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N,
 		s->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N, (int)s->m, (int)s->n, (int)s->k,
 		&s->alpha, a, type, (int)s->lda, b, type, (int)s->ldb, &s->beta, s->c, CUDA_R_32F,
-		(int)s->ldc, type == CUDA_R_32F ? blas_of->compute : CUBLAS_COMPUTE_32F,
-		CUBLAS_GEMM_DEFAULT);
+		(int)s->ldc, s->is_tf32 && type == CUDA_R_32F ? CUBLAS_COMPUTE_32F_FAST_TF32
+			: CUBLAS_COMPUTE_32F, CUBLAS_GEMM_DEFAULT);
 
 	if (status != CUBLAS_STATUS_SUCCESS)
 		cuda_note(cudaErrorUnknown);

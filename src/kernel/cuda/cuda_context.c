@@ -76,8 +76,8 @@ open_block(struct cuda_context *c, const struct cuda_plan *plan)
 		return fail(status, what);
 	}
 	c->scratch = (float *)(void *)c->block;
-	return cuda_blas_open(plan->precision, c->stream, c->block + c->first - BLAS_WORKSPACE,
-		BLAS_WORKSPACE, &c->blas);
+	return cuda_blas_open(c->stream, c->block + c->first - BLAS_WORKSPACE, BLAS_WORKSPACE,
+		&c->blas);
 }
 
 enum rs_status

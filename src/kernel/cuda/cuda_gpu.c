@@ -16,7 +16,7 @@ static struct cuda_plan
 plan_of(const struct gpu_plan *plan)
 {
 	return (struct cuda_plan){
-		.device = plan->device, .bytes = plan->bytes, .precision = CUDA_FP32,
+		.device = plan->device, .bytes = plan->bytes,
 		.scratch_floats = cuda_scratch_floats(plan->rows, plan->columns),
 	};
 }

@@ -24,8 +24,8 @@ void cuda_note(cudaError_t status);
  * that keeps them from running. */
 float *cuda_scratch(size_t n);
 
-enum rs_status cuda_blas_open(enum cuda_precision precision, cudaStream_t stream,
-	void *workspace, size_t workspace_bytes, struct cuda_blas **out);
+enum rs_status cuda_blas_open(cudaStream_t stream, void *workspace, size_t workspace_bytes,
+	struct cuda_blas **out);
 void cuda_blas_close(struct cuda_blas *b);
 struct cuda_blas *cuda_blas_of_thread(void);
 /* gemm of matrices by columns, as cuBLAS has it: ld is the distance between columns. */

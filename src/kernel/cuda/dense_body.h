@@ -35,6 +35,7 @@ column_of(const struct gemm_args *a)
 		.transpose_a = a->transpose_b, .transpose_b = a->transpose_a,
 		.m = a->n, .n = a->m, .k = a->k, .alpha = a->alpha, .beta = a->beta,
 		.a = a->b, .lda = a->ldb, .b = a->a, .ldb = a->lda, .c = a->c, .ldc = a->ldc,
+		.is_tf32 = a->is_tf32,
 	};
 
 	return column;
