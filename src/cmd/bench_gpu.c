@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/thread.h"
+#include "graph/layer.h"
 
 /* Rows of the inputs and dense parameters, as floats. */
 static size_t
@@ -39,6 +40,50 @@ place_there(const struct bench_gpu *g, const struct bench_gemm *gemm)
 	}
 }
 
+/* A matrix as it is stored: its rows and columns. */
+static void
+stored(int transposed, size_t rows, size_t columns, size_t out[2])
+{
+	out[0] = transposed ? columns : rows;
+	out[1] = transposed ? rows : columns;
+}
+
+/* Rounds p->a and p->b to what comes behind `used` bytes of the block; its end.  block NULL:
+ * only the end. */
+static size_t
+round_operands(const struct bench_gpu *g, size_t i, char *block, size_t used)
+{
+	struct gemm_args *const p = &g->product[i];
+	size_t a[2], b[2];
+
+	stored(p->transpose_a, p->m, p->k, a);
+	stored(p->transpose_b, p->k, p->n, b);
+	const size_t lda = layer_brain_ld(a[1]), ldb = layer_brain_ld(b[1]);
+	const size_t at_b = used + a[0] * lda * sizeof(uint16_t);
+
+	if (block != NULL) {
+		const struct kernel_set *const kernel = g->memory->gpu->kernel;
+
+		g->brain[i].a = (uint16_t *)(void *)(block + used);
+		g->brain[i].b = (uint16_t *)(void *)(block + at_b);
+		kernel->round_rows(a[0], a[1], p->a, p->lda, g->brain[i].a, lda);
+		kernel->round_rows(b[0], b[1], p->b, p->ldb, g->brain[i].b, ldb);
+		p->lda = lda;
+		p->ldb = ldb;
+	}
+	return at_b + b[0] * ldb * sizeof(uint16_t);
+}
+
+static size_t
+round_all(const struct bench_gpu *g, const struct model *m, char *block, size_t used)
+{
+	used = (used + GPU_ALIGNMENT - 1) / GPU_ALIGNMENT * GPU_ALIGNMENT;
+	for (size_t i = 0; i < g->n; i++)
+		if (graph_gemm_is_brain(m->graph, i))
+			used = round_operands(g, i, block, used);
+	return used;
+}
+
 static size_t
 most_rows(const struct bench_gpu *g)
 {
@@ -61,13 +106,14 @@ most_columns(const struct bench_gpu *g)
 
 /* The block has the operands, and room for what is copied when that is more. */
 static enum rs_status
-open_queue(struct bench_gpu *g, const struct bench_gemm *gemm)
+open_queue(struct bench_gpu *g, const struct bench_gemm *gemm, const struct model *m)
 {
 	const size_t operands = gemm->floats * sizeof(float);
+	const size_t all = round_all(g, m, NULL, operands);
 	const struct gpu *const gpu = g->memory->gpu;
 
 	g->plan = (struct gpu_plan){
-		.bytes = operands > g->copy_bytes ? operands : g->copy_bytes,
+		.bytes = all > g->copy_bytes ? all : g->copy_bytes,
 		.rows = most_rows(g), .columns = most_columns(g) };
 	RS_TRY(gpu_memory_check(g->memory,
 		&(struct gpu_claim){ .bytes = gpu->size(&g->plan), .n = 1 }, 1));
@@ -76,6 +122,7 @@ open_queue(struct bench_gpu *g, const struct bench_gemm *gemm)
 	gpu->use(g->queue);
 	gpu->upload(g->block, gemm->block, operands);
 	place_there(g, gemm);
+	(void)round_all(g, m, g->block, operands);
 	return gpu->wait();
 }
 
@@ -86,8 +133,11 @@ bench_gpu_open(struct bench_gpu *g, const struct bench_gemm *gemm, const struct 
 	*g = (struct bench_gpu){ .memory = m->gpu, .n = gemm->n, .n_slots = gemm->n_slots,
 		.copy_bytes = bytes_of_batch(m, batches) };
 	RS_TRY(memory_alloc(g->n + 1, sizeof *g->product, &g->product));
+	RS_TRY(memory_alloc(g->n + 1, sizeof *g->brain, &g->brain));
 	memcpy(g->product, gemm->product, g->n * sizeof *g->product);
-	return open_queue(g, gemm);
+	for (size_t i = 0; i < g->n; i++)
+		g->product[i].is_tf32 = spec_settings(m->spec)->gpu.tf32;
+	return open_queue(g, gemm, m);
 }
 
 void
@@ -98,7 +148,19 @@ bench_gpu_close(struct bench_gpu *g)
 	if (g->queue != NULL)
 		gpu_memory_close(g->memory, &g->plan, g->queue);
 	free(g->product);
+	free(g->brain);
 	*g = (struct bench_gpu){ .memory = NULL };
+}
+
+static void
+multiply(const struct bench_gpu *g, size_t i)
+{
+	const struct kernel_set *const kernel = g->memory->gpu->kernel;
+
+	if (g->brain[i].a != NULL)
+		kernel->gemm_brain(&g->product[i], g->brain[i].a, g->brain[i].b);
+	else
+		kernel->gemm(&g->product[i]);
 }
 
 /* Copies last: what they bring back is not multiplied. */
@@ -111,7 +173,7 @@ bench_gpu_run(const struct bench_gpu *g, double *gemm_s, double *copy_s)
 	gpu->use(g->queue);
 	for (size_t slot = 0; slot < g->n_slots; slot++)
 		for (size_t i = 0; i < g->n; i++)
-			gpu->kernel->gemm(&g->product[i]);
+			multiply(g, i);
 	RS_TRY(gpu->wait());
 	*gemm_s = clock_seconds() - start;
 	start = clock_seconds();

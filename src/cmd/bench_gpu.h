@@ -1,6 +1,7 @@
 /*
  * What a GPU can do at most, measured with nothing else in the loop: the products of the GEMM
- * limit made there (cmd/bench_limit.h), and copies of what a step brings there and back, the
+ * limit made there (cmd/bench_limit.h) as precise as training makes them, of operands that were
+ * rounded before, and copies of what a step brings there and back, the
  * rows of a batch with their gradients and the dense parameters with theirs.
  */
 #ifndef CMD_BENCH_GPU_H
@@ -9,12 +10,15 @@
 #include "cmd/bench_limit.h"
 #include "kernel/gpu.h"
 
+struct bench_brain { uint16_t *a, *b; };   /* operands of two bytes, or NULL         */
+
 struct bench_gpu {
 	struct gpu_memory *memory;
 	struct gpu_plan plan;
 	struct gpu_queue *queue;
 	char   *block;
 	struct gemm_args *product;     /* [n] of one slot, in the block               */
+	struct bench_brain *brain;     /* [n] its operands where training rounds them */
 	size_t  n, n_slots;
 	char   *host;                  /* [copy_bytes] that copies go through          */
 	size_t  copy_bytes;            /* of a batch, one way                         */

@@ -133,6 +133,8 @@ size_t graph_gemms(const struct graph *g, size_t B, const size_t *N, struct gemm
 /* What multiplies product k of these, and k + 1 and k + 2 of the same layer, in passes that train;
  * NULL: the kernel's gemm. */
 struct narrow *graph_gemm_layer(const struct graph *g, size_t k);
+/* 1: a GPU makes product k of these from two bytes in passes that train. */
+int graph_gemm_is_brain(const struct graph *g, size_t k);
 /* What rows and columns of parameters stand for, as labels: equal in two graphs where the same
  * is meant, a unit of a layer or a column of a field.  g outlives it. */
 struct graph_axes;

@@ -35,15 +35,8 @@ set_narrow(const struct graph *g, struct node *n, const struct narrow_set *set, 
 	return RS_OK;
 }
 
-/* Numbers of two bytes, and floats, that a GPU reads at once where each row begins with them. */
-enum { BRAIN_ALIGNMENT = 8, FLOAT_ALIGNMENT = BRAIN_ALIGNMENT / 2 };
-
-/* Between rows of n of them. */
-static size_t
-brain_ld(size_t n)
-{
-	return (n + BRAIN_ALIGNMENT - 1) / BRAIN_ALIGNMENT * BRAIN_ALIGNMENT;
-}
+/* So many floats. */
+enum { FLOAT_ALIGNMENT = LAYER_BRAIN_ALIGNMENT / 2 };
 
 /* Of a piece, what comes before the numbers. */
 static size_t
@@ -60,10 +53,10 @@ set_brain(struct graph *g, struct node *n)
 
 	l->is_brain = 1;
 	l->rounded = g->n_rounded;
-	g->n_rounded += width * brain_ld(n->width);
-	n->saved_row += brain_ld(width) / 2;
+	g->n_rounded += width * layer_brain_ld(n->width);
+	n->saved_row += layer_brain_ld(width) / 2;
 	n->saved_fixed += FLOAT_ALIGNMENT - 1;
-	n->scratch_row += brain_ld(n->width) / 2;
+	n->scratch_row += layer_brain_ld(n->width) / 2;
 	n->scratch_fixed += FLOAT_ALIGNMENT - 1;
 }
 
@@ -108,15 +101,32 @@ graph_weights_changed(struct graph *g)
 	g->weights++;
 }
 
-struct narrow *
-graph_gemm_layer(const struct graph *g, size_t k)
+/* The layer of product k of graph_gemms(), or NULL. */
+static const struct layer *
+layer_of_gemm(const struct graph *g, size_t k)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; g->layer != NULL && i < g->n_nodes; i++)
-		if (g->node[i]->op->multiplies && PRODUCTS_PER_LAYER * n++ == k)
-			return g->layer[i].narrow;
+		if (g->node[i]->op->multiplies && n++ == k / PRODUCTS_PER_LAYER)
+			return &g->layer[i];
 	return NULL;
+}
+
+struct narrow *
+graph_gemm_layer(const struct graph *g, size_t k)
+{
+	const struct layer *const l = layer_of_gemm(g, k);
+
+	return l != NULL && k % PRODUCTS_PER_LAYER == 0 ? l->narrow : NULL;
+}
+
+int
+graph_gemm_is_brain(const struct graph *g, size_t k)
+{
+	const struct layer *const l = layer_of_gemm(g, k);
+
+	return l != NULL && l->is_brain;
 }
 
 /* ---- lanes -------------------------------------------------------------- */
@@ -244,7 +254,7 @@ layer_round_weights(const struct op_run *r)
 		if (g->layer[i].is_brain)
 			r->kernel->round_rows(g->param[n->param[0]].rows, n->width,
 				op_param(r, n, 0), n->width, brain_weight(r, n),
-				brain_ld(n->width));
+				layer_brain_ld(n->width));
 	}
 }
 
@@ -254,8 +264,8 @@ brain_forward(const struct op_run *r, const struct node *n, const struct layer_f
 	const size_t width = op_graph(r)->param[n->param[0]].rows;
 	struct gemm_args y = product_y(f->rows, width, n->width);
 
-	y.lda = brain_ld(width);
-	y.ldb = brain_ld(n->width);
+	y.lda = layer_brain_ld(width);
+	y.ldb = layer_brain_ld(n->width);
 	y.c = f->y;
 	r->kernel->round_rows(f->rows, width, f->x, width, brain_x(r, n), y.lda);
 	r->kernel->gemm_brain(&y, brain_x(r, n), brain_weight(r, n));
@@ -268,8 +278,8 @@ brain_backward(const struct op_run *r, const struct node *n, const struct layer_
 	struct gemm_args dw = product_dw(b->rows, width, n->width);
 	struct gemm_args dx = product_dx(b->rows, width, n->width);
 
-	dw.lda = brain_ld(width);
-	dw.ldb = dx.lda = dx.ldb = brain_ld(n->width);
+	dw.lda = layer_brain_ld(width);
+	dw.ldb = dx.lda = dx.ldb = layer_brain_ld(n->width);
 	dw.c = op_param_gradient(r, n, 0);
 	dx.c = b->dx;
 	dx.beta = b->beta;

@@ -20,7 +20,15 @@
 #include "graph/graph.h"
 #include "kernel/narrow.h"
 
-enum { LAYER_NARROW_MIN = 16 };
+enum { LAYER_NARROW_MIN = 16, LAYER_BRAIN_ALIGNMENT = 8 };
+
+/* Between rows of n numbers of two bytes on a GPU, which reads so many at once where rows begin
+ * at multiples of them. */
+static inline size_t
+layer_brain_ld(size_t n)
+{
+	return (n + LAYER_BRAIN_ALIGNMENT - 1) / LAYER_BRAIN_ALIGNMENT * LAYER_BRAIN_ALIGNMENT;
+}
 
 struct node;
 struct op_run;
