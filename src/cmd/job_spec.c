@@ -73,7 +73,8 @@ job_spec_settle(const struct spec *spec, const struct placement *p, struct spec 
 	snprintf(bucket, sizeof bucket, "%" PRIu64, p->bucket_bytes);
 	const struct { const char *section, *key, *value; } set[] = {
 		{ "placement", "mode", placement_mode_name(p->mode) },
-		{ "placement", "dense", placement_dense_name(p->dense) },
+		{ "placement", "dense",
+		  p->asks_for_nccl ? "auto" : placement_dense_name(p->dense) },
 		{ "placement", "compress", compress[p->compress] },
 		{ "cluster", "workers", workers }, { "cluster", "ps", ps },
 		{ "cluster", "bucket_bytes", bucket },
@@ -101,13 +102,15 @@ is_of_one_node(const struct option_row *row)
 		return strcmp(row->key, "workers") != 0 && strcmp(row->key, "ps") != 0
 			&& strcmp(row->key, "policy") != 0
 			&& strcmp(row->key, "bucket_bytes") != 0;
-	return strcmp(row->section, "runs") == 0 || strcmp(row->section, "gpu") == 0
+	if (strcmp(row->section, "gpu") == 0)
+		return row->is_free;
+	return strcmp(row->section, "runs") == 0
 		|| (strcmp(row->section, "model") == 0 && strcmp(row->key, "path") == 0)
 		|| (strcmp(row->section, "train") == 0 && strcmp(row->key, "threads") == 0);
 }
 
 static enum rs_status
-hash_text(struct spec *spec, uint64_t *out)
+hash_text(struct spec *spec, const struct placement *p, uint64_t *out)
 {
 	struct buffer text;
 
@@ -118,7 +121,8 @@ hash_text(struct spec *spec, uint64_t *out)
 	buffer_init(&text, TEXT_LIMIT);
 	enum rs_status status = spec_print(spec, 0, &text);
 	if (status == RS_OK)
-		status = buffer_printf(&text, "%s", PACKAGE_VERSION);
+		status = buffer_printf(&text, "%s %s", PACKAGE_VERSION,
+			placement_dense_name(p->carrier));
 	if (status == RS_OK)
 		*out = hash_fingerprint64(text.data, text.n);
 	buffer_free(&text);
@@ -126,12 +130,12 @@ hash_text(struct spec *spec, uint64_t *out)
 }
 
 enum rs_status
-job_spec_hash(const struct spec *spec, uint64_t *out)
+job_spec_hash(const struct spec *settled, const struct placement *p, uint64_t *out)
 {
 	struct spec *copy;
 
-	RS_TRY(job_spec_copy(spec, &copy));
-	const enum rs_status status = hash_text(copy, out);
+	RS_TRY(job_spec_copy(settled, &copy));
+	const enum rs_status status = hash_text(copy, p, out);
 	spec_free(copy);
 	return status;
 }

@@ -94,7 +94,7 @@ launched_plan(struct launched *l)
 	spec_free(n->spec);
 	n->spec = settled;
 	n->settings = spec_settings(settled);
-	return job_spec_hash(settled, &n->job.config);
+	return job_spec_hash(settled, &n->placement, &n->job.config);
 }
 
 static enum rs_status

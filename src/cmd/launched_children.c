@@ -26,7 +26,7 @@ needs_memory(const struct launched *l)
 {
 	const struct placement *const p = &l->node.placement;
 
-	return l->is_first && p->n_workers > 1 && p->dense == PLANE_SHM;
+	return l->is_first && p->n_workers > 1 && p->carrier == PLANE_SHM;
 }
 
 static uint64_t

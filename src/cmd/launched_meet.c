@@ -43,7 +43,8 @@ no_mpi(const struct launched *l)
 		return "not started by mpirun or srun";
 	if (command_variable("PMIX_RANK") == NULL)
 		return "started by srun without --mpi=pmix";
-	return dense == PLANE_AUTO || dense == PLANE_MPI ? NULL : "not asked for";
+	return dense == PLANE_AUTO || dense == PLANE_NCCL || dense == PLANE_MPI ? NULL
+		: "not asked for";
 }
 
 static enum rs_status
@@ -288,7 +289,7 @@ hear_shared(struct launched *l, const struct fields *f)
 	char path[64];
 	size_t n;
 
-	if (l->node.placement.dense != PLANE_SHM || !fields_find(f, "shared", 0, &value, &n))
+	if (l->node.placement.carrier != PLANE_SHM || !fields_find(f, "shared", 0, &value, &n))
 		return RS_OK;
 	RS_TRY(fields_text(f, "shared", path, sizeof path));
 	RS_TRY(fields_u64(f, "shared_bytes", &job->shared_bytes));
@@ -376,7 +377,7 @@ launched_meet_hosts(struct launched *l)
 	if (no == NULL)
 		status = open_mpi(l);
 	if (status != RS_OK && l->node.mpi == NULL && l->e.launcher == LAUNCHER_SLURM
-	    && l->node.settings->placement.dense == PLANE_AUTO) {
+	    && l->node.settings->placement.dense != PLANE_MPI) {
 		snprintf(l->no_mpi, sizeof l->no_mpi, "%.300s", rs_failure()->text);
 		status = RS_OK;
 	}

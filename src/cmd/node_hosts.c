@@ -28,7 +28,7 @@ settle(struct node *n)
 	spec_free(n->spec);
 	n->spec = settled;
 	n->settings = spec_settings(settled);
-	return job_spec_hash(settled, &n->job.config);
+	return job_spec_hash(settled, &n->placement, &n->job.config);
 }
 
 /* --- who is who ------------------------------------------------------------------------ */

@@ -12,13 +12,11 @@
 #include "base/thread.h"
 #include "cmd/job_spec.h"
 #include "cmd/node.h"
+#include "cmd/node_exchange.h"
 #include "cmd/node_period.h"
 #include "cmd/session.h"
 #include "comm/client.h"
 #include "comm/fields.h"
-#include "kernel/kernel.h"
-#include "reduce/exchange.h"
-#include "reduce/pushpull.h"
 #include "remote/lookup.h"
 #include "remote/offer.h"
 #include "train/checkpoint.h"
@@ -50,6 +48,8 @@ struct worker {
 	size_t rank;
 	double began;                       /* the first round that this process was in */
 	size_t lonely;                      /* rounds in a row that we gave up        */
+	const char *plane;                  /* that sums, of the rounds before; NULL: none */
+	int    is_refused;                  /* another round would be no better       */
 	int    has_left;
 	char   where[96];                   /* of the threads, for the first line     */
 };
@@ -92,38 +92,44 @@ open_client(struct worker *w, const struct member_view *view)
 	return status;
 }
 
+/* How they sum is said once, and again when it changes. */
+static void
+tell_exchange(struct worker *w, const char *why_not)
+{
+	const char *const name = w->exchange->ops->name, *const before = w->plane;
+	const int is_news = !w->node->has_ticket && w->session->gpu.gpu != NULL;
+
+	w->plane = name;
+	if (w->rank > 0 || (before != NULL && strcmp(before, name) == 0))
+		return;
+	if (why_not[0] == '\0')
+		log_info("dense gradients are summed over %s", name);
+	else
+		(is_news ? log_warn : log_info)("dense gradients are summed over %s, not nccl: %s",
+			name, why_not);
+	record_param(w->session->record, "train.plane", name);
+}
+
+/* That not all workers can use NCCL, although they have to, is no matter of this round, unless
+ * they could before. */
 static enum rs_status
 open_exchange(struct worker *w, const struct member_view *view)
 {
-	const struct job *const job = &w->node->job;
-	const struct settings *const s = w->node->settings;
-	struct exchange base = {
-		.rank = w->rank, .n_ranks = job->n_workers, .stop = member_stop(w->node->member),
-		.timeout = s->cluster.step_timeout,
+	const struct node_exchange_options o = {
+		.node = w->node, .rank = w->rank, .client = w->client, .epoch = view->epoch,
+		.gpu = &w->session->gpu, .why_device = w->session->why_device,
 	};
+	char why_not[NCCL_WHY];
+	enum rs_status status = node_exchange_open(&o, &w->exchange, why_not);
 
-	if (job->n_workers == 1)
-		return RS_OK;
-	RS_TRY(kernel_select("auto", &base.kernel));
-	switch (s->placement.dense) {
-	case PLANE_SHM:
-		if (job->shared_fd < 0)
-			break;
-		return exchange_shm_open(&base, job->shared_fd, (size_t)job->shared_bytes,
-			view->epoch, &w->exchange);
-	case PLANE_PUSHPULL:
-		if (w->client == NULL)
-			break;
-		return pushpull_open(&base, w->client, &w->exchange);
-	case PLANE_MPI:
-		if (w->node->mpi == NULL)
-			break;
-		return mpi_exchange_open(&base, w->node->mpi, w->node->world, view->epoch,
-			&w->exchange);
-	default:
-		break;
+	if (status == RS_EUNMET) {
+		w->is_refused = w->plane == NULL;
+		rs_fail(RS_EPEER, "placement.dense = nccl: %s", why_not);
+		return rs_hint("set placement.dense = auto");
 	}
-	return rs_fail(RS_ESPEC, "placement.dense: these workers have no such way to sum");
+	if (status == RS_OK && w->exchange != NULL)
+		tell_exchange(w, why_not);
+	return status;
 }
 
 /* Without shards every worker has all tables. */
@@ -354,7 +360,7 @@ is_interrupted(struct worker *w, enum rs_status status)
 {
 	if (status == RS_EPROTOCOL && is_over_soon(w))
 		status = RS_EPEER;
-	if (status != RS_EPEER)
+	if (status != RS_EPEER || w->is_refused)
 		return 0;
 	if (atomic_load(member_stop(w->node->member)) != 0) {
 		w->lonely = 0;
@@ -378,6 +384,22 @@ leave_after_zero(struct worker *w, enum rs_status status)
 		return left;
 	w->has_left = 1;
 	return status != RS_OK ? rs_failure_put(&failure) : RS_OK;
+}
+
+/* What another round would not better ends the job: nobody waits for who says so. */
+static enum rs_status
+leave_for_good(struct worker *w, enum rs_status status)
+{
+	struct rs_failure own, told;
+
+	if (!w->is_refused || status != RS_EPEER)
+		return node_leave(w->node, status);
+	rs_failure_take(&own);
+	told = own;
+	told.status = RS_ESPEC;
+	(void)rs_failure_put(&told);
+	(void)node_leave(w->node, told.status);
+	return rs_failure_put(&own);
 }
 
 /* The rounds up to the one that ends the run. */
@@ -564,7 +586,7 @@ node_worker(struct node *n)
 	if (status == RS_EUNMET && w.period != NULL)
 		status = RS_OK;
 	if (n->member != NULL && !w.has_left)
-		status = node_leave(n, status);
+		status = leave_for_good(&w, status);
 	session_free(&session);
 	live_close(w.live);
 	node_period_free(&period);

@@ -174,6 +174,7 @@ make_plan(struct planning *p)
 	struct placement_host host;
 
 	placement_host_here(&host);
+	session_tell_gpus(&p->gpu, p->why_device, &host);
 	RS_TRY(count_files(p));
 	RS_TRY(placement_make(p->shape, &host, &p->placement));
 	RS_TRY(measure(p));

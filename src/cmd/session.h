@@ -23,6 +23,7 @@
 #define SESSION_CONDITIONS 32
 
 struct tensorboard;
+struct nccl_calls;
 
 struct session {
 	const struct arguments *a;
@@ -63,6 +64,13 @@ enum rs_status session_device(const struct settings *settings, struct gpu_memory
 	const char **why);
 /* The share of the i-th of the n workers of this host, and *why of it. */
 void session_share_devices(struct gpu_memory *gpu, size_t i, size_t n, const char **why);
+/* What the planner has to know of session_device()'s, and of NCCL. */
+void session_tell_gpus(const struct gpu_memory *gpu, const char *why_device,
+	struct placement_host *host);
+/* Finds NCCL for workers that compute there; NULL with the reason, static text, when it cannot be
+ * used. */
+const struct nccl_calls *session_nccl(const struct gpu_memory *gpu, const char *why_device,
+	const char **why_not);
 /* "cuda" or "cpu" */
 const char *session_device_name(const struct gpu_memory *gpu);
 /* A directory with versions is only added to when the caller says how. */

@@ -2,6 +2,7 @@
 #include "cmd/session.h"
 #include "kernel/device.h"
 #include "kernel/narrow.h"
+#include "reduce/nccl_exchange.h"
 #include "train/model.h"
 
 #include <stdio.h>
@@ -72,6 +73,37 @@ session_share_devices(struct gpu_memory *gpu, size_t i, size_t n, const char **w
 		return;
 	gpu_memory_deal(gpu, i, n);
 	*why = describe(gpu);
+}
+
+/* --- NCCL -------------------------------------------------------------------------------- */
+
+const struct nccl_calls *
+session_nccl(const struct gpu_memory *gpu, const char *why_device, const char **why_not)
+{
+	static char missing[NCCL_WHY];
+	const struct nccl_calls *calls;
+
+	*why_not = why_device != NULL ? why_device : "placement.device = cpu";
+	if (gpu->gpu == NULL)
+		return NULL;
+	if (nccl_load(&calls) == RS_OK)
+		return calls;
+	snprintf(missing, sizeof missing, "%.200s", rs_failure()->text);
+	*why_not = missing;
+	return NULL;
+}
+
+void
+session_tell_gpus(const struct gpu_memory *gpu, const char *why_device,
+	struct placement_host *host)
+{
+	const char *why_not;
+
+	if (host->no_nccl != NULL)
+		return;
+	host->n_gpus = gpu->n_devices;
+	if (session_nccl(gpu, why_device, &why_not) == NULL)
+		host->no_nccl = why_not;
 }
 
 /* --- the whole --------------------------------------------------------------------------- */

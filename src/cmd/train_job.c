@@ -160,7 +160,7 @@ fill_job(struct train_job *t)
 	t->job.n_workers = t->placement.n_workers;
 	t->job.n_ps = t->placement.n_ps;
 	t->job.run = record_run(t->session->record);
-	return job_spec_hash(t->spec, &t->job.config);
+	return job_spec_hash(t->spec, &t->placement, &t->job.config);
 }
 
 /* --- the run ----------------------------------------------------------------------------- */
@@ -175,7 +175,7 @@ supervise(struct train_job *t, int *exit_code)
 	const struct supervisor_options options = {
 		.job = &t->job, .program = "/proc/self/exe", .cluster = &s->cluster,
 		.stop_signal = &command_stop_signal, .runtime = command_variable("XDG_RUNTIME_DIR"),
-		.shared_bytes = p->n_workers > 1 && p->dense == PLANE_SHM
+		.shared_bytes = p->n_workers > 1 && p->carrier == PLANE_SHM
 			? exchange_shm_bytes(p->n_workers, p->n_slots, floats) : 0,
 	};
 	struct supervisor *supervisor;
@@ -250,6 +250,7 @@ train_job(struct session *s, const struct spec *spec, const struct job_period *p
 	struct placement_host host;
 
 	placement_host_here(&host);
+	session_tell_gpus(&s->gpu, s->why_device, &host);
 	enum rs_status status = job_spec_place(spec, &host, &t.placement, &s->placement.kernel);
 	s->threads = (int64_t)t.placement.n_threads;
 	if (status == RS_OK && argument_given(s->a, "--dry-run")) {

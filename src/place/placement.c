@@ -194,33 +194,53 @@ choose_mode(struct placement *p, const struct settings *s, const struct placemen
 struct plane_rule {
 	enum dense_plane plane;
 	/* Why it cannot be; NULL: it can. */
-	const char *(*no)(const struct placement *p, const struct placement_host *host);
+	const char *(*no)(const struct placement *p, const struct settings *s,
+		const struct placement_host *host);
 };
 
+/* Whatever GPUs there are; the same on all hosts. */
 static const char *
-no_nccl(const struct placement *p, const struct placement_host *host)
+why_never(const struct placement *p, const struct settings *s)
 {
-	(void)p;
+	if (s->placement.device == DEVICE_CPU)
+		return "placement.device = cpu";
+	if (p->n_hosts > 1 && s->cluster.trusted_interface[0] == '\0')
+		return "NCCL does not encrypt, and cluster.trusted_interface names no network "
+			"between the hosts";
+	return NULL;
+}
+
+static const char *
+no_nccl(const struct placement *p, const struct settings *s, const struct placement_host *host)
+{
+	if (why_never(p, s) != NULL)
+		return why_never(p, s);
+	if (host->no_nccl == NULL && host->n_gpus > 0
+	    && (p->n_workers + p->n_hosts - 1) / p->n_hosts > host->n_gpus)
+		return "a host has fewer GPUs than workers";
 	return host->no_nccl;
 }
 
 static const char *
-no_mpi(const struct placement *p, const struct placement_host *host)
+no_mpi(const struct placement *p, const struct settings *s, const struct placement_host *host)
 {
 	(void)p;
+	(void)s;
 	return host->no_mpi;
 }
 
 static const char *
-no_shm(const struct placement *p, const struct placement_host *host)
+no_shm(const struct placement *p, const struct settings *s, const struct placement_host *host)
 {
 	(void)p;
+	(void)s;
 	return host->n_hosts > 1 ? "workers are on several hosts" : host->no_shm;
 }
 
 static const char *
-no_pushpull(const struct placement *p, const struct placement_host *host)
+no_pushpull(const struct placement *p, const struct settings *s, const struct placement_host *host)
 {
+	(void)s;
 	(void)host;
 	return p->n_ps == 0 ? "there is no shard to push to" : NULL;
 }
@@ -230,47 +250,91 @@ static const struct plane_rule plane_rule[] = {
 	{ PLANE_NCCL, no_nccl }, { PLANE_MPI, no_mpi }, { PLANE_SHM, no_shm },
 	{ PLANE_PUSHPULL, no_pushpull },
 };
-enum { N_PLANES = sizeof(plane_rule) / sizeof(plane_rule[0]) };
+enum { N_PLANES = sizeof(plane_rule) / sizeof(plane_rule[0]), FIRST_CARRIER = 1 };
+
+/* A GPU or a library that is not there is another failure than a spec that contradicts itself. */
+static enum rs_status
+refuse_nccl(const struct placement *p, const struct settings *s, const struct placement_host *host)
+{
+	const int is_of_machine = why_never(p, s) == NULL && host->no_nccl != NULL;
+
+	rs_fail(is_of_machine ? RS_EPEER : RS_ESPEC, "placement.dense = nccl cannot be: %s",
+		no_nccl(p, s, host));
+	return rs_hint("set placement.dense = auto");
+}
 
 static enum rs_status
 take_plane(struct placement *p, enum dense_plane plane, const char *key, const char *value,
-	const struct placement_host *host)
+	const struct settings *s, const struct placement_host *host)
 {
 	for (size_t i = 0; i < N_PLANES; i++) {
 		const char *no;
 
 		if (plane_rule[i].plane != plane)
 			continue;
-		no = plane_rule[i].no(p, host);
+		no = plane_rule[i].no(p, s, host);
+		if (no != NULL && plane == PLANE_NCCL)
+			return refuse_nccl(p, s, host);
 		if (no != NULL)
 			return rs_fail(RS_ESPEC, "placement.%s = %s cannot be: %s", key, value, no);
 	}
-	p->dense = plane;
+	p->dense = p->carrier = plane;
 	snprintf(p->why_dense, sizeof(p->why_dense), "placement.%s = %s says so", key, value);
 	return RS_OK;
 }
 
-/* The first that can be, with the reasons of those before it. */
+/* The first rule from `from` on that can be; the reasons of those before it come into text. */
 static enum rs_status
-choose_plane(struct placement *p, const struct placement_host *host)
+find_plane(const struct placement *p, const struct settings *s, const struct placement_host *host,
+	size_t *from, char text[PLACEMENT_WHY])
 {
 	size_t used = 0;
 
-	for (size_t i = 0; i < N_PLANES; i++) {
-		const char *no = plane_rule[i].no(p, host);
-		char *out = p->why_dense + used;
-		const size_t room = sizeof(p->why_dense) - used;
+	text[0] = '\0';
+	for (size_t i = *from; i < N_PLANES; i++) {
+		const char *no = plane_rule[i].no(p, s, host);
 
 		if (no == NULL) {
-			p->dense = plane_rule[i].plane;
+			*from = i;
 			return RS_OK;
 		}
-		used += (size_t)snprintf(out, room, "%snot %s: %s", used > 0 ? "; " : "",
-			dense_name[plane_rule[i].plane], no);
-		used = used < sizeof(p->why_dense) ? used : sizeof(p->why_dense) - 1;
+		used += (size_t)snprintf(text + used, PLACEMENT_WHY - used, "%snot %s: %s",
+			used > 0 ? "; " : "", dense_name[plane_rule[i].plane], no);
+		used = used < PLACEMENT_WHY ? used : PLACEMENT_WHY - 1;
 	}
-	return rs_fail(RS_ESPEC, "dense gradients cannot be summed among the workers: %s",
-		p->why_dense);
+	return rs_fail(RS_ESPEC, "dense gradients cannot be summed among the workers: %s", text);
+}
+
+/* What NCCL cannot carry goes another way, which takes its place, too. */
+static enum rs_status
+add_carrier(struct placement *p, const struct settings *s, const struct placement_host *host)
+{
+	char text[PLACEMENT_WHY];
+	size_t i = FIRST_CARRIER;
+
+	if (p->dense != PLANE_NCCL)
+		return RS_OK;
+	RS_TRY(find_plane(p, s, host, &i, text));
+	p->carrier = plane_rule[i].plane;
+	const size_t n = strlen(p->why_dense);
+	snprintf(p->why_dense + n, PLACEMENT_WHY - n, "; all but gradients over %s%s%.100s%s",
+		dense_name[p->carrier], text[0] != '\0' ? " (" : "", text,
+		text[0] != '\0' ? ")" : "");
+	return RS_OK;
+}
+
+static enum rs_status
+choose_plane(struct placement *p, const struct settings *s, const struct placement_host *host)
+{
+	size_t i = 0;
+
+	RS_TRY(find_plane(p, s, host, &i, p->why_dense));
+	p->dense = p->carrier = plane_rule[i].plane;
+	p->asks_for_nccl = why_never(p, s) == NULL;
+	if (p->dense == PLANE_NCCL)
+		snprintf(p->why_dense, PLACEMENT_WHY, host->n_gpus > 0 ? "every worker has a GPU"
+			: "if every worker has a GPU");
+	return add_carrier(p, s, host);
 }
 
 static enum rs_status
@@ -279,15 +343,17 @@ choose_dense(struct placement *p, const struct settings *s, const struct placeme
 	const enum dense_plane asked = s->placement.dense;
 
 	if (p->n_workers == 1 && asked == PLANE_AUTO) {
-		p->dense = PLANE_SHM;
+		p->dense = p->carrier = PLANE_SHM;
 		snprintf(p->why_dense, sizeof(p->why_dense), "one worker, whose threads share it");
 		return RS_OK;
 	}
-	if (asked != PLANE_AUTO)
-		return take_plane(p, asked, "dense", dense_name[asked], host);
+	if (asked != PLANE_AUTO) {
+		RS_TRY(take_plane(p, asked, "dense", dense_name[asked], s, host));
+		return add_carrier(p, s, host);
+	}
 	if (p->mode == PLACE_PS)
-		return take_plane(p, PLANE_PUSHPULL, "mode", "ps", host);
-	return choose_plane(p, host);
+		return take_plane(p, PLANE_PUSHPULL, "mode", "ps", s, host);
+	return choose_plane(p, s, host);
 }
 
 /* All at once where nothing can be gained: on one host summing takes cores, not time on a

@@ -22,6 +22,8 @@
 #include "train/dealer.h"
 #include "train/model.h"
 
+#define PLACEMENT_WHY 320
+
 struct batch;
 
 /* What the planner is told about host and launcher, so that tests can tell it anything. */
@@ -29,9 +31,10 @@ struct placement_host {
 	uint64_t memory_bytes;      /* that all processes here may use; 0: unknown    */
 	size_t   n_cores, n_hosts;
 	const char *no_mpi;         /* why not; NULL: it can be used                  */
-	const char *no_nccl;
+	const char *no_nccl;        /* of this machine                                */
 	int      has_messages;      /* built with ZeroMQ                              */
 	const char *no_shm;
+	size_t   n_gpus;            /* for the workers of a host; 0: unknown          */
 };
 
 struct placement_table {
@@ -52,6 +55,10 @@ struct placement {
 	enum consistency consistency;
 	enum compression compress;          /* never auto                             */
 	enum dense_plane dense;             /* never auto; shm when one worker is all */
+	/* What else sums: all but gradients with nccl, which it takes the place of when a
+	 * worker cannot; else dense. */
+	enum dense_plane carrier;
+	int      asks_for_nccl;             /* the workers are to find out            */
 	size_t   n_workers, n_ps, n_threads, n_slots, n_hosts;   /* threads: of a worker */
 	uint64_t staleness, min_shard_bytes;
 	uint64_t embedding_params, dense_params, embedding_bytes, dense_bytes;
@@ -59,7 +66,7 @@ struct placement {
 	uint64_t bucket_bytes;              /* of dense gradients summed at a time; never 0 */
 	size_t   n_buckets;
 	struct dealer_policy policy;        /* how rows are dealt to workers           */
-	char     why_mode[320], why_dense[320], why_buckets[160];
+	char     why_mode[320], why_dense[PLACEMENT_WHY], why_buckets[160];
 	struct placement_table *table;      /* [n_tables]                             */
 	size_t   n_tables;
 	struct placement_shard *shard;      /* [n_ps]                                 */

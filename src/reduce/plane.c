@@ -18,7 +18,7 @@
 #endif
 
 #ifdef HAVE_NCCL
-#define NO_NCCL "gradients are summed on the host in this version"
+#define NO_NCCL NULL
 #else
 #define NO_NCCL "this build has no NCCL (--with-nccl)"
 #endif

@@ -26,8 +26,9 @@
 	  "none" },
 	{ "placement", "dense", OPTION_CHOICE, "auto", IN(placement.dense), FREE,
 	  .choices = "auto shm mpi pushpull nccl",
-	  .text = "how dense gradients are summed among workers; auto: chosen and printed with "
-	  "its reason" },
+	  .text = "how dense gradients are summed among workers; nccl: over their GPUs, or the "
+	  "run is refused; auto: chosen and printed with its reason, nccl if every worker has a "
+	  "GPU of its own" },
 	{ "placement", "min_shard_bytes", OPTION_SIZE, "256k", IN(placement.min_shard_bytes), FREE,
 	  RANGE(1, WHOLE_MAX), .unit = "bytes",
 	  .text = "a table is not cut into parts smaller than this; a smaller one is whole at "

@@ -23,6 +23,7 @@ dist_check_SCRIPTS += tests/dist/ledger.sh
 dist_check_SCRIPTS += tests/dist/live.sh
 dist_check_SCRIPTS += tests/dist/models.sh
 dist_check_SCRIPTS += tests/dist/mpirun.sh
+dist_check_SCRIPTS += tests/dist/nccl.sh
 dist_check_SCRIPTS += tests/dist/new_fields.sh
 dist_check_SCRIPTS += tests/dist/policy.sh
 dist_check_SCRIPTS += tests/dist/require.sh

@@ -62,24 +62,24 @@ static const struct placement_case placement_cases[] = {
 	{ "[placement]\nmode = ps\n[cluster]\nworkers = 2\n", RS_OK, PLACE_PS, PLANE_PUSHPULL, 2,
 	  1, "mode = ps", host },
 	{ "[cluster]\nworkers = 4\nps = 2\n", RS_OK, PLACE_HYBRID, PLANE_MPI, 4, 2,
-	  "not nccl: no CUDA", { (uint64_t)1 << 40, 4, 1, NULL, "no CUDA", 1, NULL } },
+	  "not nccl: no CUDA", { (uint64_t)1 << 40, 4, 1, NULL, "no CUDA", 1, NULL, 0 } },
 	{ "[cluster]\nworkers = 4\nps = 2\n", RS_OK, PLACE_HYBRID, PLANE_PUSHPULL, 4, 2,
 	  "not shm: workers are on several hosts",
-	  { (uint64_t)1 << 40, 4, 2, "no mpirun", "no CUDA", 1, NULL } },
+	  { (uint64_t)1 << 40, 4, 2, "no mpirun", "no CUDA", 1, NULL, 0 } },
 	{ "[cluster]\nworkers = 9\n", RS_ESPEC, .text = "9 workers, but a batch has 8 slots",
 	  .host = host },
 	{ "[placement]\nmode = local\n[cluster]\nps = 1\n", RS_ESPEC,
 	  .text = "does not go with cluster.ps = 1", .host = host },
 	{ "[placement]\nmode = allreduce\n[cluster]\nworkers = 2\nps = 1\n", RS_ESPEC,
 	  .text = "does not go with cluster.ps = 1", .host = host },
-	{ "[placement]\ndense = nccl\n[cluster]\nworkers = 2\nps = 1\n", RS_ESPEC,
+	{ "[placement]\ndense = nccl\n[cluster]\nworkers = 2\nps = 1\n", RS_EPEER,
 	  .text = "cannot be: no CUDA", .host = host },
 	{ "[placement]\nmode = allreduce\ndense = pushpull\n[cluster]\nworkers = 2\n", RS_ESPEC,
 	  .text = "no shard to push to", .host = host },
 	{ "[cluster]\nworkers = 2\nps = 1\n", RS_ERESOURCE, .text = "do not fit",
-	  .host = { 1 << 20, 4, 1, "no mpirun", "no CUDA", 1, NULL } },
+	  .host = { 1 << 20, 4, 1, "no mpirun", "no CUDA", 1, NULL, 0 } },
 	{ "[cluster]\nworkers = 2\nps = 1\n", RS_EUSAGE, .text = "no ZeroMQ",
-	  .host = { (uint64_t)1 << 40, 4, 1, "no mpirun", "no CUDA", 0 } },
+	  .host = { (uint64_t)1 << 40, 4, 1, "no mpirun", "no CUDA", 0, NULL, 0 } },
 };
 
 static void
@@ -105,6 +105,71 @@ a_placement_follows_the_rules(void **state)
 		if (strstr(p.why_mode, c->text) == NULL && strstr(p.why_dense, c->text) == NULL)
 			fail_msg("case %zu: %s; %s", i, p.why_mode, p.why_dense);
 		placement_free(&p);
+		model_free(shape);
+	}
+}
+
+/* GPUs of a host, hosts, what the spec says; the plane and what carries the rest. */
+static void
+gpus_sum_when_every_worker_has_one(void **state)
+{
+	static const struct {
+		const char *placement, *cluster;
+		size_t n_gpus, n_hosts;
+		const char *no_mpi;
+		enum rs_status status;
+		enum dense_plane dense, carrier;
+		int asks;
+		const char *text;
+	} c[] = {
+		{ "", "", 2, 1, "no mpirun", RS_OK, PLANE_NCCL, PLANE_SHM, 1,
+		  "every worker has a GPU; all but gradients over shm (not mpi: no mpirun)" },
+		{ "", "", 0, 1, NULL, RS_OK, PLANE_NCCL, PLANE_MPI, 1,
+		  "if every worker has a GPU; all but gradients over mpi" },
+		{ "", "", 1, 1, "no mpirun", RS_OK, PLANE_SHM, PLANE_SHM, 1,
+		  "not nccl: a host has fewer GPUs than workers" },
+		{ "dense = nccl\n", "", 1, 1, NULL, RS_ESPEC, 0, 0, 0,
+		  "placement.dense = nccl cannot be: a host has fewer GPUs than workers" },
+		{ "dense = nccl\n", "", 3, 1, "no mpirun", RS_OK, PLANE_NCCL, PLANE_SHM, 0,
+		  "placement.dense = nccl says so; all but gradients over shm" },
+		{ "", "", 1, 2, "no mpirun", RS_OK, PLANE_PUSHPULL, PLANE_PUSHPULL, 0,
+		  "not nccl: NCCL does not encrypt" },
+		{ "dense = nccl\n", "", 1, 2, NULL, RS_ESPEC, 0, 0, 0,
+		  "cluster.trusted_interface names no network" },
+		{ "", "trusted_interface = wg0\n", 1, 2, "no mpirun", RS_OK, PLANE_NCCL,
+		  PLANE_PUSHPULL, 1, "all but gradients over pushpull" },
+		{ "device = cpu\n", "", 2, 1, "no mpirun", RS_OK, PLANE_SHM, PLANE_SHM, 0,
+		  "not nccl: placement.device = cpu" },
+		{ "device = cpu\ndense = nccl\n", "", 2, 1, NULL, RS_ESPEC, 0, 0, 0,
+		  "cannot be: placement.device = cpu" },
+		{ "mode = ps\n", "", 2, 1, NULL, RS_OK, PLANE_PUSHPULL, PLANE_PUSHPULL, 0,
+		  "mode = ps" },
+		{ "dense = shm\n", "", 2, 1, NULL, RS_OK, PLANE_SHM, PLANE_SHM, 0, "says so" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(c); i++) {
+		struct placement_host h = host;
+		struct placement p;
+		char more[256];
+
+		snprintf(more, sizeof(more), "[placement]\n%s[cluster]\nworkers = 2\nps = 1\n%s",
+			c[i].placement, c[i].cluster);
+		struct model *shape = make_shape(more);
+		h.no_nccl = NULL;
+		h.no_mpi = c[i].no_mpi;
+		h.n_gpus = c[i].n_gpus;
+		h.n_hosts = c[i].n_hosts;
+		assert_int_equal(placement_make(shape, &h, &p), c[i].status);
+		const char *const text = c[i].status == RS_OK ? p.why_dense : rs_failure()->text;
+		if (strstr(text, c[i].text) == NULL)
+			fail_msg("case %zu: %s", i, text);
+		if (c[i].status == RS_OK) {
+			assert_int_equal(p.dense, c[i].dense);
+			assert_int_equal(p.carrier, c[i].carrier);
+			assert_int_equal(p.asks_for_nccl, c[i].asks);
+			placement_free(&p);
+		}
 		model_free(shape);
 	}
 }
@@ -269,6 +334,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_placement_follows_the_rules),
+		cmocka_unit_test(gpus_sum_when_every_worker_has_one),
 		cmocka_unit_test(buckets_are_cut_where_workers_are_on_several_hosts),
 		cmocka_unit_test_setup_teardown(rows_are_dealt_by_file_when_nothing_is_lost_by_it,
 			tmpdir_make, tmpdir_remove),
