@@ -17,22 +17,33 @@ near() {
 	awk -v what="$1" -v a="$2" -v b="$3" 'BEGIN {
 		printf "%s: %.0f bytes a step, planned %.0f (%+.2f %%)\n", what, a, b, 100 * (a / b - 1)
 		exit !(a > 0 && a <= 1.05 * b && a >= 0.95 * b)
-	}' || { echo "$1: not as planned" >&2; exit 1; }
+	}'
 }
-
-for place in '--workers 1 --ps 1' '--workers 2 --ps 2'; do
-	for compress in none int8; do
+# train_as_planned: a busy machine lets an answer come too late now and then, and what is asked
+# for again is counted again, so a run may be had three times; steps in which it is the rule
+# are in all of them.
+train_as_planned() {
+	for try in 1 2 3; do
 		rm -rf m
-		# shellcheck disable=SC2086
-		expect 0 "$T" plan s.ini $place --json --sample 3 -o placement.compress=$compress "$@"
-		pull=$(planned pull) push=$(planned push)
 		# shellcheck disable=SC2086
 		expect 0 timeout -k 9 100 "$T" train s.ini -f m -q -j 1 --epochs 1 $place \
 			-o placement.compress=$compress "$@"
 		expect 0 "$T" runs show last --metrics
-		steps=3
-		near "$place $compress pull" $(($(counted pulled_bytes) / steps)) "$pull"
-		near "$place $compress push" $(($(counted pushed_bytes) / steps)) "$push"
+		near "$place $compress pull" $(($(counted pulled_bytes) / steps)) "$pull" &&
+			near "$place $compress push" $(($(counted pushed_bytes) / steps)) "$push" &&
+			return 0
+	done
+	echo "$place $compress: not as planned" >&2
+	exit 1
+}
+steps=3
+
+for place in '--workers 1 --ps 1' '--workers 2 --ps 2'; do
+	for compress in none int8; do
+		# shellcheck disable=SC2086
+		expect 0 "$T" plan s.ini $place --json --sample 3 -o placement.compress=$compress "$@"
+		pull=$(planned pull) push=$(planned push)
+		train_as_planned "$@"
 		eval "$compress=$(counted pushed_bytes)"
 	done
 	share=$((int8 * 1000 / none))
