@@ -208,8 +208,16 @@ hub_broadcast(struct exchange *e, void *bytes, size_t n)
 	return meet(self);
 }
 
+/* It is the hub's. */
+static void
+hub_leave(struct exchange *e)
+{
+	(void)e;
+}
+
 static const struct exchange_ops exchange_ops = {
 	.name = "hub", .sum = hub_sum, .gather = hub_gather, .broadcast = hub_broadcast,
+	.close = hub_leave,
 };
 
 /* --- shared tables ------------------------------------------------------------ */

@@ -137,7 +137,8 @@ static void *
 run_rank(void *argument)
 {
 	struct job *job = argument;
-	const struct train_options options = {
+	struct train_place place;
+	struct train_options options = {
 		.directory = job->rank == 0 ? job->directory : "/proc/none/of/yours",
 		.resume = job->resume, .continues = job->resume && job->live != NULL,
 		.live = job->live, .from = job->rank == 0 ? job->from : NULL,
@@ -160,10 +161,17 @@ run_rank(void *argument)
 		job->status = spec_set(spec, "cluster", "ps", "2");
 	if (job->status == RS_OK)
 		job->status = spec_set(spec, "train", "threads", job->threads > 1 ? "2" : "1");
+	if (job->status == RS_OK && job->cover != NULL) {
+		place = *options.place;
+		options.place = &place;
+		job->status = job->cover(job, &place);
+	}
 	if (job->status == RS_OK)
 		job->status = train_run(spec, &options, &job->summary);
 	if (job->status != RS_OK)
 		rs_failure_take(&job->failure);
+	if (options.place == &place)
+		place.exchange->ops->close(place.exchange);
 	if (job->status != RS_OK && job->hub != NULL)
 		place_hub_stop(job->hub);
 	return NULL;

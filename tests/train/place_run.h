@@ -23,6 +23,8 @@ struct job {
 	struct live *live;             /* goes on from what lives on; NULL: no        */
 	const char *policy;            /* cluster.policy; NULL: that of the spec      */
 	struct gpu_memory *gpu;        /* NULL: on the host                           */
+	/* Puts another exchange over that of the hub, of the run alone; NULL: none. */
+	enum rs_status (*cover)(struct job *job, struct train_place *place);
 	volatile int signal;
 	/* Out. */
 	enum rs_status status;

@@ -65,3 +65,6 @@ tests_train_gpu_cuda_test_SOURCES = tests/train/gpu_cuda_test.c $(gpu_case)
 endif
 check_PROGRAMS += tests/train/gpu_run_test
 tests_train_gpu_run_test_SOURCES = tests/train/gpu_run_test.c tests/train/gpu_bed.h $(place_sources) $(emulated_gpu)
+check_PROGRAMS += tests/train/nccl_run_test
+tests_train_nccl_run_test_SOURCES = tests/train/nccl_run_test.c tests/train/gpu_bed.h $(place_sources) \
+	$(emulated_gpu) $(nccl_double)

@@ -1,0 +1,199 @@
+/* Whole runs of ranks with a GPU each, which is emulated, that sum over a double of NCCL: their
+ * figures are those of one process, and a lost rank or a failure is made good by the next round. */
+#include <math.h>
+#include <string.h>
+
+#include "place_run.h"
+#include "gpu_bed.h"
+#include "kernel/kernel.h"
+#include "reduce/nccl_exchange.h"
+#include "tests/reduce/nccl_double.h"
+
+enum { RANKS = 3 };
+
+/* What goes wrong in the first round. */
+struct trouble {
+	size_t rank, call;             /* dies at this call of what NCCL does not carry; 0: none */
+	struct nccl_double_plan plan;
+};
+
+struct run {
+	const char *model, *valid;     /* valid NULL: that of the spec                */
+	size_t n_ranks, bucket_bytes;  /* n_ranks 0: one process, without a place     */
+	struct trouble trouble;
+	enum rs_status wanted;
+	char directory[300];           /* out                                         */
+	size_t n_rounds;
+	struct train_summary summary;  /* out, without files                          */
+};
+
+static struct gpu_memory own[RANKS];
+
+/* All ranks open theirs together. */
+static enum rs_status
+cover(struct job *job, struct train_place *place)
+{
+	struct exchange base = *place->exchange, *out;
+	const struct nccl_exchange_options o = { .inner = place->exchange,
+		.calls = &nccl_double, .gpu = &own[place->rank] };
+	char why[NCCL_WHY];
+
+	(void)job;
+	RS_TRY(kernel_select("ref", &base.kernel));
+	RS_TRY(nccl_exchange_open(&base, &o, &out, why));
+	assert_string_equal(why, "");
+	place->exchange = out;
+	return RS_OK;
+}
+
+/* 1: it was the last. */
+static int
+run_round(struct run *run, struct job *job)
+{
+	const size_t n = run->n_ranks > 0 ? run->n_ranks : 1;
+	const struct trouble *const t = &run->trouble;
+	struct place_hub *const hub = run->n_ranks > 0 ? place_hub_open(n, HUB_NONE) : NULL;
+	int over = 1;
+
+	nccl_double_reset(run->n_rounds == 0 ? &t->plan : &(struct nccl_double_plan){ 0 });
+	if (hub != NULL) {
+		place_hub_set_round(hub, (uint32_t)run->n_rounds + 1);
+		place_hub_cut(hub, run->bucket_bytes);
+		if (t->call > 0 && run->n_rounds == 0)
+			place_hub_fail_call(hub, t->rank, t->call, 0);
+	}
+	for (size_t r = 0; r < n; r++)
+		train_summary_free(&job[r].summary);
+	place_run_jobs(job, n, hub);
+	for (size_t r = 0; r < n; r++)
+		over &= job[r].status != RS_EPEER && job[r].status != RS_ERESOURCE;
+	if (hub != NULL)
+		place_hub_close(hub);
+	run->n_rounds++;
+	return over;
+}
+
+static void
+train(struct run *run)
+{
+	static unsigned number;
+	const size_t n = run->n_ranks > 0 ? run->n_ranks : 1;
+	struct job job[HUB_RANKS];
+
+	snprintf(run->directory, sizeof(run->directory), "%s/run-%u", place_run_top, number++);
+	place_run_begin(job, n, place_run_spec(run->model), run->directory);
+	for (size_t r = 0; r < n; r++) {
+		own[r] = (struct gpu_memory){ .gpu = &gpu_emulated, .n_devices = 1,
+			.device = { (int)r } };
+		job[r].gpu = &own[r];
+		job[r].valid = run->valid;
+		job[r].cover = run->n_ranks > 0 ? cover : NULL;
+		assert_int_equal(live_open(2, &job[r].live), RS_OK);
+	}
+	while (!run_round(run, job) && run->n_rounds < 4)
+		continue;
+	for (size_t r = 0; r < n; r++)
+		if (job[r].status != run->wanted)
+			fail_msg("%s, rank %zu: %s", run->model, r, job[r].failure.text);
+	run->summary = job[0].summary;
+	for (size_t r = 0; r < n; r++)
+		live_close(job[r].live);
+	place_run_free(job, n);
+	for (size_t r = 0; r < n; r++)
+		assert_int_equal(atomic_load(&own[r].used), 0);
+	assert_clean(run->model);
+}
+
+/* That ranks stay equal to the bit is looked at in every step. */
+static void
+figures_are_those_of_one_process(void **state)
+{
+	static const char *const model[] = { "early", "deepfm", "softmax" };
+	char valid[300];
+
+	(void)state;
+	snprintf(valid, sizeof(valid), "%s/train.csv", place_run_top);
+	for (size_t i = 0; i < N_ROWS(model); i++) {
+		struct run alone = { .model = model[i], .valid = valid };
+		struct run ranks = { .model = model[i], .valid = valid, .n_ranks = RANKS };
+
+		train(&alone);
+		train(&ranks);
+		const struct nccl_double_count c = nccl_double_count();
+		assert_int_equal(ranks.n_rounds, 1);
+		assert_int_equal(c.groups, 1);
+		assert_int_equal(c.aborted, 0);
+		assert_int_equal(c.destroyed, RANKS);
+		assert_true(c.sums >= ranks.summary.step);
+		assert_int_equal(ranks.summary.step, alone.summary.step);
+		assert_int_equal(ranks.summary.rows_trained, alone.summary.rows_trained);
+		if (!(fabs(ranks.summary.loss / alone.summary.loss - 1) < 1e-4))
+			fail_msg("%s: loss %.9g, in one process %.9g", model[i],
+				ranks.summary.loss, alone.summary.loss);
+		if (i < 1 && !(fabs(ranks.summary.valid.auc - alone.summary.valid.auc) <= 0.0005))
+			fail_msg("%s: auc %g, in one process %g", model[i],
+				ranks.summary.valid.auc, alone.summary.valid.auc);
+	}
+}
+
+/* A thread beside the workers sums all but the last bucket; the sums are the same. */
+static void
+buckets_change_no_bit(void **state)
+{
+	struct run whole = { .model = "wide", .n_ranks = RANKS };
+	struct run cut = { .model = "wide", .n_ranks = RANKS, .bucket_bytes = 256 };
+
+	(void)state;
+	train(&whole);
+	const size_t n_sums = nccl_double_count().sums;
+	train(&cut);
+	if (nccl_double_count().sums < 2 * n_sums)
+		fail_msg("%zu sums, before %zu", nccl_double_count().sums, n_sums);
+	assert_true(fabs(cut.summary.loss / whole.summary.loss - 1) < 1e-5);
+}
+
+static void
+a_lost_rank_is_made_good_by_a_new_group(void **state)
+{
+	static const struct trouble trouble[] = {
+		{ 1, 40, { 0 } }, { 0, 25, { 0 } }, { 2, 4, { 0 } },
+		{ 0, 0, { .wrong = 2, .wrong_after = 5 } },
+	};
+	struct run whole = { .model = "early", .n_ranks = RANKS };
+
+	(void)state;
+	train(&whole);
+	for (size_t i = 0; i < N_ROWS(trouble); i++) {
+		struct run lost = { .model = "early", .n_ranks = RANKS, .trouble = trouble[i] };
+
+		train(&lost);
+		assert_int_equal(lost.n_rounds, 2);
+		assert_int_equal(nccl_double_count().groups, 1);
+		assert_int_equal(nccl_double_count().aborted, 0);
+		place_run_assert_same(whole.directory, lost.directory, 0);
+		assert_true(lost.summary.loss == whole.summary.loss);
+	}
+}
+
+static void
+a_run_that_diverges_ends_in_all_ranks(void **state)
+{
+	struct run run = { .model = "diverging", .n_ranks = RANKS, .wanted = RS_EDIVERGED };
+
+	(void)state;
+	train(&run);
+	assert_int_equal(run.n_rounds, 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(figures_are_those_of_one_process),
+		cmocka_unit_test(buckets_change_no_bit),
+		cmocka_unit_test(a_lost_rank_is_made_good_by_a_new_group),
+		cmocka_unit_test(a_run_that_diverges_ends_in_all_ranks),
+	};
+
+	return cmocka_run_group_tests(tests, place_run_set_up, place_run_tear_down);
+}
