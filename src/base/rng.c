@@ -1,9 +1,12 @@
 /* Normal deviates and permutations that are functions of (key, counter). */
 #include "base/rng.h"
 
+#include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "config.h"
 
 static inline double
@@ -219,17 +222,99 @@ feistel(uint64_t key, unsigned half, uint64_t x)
 }
 
 /* 4^half < 4n, so that the walk back into [0,n) takes fewer than 4 steps on average. */
-uint64_t
-rng_permute(uint64_t key, uint64_t n, uint64_t i)
+static unsigned
+half_bits(uint64_t n)
 {
 	unsigned bits = 2;
 
-	if (n <= 1)
-		return 0;
 	while (bits < 64 && (n - 1) >> bits != 0)
 		bits += 2;
+	return bits / 2;
+}
+
+uint64_t
+rng_permute(uint64_t key, uint64_t n, uint64_t i)
+{
+	if (n <= 1)
+		return 0;
+	const unsigned half = half_bits(n);
+
 	do
-		i = feistel(key, bits / 2, i);
+		i = feistel(key, half, i);
 	while (i >= n);
 	return i;
+}
+
+enum rs_status
+rng_permutation_set(struct rng_permutation *p, uint64_t key, uint64_t n)
+{
+	const unsigned half = n > 1 ? half_bits(n) : 1;
+	const size_t each = (size_t)1 << half;
+
+	assert(n <= (uint64_t)1 << 32);
+	if (FEISTEL_ROUNDS * each > p->capacity) {
+		rng_permutation_free(p);
+		RS_TRY(memory_alloc(FEISTEL_ROUNDS * each, sizeof *p->drawn, &p->drawn));
+		p->capacity = FEISTEL_ROUNDS * each;
+	}
+	for (uint64_t round = 0; round < FEISTEL_ROUNDS; round++)
+		for (uint64_t x = 0; x < each; x++)
+			p->drawn[round * each + x] =
+				(uint32_t)(rng_u64(key + round, x) & (each - 1));
+	p->n = n;
+	p->half = half;
+	return RS_OK;
+}
+
+/* feistel() with what it draws at hand. */
+static inline uint64_t
+feistel_drawn(const struct rng_permutation *p, uint64_t x)
+{
+	const uint32_t *drawn = p->drawn;
+	uint64_t left = x >> p->half, right = x & (((uint64_t)1 << p->half) - 1);
+
+	for (int round = 0; round < FEISTEL_ROUNDS; round++) {
+		const uint64_t next = left ^ drawn[right];
+
+		left = right;
+		right = next;
+		drawn += (size_t)1 << p->half;
+	}
+	return left << p->half | right;
+}
+
+/* Positions go a step of their walks together, those that are not in [0,n) yet one more. */
+void
+rng_permutation_run(
+	const struct rng_permutation *p, uint64_t first, size_t count, uint32_t *out)
+{
+	enum { TOGETHER = 64 };
+	uint32_t at[TOGETHER];
+
+	for (size_t k = 0, n_at; k < count; k += TOGETHER) {
+		n_at = count - k < TOGETHER ? count - k : TOGETHER;
+		for (size_t j = 0; j < n_at; j++) {
+			out[k + j] = (uint32_t)(first + k + j);
+			at[j] = (uint32_t)j;
+		}
+		while (p->n > 1 && n_at > 0) {
+			size_t n_left = 0;
+
+			for (size_t j = 0; j < n_at; j++) {
+				const uint64_t x = feistel_drawn(p, out[k + at[j]]);
+
+				out[k + at[j]] = (uint32_t)x;
+				at[n_left] = at[j];
+				n_left += x >= p->n;
+			}
+			n_at = n_left;
+		}
+	}
+}
+
+void
+rng_permutation_free(struct rng_permutation *p)
+{
+	free(p->drawn);
+	*p = (struct rng_permutation){ .n = 0 };
 }

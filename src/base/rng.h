@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/hash.h"
+#include "base/status.h"
 
 /* Streams of one seed; a new use gets a new row. */
 enum rng_stream {
@@ -58,5 +59,19 @@ void rng_normal_rows(float *x, const struct rng_rows *rows, float stddev);
 /* The element that a permutation of [0,n) puts at position i, without a table
  * (a keyed Feistel network with cycle walking). */
 uint64_t rng_permute(uint64_t key, uint64_t n, uint64_t i);
+
+/* The same for many positions of one permutation, several times as fast: what the network draws
+ * is drawn once, some sqrt(n) numbers.  n is at most 2^32; begin as zeros. */
+struct rng_permutation {
+	uint64_t n;
+	unsigned half;
+	uint32_t *drawn;               /* [rounds, 2^half], owned                     */
+	size_t   capacity;
+};
+enum rs_status rng_permutation_set(struct rng_permutation *p, uint64_t key, uint64_t n);
+/* out[k] = rng_permute(key, n, first + k) */
+void rng_permutation_run(
+	const struct rng_permutation *p, uint64_t first, size_t count, uint32_t *out);
+void rng_permutation_free(struct rng_permutation *p);
 
 #endif

@@ -374,6 +374,20 @@ batch_gather(struct batch *batch, const struct batch *src, const uint32_t *row, 
 	return RS_OK;
 }
 
+enum rs_status
+batch_add_lists(struct batch *batch, const struct batch *src, const uint32_t *row, size_t n)
+{
+	const struct gather g = { .src = src, .row = row, .n = n };
+
+	for (size_t f = 0; f < batch->F; f++)
+		if (batch->column[f].offset != NULL) {
+			RS_TRY(batch_reserve(batch, batch->B + n));
+			RS_TRY(gather_many(batch, f, &g));
+		}
+	batch->B += n;
+	return RS_OK;
+}
+
 static void
 join_dense(struct batch *batch, const uint8_t *of_item, const struct gather *rest,
 	const struct gather *item)

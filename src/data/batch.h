@@ -66,6 +66,10 @@ void batch_clear(struct batch *batch);
 /* Appends rows[0..n) of src in that order. */
 enum rs_status batch_gather(
 	struct batch *batch, const struct batch *src, const uint32_t *row, size_t n);
+/* The same of the columns that have an offset alone, behind whose rows the others are written
+ * by batch_rows_gather(); 0 of them: only B grows, and there is room for its rows. */
+enum rs_status batch_add_lists(
+	struct batch *batch, const struct batch *src, const uint32_t *row, size_t n);
 /* One row of a batch of the same schema. */
 struct batch_place { const struct batch *batch; uint32_t row; };
 /* Appends n rows: batch.item and the columns of the schema's of_item come from

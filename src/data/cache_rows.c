@@ -48,12 +48,6 @@ part(struct parts *p, void *values, size_t n, size_t size)
 
 /* ---- ids -------------------------------------------------------------------- */
 
-static int
-is_narrow(const struct schema *schema, size_t f)
-{
-	return schema->table[schema->field[schema->column_field[f]].table].buckets < UINT32_MAX;
-}
-
 __attribute__((optimize("O3"))) static void
 narrow(const uint64_t *restrict from, uint32_t *restrict to, size_t n)
 {
@@ -105,7 +99,7 @@ column(struct parts *p, const struct schema *schema, size_t f, struct batch *bat
 	if (p->failed)
 		return RS_OK;
 	c->N = N;
-	if (is_narrow(schema, f))
+	if (schema_has_short_ids(schema, f))
 		RS_TRY(narrow_ids(p, c->ids, N));
 	else
 		RS_TRY(part(p, c->ids, N, sizeof *c->ids));

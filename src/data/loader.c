@@ -64,7 +64,7 @@ worker_read(struct loader_worker *worker, struct loader_slot *slot)
 }
 
 static enum rs_status
-worker_parse(struct loader_worker *worker, struct loader_slot *slot)
+worker_rows(struct loader_worker *worker, struct loader_slot *slot)
 {
 	const struct loader_input *input = &worker->loader->input[slot->group.file];
 	struct parser_span span = { .file = input->file.path, .layout = input->layout,
@@ -72,10 +72,6 @@ worker_parse(struct loader_worker *worker, struct loader_slot *slot)
 	enum rs_status status;
 	int done = 0;
 
-	batch_clear(&slot->batch);
-	memset(&slot->tally, 0, sizeof slot->tally);
-	if (slot->mark != LOADER_ROWS)
-		return RS_OK;
 	if (input->cache != NULL)
 		RS_TRY(loader_cache_read(worker->loader, slot, &done));
 	if (done)
@@ -87,6 +83,18 @@ worker_parse(struct loader_worker *worker, struct loader_slot *slot)
 	status = parser_parse(worker->parser, &span, &slot->batch, &slot->tally);
 	parser_warnings_copy(&slot->warnings, parser_warnings(worker->parser));
 	return status;
+}
+
+static enum rs_status
+worker_parse(struct loader_worker *worker, struct loader_slot *slot)
+{
+	batch_clear(&slot->batch);
+	batch_rows_clear(&slot->packed);
+	memset(&slot->tally, 0, sizeof slot->tally);
+	if (slot->mark != LOADER_ROWS)
+		return RS_OK;
+	RS_TRY(worker_rows(worker, slot));
+	return worker->loader->indexed ? batch_rows_add(&slot->packed, &slot->batch) : RS_OK;
 }
 
 static void
@@ -244,6 +252,12 @@ loader_ring(size_t batch_size)
 	return n < 4 ? 4 : n > LOADER_RING_MAX ? LOADER_RING_MAX : n;
 }
 
+size_t
+loader_row_bytes(const struct schema *schema)
+{
+	return batch_rows_stride(schema);
+}
+
 static enum rs_status
 loader_make_threads(struct loader *l)
 {
@@ -262,6 +276,7 @@ loader_make_threads(struct loader *l)
 		buffer_init(&l->slot[l->n_slots].text,
 			2 * (l->gzip_group_bytes + (size_t)max_line));
 		RS_TRY(batch_init(&l->slot[l->n_slots].batch, l->options.schema));
+		RS_TRY(batch_rows_init(&l->slot[l->n_slots].packed, l->options.schema));
 	}
 	return RS_OK;
 }
@@ -271,8 +286,10 @@ loader_make_outputs(struct loader *l)
 {
 	const size_t n = loader_ring(l->options.batch_size);
 
-	RS_TRY(batch_init(&l->window[0].rows, l->options.schema));
-	RS_TRY(batch_init(&l->window[1].rows, l->options.schema));
+	for (size_t i = 0; i < 2; i++) {
+		RS_TRY(batch_init(&l->window[i].rows, l->options.schema));
+		RS_TRY(batch_rows_init(&l->window[i].packed, l->options.schema));
+	}
 	RS_TRY(batch_init(&l->spare, l->options.schema));
 	l->dealing = &l->window[0];
 	l->joining = &l->window[1];
@@ -388,6 +405,7 @@ loader_free_workers(struct loader *l)
 	for (size_t i = 0; i < l->n_slots; i++) {
 		buffer_free(&l->slot[i].text);
 		batch_free(&l->slot[i].batch);
+		batch_rows_free(&l->slot[i].packed);
 	}
 	free(l->slot);
 }

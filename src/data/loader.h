@@ -63,6 +63,8 @@ struct loader;
  * most. */
 size_t loader_parsers(size_t n_threads);
 size_t loader_ring(size_t batch_size);
+/* Bytes of a row that waits to be shuffled, but for its lists. */
+size_t loader_row_bytes(const struct schema *schema);
 
 /* RS_EDATA: the first of the files and those behind it have no rows, or bad ones only. */
 enum rs_status loader_no_rows(const char *first, size_t n_files, int has_bad);

@@ -18,6 +18,8 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "base/rng.h"
+#include "data/batch_rows.h"
 #include "data/content_hash.h"
 #include "data/loader.h"
 #include "data/source.h"
@@ -91,6 +93,7 @@ struct loader_slot {
 	struct loader_group group;
 	struct buffer text;
 	struct batch batch;
+	struct batch_rows packed;          /* of the batch, when rows are shuffled    */
 	struct parser_tally tally;
 	struct parser_warnings warnings;
 	uint64_t file_size, file_hash;     /* LOADER_FILE_END                         */
@@ -113,7 +116,8 @@ struct loader_deltas {
 };
 
 struct loader_window {
-	struct batch rows;
+	struct batch rows;         /* shuffled: columns with an offset alone          */
+	struct batch_rows packed;  /* shuffled: all else of them                      */
 	uint64_t epoch, number, identity;
 	size_t   row;              /* dealt so far                                    */
 	int      complete, started, last_of_epoch, end;
@@ -169,6 +173,7 @@ struct loader {
 	struct batch spare;                /* of the sampler                          */
 	uint32_t *pick;                    /* [pick_capacity]                         */
 	size_t   pick_capacity;
+	struct rng_permutation order;      /* of the window that is dealt             */
 	uint64_t epoch_rows, epoch_skipped;
 	size_t   n_warned;                 /* of the window thread, too               */
 

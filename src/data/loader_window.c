@@ -4,7 +4,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/rng.h"
 #include "data/loader_private.h"
 #include "data/sampler.h"
 
@@ -44,6 +43,18 @@ window_picks(struct loader *l, size_t n)
 
 /* ---- joining --------------------------------------------------------- */
 
+/* Room for as many rows as the window seems to get by its first slot, as growing it later copies
+ * it; those that do not come take no memory. */
+static enum rs_status
+window_expect(const struct loader *l, struct loader_window *w, const struct loader_slot *slot)
+{
+	const double rows = 1.25 * (double)slot->batch.B *
+		((double)l->window_bytes / (double)slot->group.size + 1);
+
+	return batch_rows_reserve(&w->packed,
+		rows < (double)l->index.rows ? (size_t)rows : (size_t)l->index.rows);
+}
+
 /* A window of one slot takes its rows over instead of copying them. */
 static enum rs_status
 window_take_rows(struct loader *l, struct loader_window *w, struct loader_slot *slot)
@@ -51,8 +62,12 @@ window_take_rows(struct loader *l, struct loader_window *w, struct loader_slot *
 	if (w->rows.B == 0 && slot->last_of_window) {
 		const struct batch rows = w->rows;
 
+		const struct batch_rows packed = w->packed;
+
 		w->rows = slot->batch;
 		slot->batch = rows;
+		w->packed = slot->packed;
+		slot->packed = packed;
 		return RS_OK;
 	}
 	if (w->rows.B + slot->batch.B > UINT32_MAX)
@@ -60,7 +75,10 @@ window_take_rows(struct loader *l, struct loader_window *w, struct loader_slot *
 	RS_TRY(window_picks(l, slot->batch.B));
 	for (size_t i = 0; i < slot->batch.B; i++)
 		l->pick[i] = (uint32_t)i;
-	return batch_gather(&w->rows, &slot->batch, l->pick, slot->batch.B);
+	if (w->packed.B == 0)
+		RS_TRY(window_expect(l, w, slot));
+	RS_TRY(batch_rows_append(&w->packed, &slot->packed));
+	return batch_add_lists(&w->rows, &slot->batch, l->pick, slot->batch.B);
 }
 
 static enum rs_status
@@ -123,6 +141,7 @@ static void
 window_clear(struct loader_window *w)
 {
 	batch_clear(&w->rows);
+	batch_rows_clear(&w->packed);
 	w->part.n = 0;
 	w->row = 0;
 	w->complete = w->started = w->last_of_epoch = w->end = 0;
@@ -192,6 +211,15 @@ output_publish_batch(struct loader *l, const struct loader_window *w, int last)
 	return RS_OK;
 }
 
+static enum rs_status
+window_order(struct loader *l, const struct loader_window *w)
+{
+	const uint64_t seed = rng_key(l->options.seed, RNG_SHUFFLE_ROW);
+
+	return rng_permutation_set(
+		&l->order, rng_key(rng_key(seed, w->epoch), w->number), w->rows.B);
+}
+
 /* The bad and weightless rows of a window count when its first row is due. */
 static enum rs_status
 window_start(struct loader *l, struct loader_window *w)
@@ -201,6 +229,8 @@ window_start(struct loader *l, struct loader_window *w)
 		w->number == l->start.window;
 
 	w->started = 1;
+	if (l->indexed)
+		RS_TRY(window_order(l, w));
 	for (size_t i = 0; i < w->part.n; i++) {
 		struct loader_delta d = w->part.item[i];
 
@@ -266,21 +296,35 @@ window_count(struct loader *l, const struct loader_window *w, size_t n)
 	return RS_OK;
 }
 
-/* Rows of the window in its order, as many as the batch takes. */
+/* Rows of the window in the order of the files. */
+static enum rs_status
+window_deal_next_rows(struct loader *l, struct loader_window *w, struct batch *batch, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		l->pick[i] = (uint32_t)(w->row + i);
+	return batch_gather(batch, &w->rows, l->pick, n);
+}
+
+static enum rs_status
+window_deal_shuffled(struct loader *l, struct loader_window *w, struct batch *batch, size_t n)
+{
+	rng_permutation_run(&l->order, w->row, n, l->pick);
+	RS_TRY(batch_reserve(batch, batch->B + n));
+	batch_rows_gather(&w->packed, l->pick, n, batch);
+	return batch_add_lists(batch, &w->rows, l->pick, n);
+}
+
+/* As many rows as the batch takes. */
 static enum rs_status
 window_deal_rows(struct loader *l, struct loader_window *w)
 {
-	const uint64_t key = rng_key(rng_key(rng_key(l->options.seed, RNG_SHUFFLE_ROW), w->epoch),
-		w->number);
 	struct batch *batch = &l->filling->batch;
 	const size_t left = w->rows.B - w->row, room = l->options.batch_size - batch->B;
 	const size_t n = left < room ? left : room;
 
 	RS_TRY(window_picks(l, n));
-	for (size_t i = 0; i < n; i++)
-		l->pick[i] = (uint32_t)(l->indexed ? rng_permute(key, w->rows.B, w->row + i)
-			: w->row + i);
-	RS_TRY(batch_gather(batch, &w->rows, l->pick, n));
+	RS_TRY(l->indexed ? window_deal_shuffled(l, w, batch, n)
+		: window_deal_next_rows(l, w, batch, n));
 	w->row += n;
 	return window_count(l, w, n);
 }
@@ -394,9 +438,13 @@ loader_window_run(void *argument)
 	struct loader *l = argument;
 	int finished = 0;
 
-	while (!finished && !atomic_load(&l->stop))
-		if (!window_deal_next(l, &finished) && !window_join_next(l))
+	/* in turns, so that parsers have room while a window is dealt */
+	while (!finished && !atomic_load(&l->stop)) {
+		const int dealt = window_deal_next(l, &finished);
+
+		if (!finished && !window_join_next(l) && !dealt)
 			window_wait(l);
+	}
 	return NULL;
 }
 
@@ -405,8 +453,10 @@ loader_window_free(struct loader *l)
 {
 	for (size_t i = 0; i < 2; i++) {
 		batch_free(&l->window[i].rows);
+		batch_rows_free(&l->window[i].packed);
 		free(l->window[i].part.item);
 	}
 	batch_free(&l->spare);
 	free(l->pick);
+	rng_permutation_free(&l->order);
 }

@@ -203,3 +203,11 @@ schema_free(struct schema *schema)
 	free(schema->of_item);
 	memset(schema, 0, sizeof *schema);
 }
+
+int
+schema_has_short_ids(const struct schema *schema, size_t column)
+{
+	const struct schema_field *const field = &schema->field[schema->column_field[column]];
+
+	return schema->table[field->table].buckets < UINT32_MAX;
+}

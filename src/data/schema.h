@@ -58,5 +58,7 @@ struct schema {
 
 enum rs_status schema_build(const struct settings *settings, struct schema *out);
 void schema_free(struct schema *schema);
+/* 1 when every id of an id column, that for "missing" too, is less than 2^32. */
+int schema_has_short_ids(const struct schema *schema, size_t column);
 
 #endif

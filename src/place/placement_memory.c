@@ -56,7 +56,20 @@ count_ids(struct weighing *w)
 		w->ids[f] /= B;
 }
 
-/* Of a row in a batch, see data/batch.h. */
+/* Of a row in a column of a batch, see data/batch.h. */
+static double
+column_bytes(const struct weighing *w, size_t f)
+{
+	const struct schema *const schema = &w->shape->schema;
+	const struct schema_field *const field = &schema->field[schema->column_field[f]];
+	const int has_weight = w->sample != NULL && w->sample->n > 0
+		&& w->sample->batch[0].column[f].weight != NULL;
+
+	return w->ids[f] * (sizeof(uint64_t) + (has_weight ? sizeof(float) : 0))
+		+ (field->single ? 0 : sizeof(uint32_t));
+}
+
+/* Of a row in a batch. */
 static double
 row_bytes(const struct weighing *w)
 {
@@ -65,15 +78,22 @@ row_bytes(const struct weighing *w)
 
 	bytes += schema->has_group ? sizeof(uint64_t) : 0;
 	bytes += schema->item_field < schema->n_fields ? sizeof(uint64_t) : 0;
-	for (size_t f = 0; f < schema->F; f++) {
-		const struct schema_field *const field = &schema->field[schema->column_field[f]];
-		const int has_weight = w->sample != NULL && w->sample->n > 0
-			&& w->sample->batch[0].column[f].weight != NULL;
-
-		bytes += w->ids[f] * (sizeof(uint64_t) + (has_weight ? sizeof(float) : 0));
-		bytes += field->single ? 0 : sizeof(uint32_t);
-	}
+	for (size_t f = 0; f < schema->F; f++)
+		bytes += column_bytes(w, f);
 	return bytes;
+}
+
+/* Of a row that waits to be shuffled, but for its lists. */
+static double
+shuffled_bytes(const struct weighing *w, double *lists)
+{
+	const struct schema *const schema = &w->shape->schema;
+
+	*lists = 0;
+	for (size_t f = 0; f < schema->F; f++)
+		if (!schema->field[schema->column_field[f]].single)
+			*lists += column_bytes(w, f);
+	return w->s->data.shuffle ? (double)loader_row_bytes(schema) : 0;
 }
 
 static uint64_t
@@ -92,7 +112,8 @@ reader_bytes(const struct weighing *w)
 	const double a_row = row_bytes(w);
 	const double window = (double)(d->shuffle_window > 0 ? d->shuffle_window : d->row_group);
 	const size_t parsers = loader_parsers((size_t)d->threads);
-	double text = a_row, group = (double)d->row_group, rows, all = INFINITY;
+	double text = a_row, group = (double)d->row_group, rows, all = INFINITY, lists;
+	const double packed = shuffled_bytes(w, &lists);
 
 	if (sample != NULL && sample->rows > 0) {
 		text = (double)sample->text_bytes / (double)sample->rows;
@@ -100,7 +121,11 @@ reader_bytes(const struct weighing *w)
 		group = fmin(group, (double)sample->text_bytes);
 	}
 	rows = fmin(2 * fmin(ceil(window / text), all), all * (double)w->s->train.epochs);
-	return (double)(parsers + 2) * (group + group / text * a_row) + rows * a_row
+	double windows = rows * (a_row + packed);  /* one group: taken over as it is */
+
+	if (packed > 0 && window > group)
+		windows = rows * lists + 2 * (double)large_size((size_t)(rows / 2 * packed));
+	return (double)(parsers + 2) * (group + group / text * (a_row + packed)) + windows
 		+ fmin((double)(loader_ring(B) * B), all * (double)w->s->train.epochs) * a_row;
 }
 

@@ -157,6 +157,27 @@ permutation_of_a_huge_range_stays_inside(void **state)
 }
 
 static void
+permutation_by_many_is_that_of_one(void **state)
+{
+	static const uint64_t size[] = { 0, 1, 2, 3, 4, 5, 63, 64, 65, 1000, 4096, 4097,
+		131072, 1000003, (uint64_t)1 << 32 };
+	struct rng_permutation p = { .n = 0 };
+	uint32_t at[200];
+
+	(void)state;
+	for (size_t k = 0; k < N_ROWS(size); k++) {
+		const uint64_t n = size[k], first = n > 300 ? n - 300 : 0;
+		const size_t count = n < 200 ? (size_t)n : 200;
+
+		assert_int_equal(rng_permutation_set(&p, 42 + k, n), RS_OK);
+		rng_permutation_run(&p, first, count, at);
+		for (size_t i = 0; i < count; i++)
+			assert_int_equal(at[i], rng_permute(42 + k, n, first + i));
+	}
+	rng_permutation_free(&p);
+}
+
+static void
 permutation_depends_on_the_key_and_mixes(void **state)
 {
 	enum { N = 1000 };
@@ -208,6 +229,7 @@ main(void)
 		cmocka_unit_test(streams_and_keys_differ),
 		cmocka_unit_test(permutation_is_a_bijection_of_every_small_size),
 		cmocka_unit_test(permutation_of_a_huge_range_stays_inside),
+		cmocka_unit_test(permutation_by_many_is_that_of_one),
 		cmocka_unit_test(permutation_depends_on_the_key_and_mixes),
 		cmocka_unit_test(permutations_of_four_are_about_equally_likely),
 	};

@@ -1,5 +1,6 @@
 # tests of data
 check_PROGRAMS += tests/data/source_test tests/data/source_ahead_test
+check_PROGRAMS += tests/data/batch_rows_test
 check_PROGRAMS += tests/data/schema_batch_test
 check_PROGRAMS += tests/data/loader_test tests/data/loader_resume_test tests/data/fit_test
 tests_data_loader_test_SOURCES = tests/data/loader_test.c tests/data/loader_bed.c tests/data/loader_bed.h
