@@ -227,10 +227,13 @@ lookup_local_pack(struct lookup *base, size_t table, enum row_storage storage,
 	struct table *t = &local_of(base)->table[table];
 
 	RS_TRY(check_late(local_of(base), t));
-	if (table_is_spilled(t))
-		return rows_file_write(t, storage, w);
-	if (!table_is_exact(t))
-		return table_file_write(t, storage, w);
+	if (!table_is_exact(t)) {
+		struct rows_file_shape shape = rows_file_shape_of(t);
+
+		shape.storage = storage;
+		return rows_file_suits(&shape, rows_file_count(t), t->n_rows)
+			? rows_file_write(t, storage, w) : table_file_write(t, storage, w);
+	}
 	tenancy_sweep(&t->tenancy);
 	return rows_file_write(t, storage, w);
 }

@@ -7,6 +7,7 @@
 #include "embed/local.h"
 #include "embed/pull.h"
 #include "embed/rows_delta.h"
+#include "embed/rows_file.h"
 
 static enum rs_status
 check_rows(const struct table *t, const struct lookup_rows *r)
@@ -72,23 +73,45 @@ lookup_local_get(const struct lookup *base, const struct lookup_rows *r)
 	return status;
 }
 
+/* Two rows of scratch [2, stride]. */
+static enum rs_status
+put_rows(struct table *t, const struct lookup_rows *r, float *scratch)
+{
+	for (size_t i = 0; i < r->n; i++) {
+		table_set_weights(t, scratch, r->weights + i * t->D);
+		table_set_slots(t, scratch, r->slots != NULL ? r->slots + i * t->n_slot : NULL);
+		RS_TRY(table_put(t, r->begin - t->begin + i, scratch, r->touched[i] != 0,
+			scratch + t->stride));
+	}
+	return RS_OK;
+}
+
 enum rs_status
 lookup_local_put(struct lookup *base, const struct lookup_rows *r)
 {
 	struct table *t = local_table(base, r->table);
+	float *scratch;
 
 	RS_TRY(check_rows(t, r));
-	table_take_all(t, r->begin - t->begin, r->begin - t->begin + r->n);
-	for (size_t i = 0; i < r->n; i++) {
-		const uint64_t row = r->begin - t->begin + i;
-		float *w = table_row(t, row);
-
-		table_set_weights(t, w, r->weights + i * t->D);
-		table_set_slots(t, w, r->slots != NULL ? r->slots + i * t->n_slot : NULL);
-		table_set_touched(t, row, r->touched[i] != 0);
-	}
 	t->changed_all = 1;
-	return RS_OK;
+	RS_TRY(memory_alloc(2 * t->stride, sizeof(*scratch), &scratch));
+	const enum rs_status status = put_rows(t, r, scratch);
+	free(scratch);
+	return status;
+}
+
+uint64_t
+lookup_local_count_rows(const struct lookup *base, size_t table)
+{
+	return rows_file_count(local_table(base, table));
+}
+
+enum rs_status
+lookup_local_write_rows(struct lookup *base, size_t table, struct file_writer *w)
+{
+	const struct table *t = local_table(base, table);
+
+	return rows_file_write(t, t->settings.storage, w);
 }
 
 size_t

@@ -249,8 +249,7 @@ both_untouched(const struct between *b, uint64_t i)
 	const uint64_t word = i / TABLE_TOUCHED_BITS;
 
 	for (int k = 0; k < 2; k++)
-		if (!table_is_spilled(t[k]) || t[k]->touched[word] != 0
-		    || (t[k]->kept != NULL && t[k]->kept[word] != 0))
+		if (t[k]->touched[word] != 0 || (t[k]->kept != NULL && t[k]->kept[word] != 0))
 			return 0;
 	return t[0]->start.key == t[1]->start.key && t[0]->start.stddev == t[1]->start.stddev
 	    && t[0]->settings.storage == t[1]->settings.storage;

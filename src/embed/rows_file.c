@@ -61,6 +61,22 @@ rows_file_start(const struct rows_file_header *h)
 		.accumulator = h->start_accumulator };
 }
 
+int
+rows_file_suits(const struct rows_file_shape *s, uint64_t n, uint64_t rows)
+{
+	const unsigned __int128 some = (unsigned __int128)n
+		* entry_bytes(s->storage, s->dim, s->n_slot);
+
+	return 2 * some <= (unsigned __int128)rows
+		* (row_bytes(s->storage, s->dim) + s->n_slot * sizeof(float));
+}
+
+uint64_t
+rows_file_count(const struct table *t)
+{
+	return table_walk_count(t, t->touched, t->kept);
+}
+
 /* --- reading --------------------------------------------------------------------------- */
 
 int
@@ -283,7 +299,7 @@ write_hashed(const struct table *t, const struct rows_file_shape *shape, float *
 	struct file_writer *w)
 {
 	struct rows_file_header h = rows_file_header_make(shape, t->begin, t->begin + t->n_rows,
-		table_walk_count(t, t->touched, t->kept), 0);
+		rows_file_count(t), 0);
 	struct table_walk walk;
 
 	h.start_key = t->start.key;
@@ -345,7 +361,7 @@ read_hashed(struct table *t, const struct rows_file_piece *p, const struct exact
 	table_leave(t, from->id);
 	if (from->count > 0)
 		table_set_touched(t, i, 1);
-	return from->count > 0 || !table_is_spilled(t) ? RS_OK : table_keep(t, i);
+	return from->count > 0 ? RS_OK : table_keep(t, i);
 }
 
 static enum rs_status

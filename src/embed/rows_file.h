@@ -112,7 +112,12 @@ int rows_file_is(const struct file_map *m);
 enum rs_status rows_file_is_at(const char *path, int *out);
 /* What rows of a hashed table that are in no entry begin as. */
 struct row_start rows_file_start(const struct rows_file_header *h);
-/* A table, whole: exact, or spilled; its weights in another storage if it has no slots. */
+/* Whether a hashed table of so many rows, of which n have entries, is to be in a file of rows by
+ * id: it has half the bytes at most.  Where a row is, is found faster in a file of all rows. */
+int rows_file_suits(const struct rows_file_shape *s, uint64_t n, uint64_t rows);
+/* Rows of a hashed table that have entries. */
+uint64_t rows_file_count(const struct table *t);
+/* A table, whole; its weights in another storage if it has no slots. */
 enum rs_status rows_file_write(const struct table *t, enum row_storage storage,
 	struct file_writer *w);
 /* Files without slots, or of another optimizer, leave the slots at their start and set

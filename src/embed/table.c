@@ -56,6 +56,7 @@ table_open(struct table *t, const struct lookup_table *settings, const struct ke
 	t->settings = *settings;
 	t->optimizer = row_optimizer_get(settings->optimizer.kind);
 	t->update = row_optimizer_kernel(t->optimizer, kernel);
+	t->for_training = for_training;
 	t->D = settings->dim;
 	t->n_slot = for_training ? row_optimizer_slots(t->optimizer, t->D) : 0;
 	t->slot_at = row_slot_at(settings->storage, t->D);
@@ -271,6 +272,27 @@ table_keep(struct table *t, uint64_t i)
 		RS_TRY(memory_alloc(bit_words(t), sizeof(*t->kept), &t->kept));
 	t->kept[i / TABLE_TOUCHED_BITS] |= (uint64_t)1 << (i % TABLE_TOUCHED_BITS);
 	return RS_OK;
+}
+
+enum rs_status
+table_put(struct table *t, uint64_t i, const float *row, int is_touched, float *scratch)
+{
+	const size_t bytes = t->stride * sizeof(*scratch);
+	float *to;
+
+	memset(scratch, 0, bytes);
+	if (!is_touched)
+		table_start_row(t, t->begin + i, scratch);
+	const int begins = !is_touched && memcmp(row, scratch, bytes) == 0;
+	table_set_touched(t, i, is_touched);
+	if (t->kept != NULL)
+		t->kept[i / TABLE_TOUCHED_BITS] &= ~((uint64_t)1 << (i % TABLE_TOUCHED_BITS));
+	if (begins && (table_is_spilled(t) || !drawn_has(&t->drawn, i)))
+		return RS_OK;
+	RS_TRY(table_take(t, i, &to));
+	memcpy(to, row, bytes);
+	table_leave(t, t->begin + i);
+	return is_touched || begins ? RS_OK : table_keep(t, i);
 }
 
 static enum rs_status

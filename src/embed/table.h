@@ -33,6 +33,7 @@ struct table {
 	struct lookup_table settings;
 	const struct row_optimizer *optimizer;
 	row_kernel *update;
+	int       for_training;
 	size_t    D, n_slot;       /* floats of a row: weights, optimizer slots      */
 	size_t    slot_at;         /* where slots begin: D, or the floats of room of the weights */
 	size_t    stride;          /* slot_at + n_slot                               */
@@ -44,8 +45,9 @@ struct table {
 	size_t    block_bytes;
 	uint64_t *touched;         /* [(n_rows + 63) / 64]; exact: NULL              */
 	uint64_t *changed;         /* the same, since changes were forgotten, if kept */
-	uint64_t *kept;            /* the same: never updated, yet not as they begin, of a
-	                            * spilled table; NULL: there are none            */
+	uint64_t *kept;            /* the same: never updated, yet not as they begin, as a file
+	                            * or another process has them; NULL: there are none.  Not
+	                            * for training: they may be as they begin        */
 	int       keeps_changes, changed_all;
 	struct row_decays decays;  /* of all rows, since then                        */
 	struct spill *spill;       /* NULL: rows are in memory                       */
@@ -93,8 +95,12 @@ enum rs_status table_take(struct table *t, uint64_t i, float **row);
 void table_leave(struct table *t, uint64_t id);
 /* Row i of those here, hashed: where it lies, or a copy in scratch [stride]. */
 enum rs_status table_read(const struct table *t, uint64_t i, float *scratch, const float **row);
-/* A row of a spilled table that was not touched is not as rows begin. */
+/* A row of a hashed table that was not touched is not as rows begin. */
 enum rs_status table_keep(struct table *t, uint64_t i);
+/* Row i of those here, hashed, is `row` [stride]; one that training did not touch and that is as
+ * it begins takes no room where it takes none yet.  scratch [stride]. */
+enum rs_status table_put(struct table *t, uint64_t i, const float *row, int is_touched,
+	float *scratch);
 /* The weights [D] of a row as they are stored, to and from floats. */
 void table_get_weights(const struct table *t, const float *row, float *w);
 void table_set_weights(const struct table *t, float *row, const float *w);

@@ -1,7 +1,6 @@
 /* Writing and reading the file of a table. */
 #include "embed/table_file.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,33 +105,54 @@ table_file_stream(const struct table_file_shape *shape, const struct table_file_
 	return status;
 }
 
+struct writing {
+	const struct table *t;
+	float *scratch;            /* [stride]                                        */
+};
+
+/* Rows that are on disk are asked for first, so that it has many at once. */
+static void
+expect_rows(const struct table *t, uint64_t id, size_t n)
+{
+	for (size_t i = 0; table_is_spilled(t) && i < n; i++)
+		spill_expect(t->spill, id - t->begin + i);
+}
+
 static enum rs_status
 get_weights(void *context, uint64_t id, size_t n, float *out)
 {
-	const struct table *t = context;
+	const struct writing *w = context;
+	const float *row;
 
-	for (size_t i = 0; i < n; i++)
-		table_get_weights(t, table_row(t, id - t->begin + i), out + i * t->D);
+	expect_rows(w->t, id, n);
+	for (size_t i = 0; i < n; i++) {
+		RS_TRY(table_read(w->t, id - w->t->begin + i, w->scratch, &row));
+		table_get_weights(w->t, row, out + i * w->t->D);
+	}
 	return RS_OK;
 }
 
 static enum rs_status
 get_slots(void *context, uint64_t id, size_t n, float *out)
 {
-	const struct table *t = context;
+	const struct writing *w = context;
+	const float *row;
 
-	for (size_t i = 0; i < n; i++)
-		memcpy(out + i * t->n_slot, table_row(t, id - t->begin + i) + t->slot_at,
-			t->n_slot * sizeof(float));
+	expect_rows(w->t, id, n);
+	for (size_t i = 0; i < n; i++) {
+		RS_TRY(table_read(w->t, id - w->t->begin + i, w->scratch, &row));
+		memcpy(out + i * w->t->n_slot, row + w->t->slot_at,
+			w->t->n_slot * sizeof(float));
+	}
 	return RS_OK;
 }
 
 static enum rs_status
 get_touched(void *context, const uint8_t **out)
 {
-	const struct table *t = context;
+	const struct writing *w = context;
 
-	*out = (const uint8_t *)t->touched;
+	*out = (const uint8_t *)w->t->touched;
 	return RS_OK;
 }
 
@@ -151,16 +171,17 @@ table_file_write(const struct table *t, enum row_storage storage, struct file_wr
 {
 	struct table_file_shape shape = shape_of(t);
 	const size_t n = CHUNK_BYTES / sizeof(float) / t->stride;
-
-	assert(!table_is_spilled(t));
-	struct table table = *t;            /* the functions take what is not const   */
+	struct writing writing = { .t = t };
 	const struct table_file_source from = {
 		.weights = get_weights, .slots = get_slots, .touched = get_touched,
-		.context = &table, .n_most = n > 0 ? n : 1,
+		.context = &writing, .n_most = n > 0 ? n : 1,
 	};
 
 	shape.storage = storage;
-	return table_file_stream(&shape, &from, w);
+	RS_TRY(memory_alloc(t->stride, sizeof(*writing.scratch), &writing.scratch));
+	const enum rs_status status = table_file_stream(&shape, &from, w);
+	free(writing.scratch);
+	return status;
 }
 
 enum rs_status
@@ -304,40 +325,40 @@ read_row(const struct table *t, const struct table_file_piece *p, uint64_t id, f
 	table_set_slots(t, row, p->slots != NULL ? p->slots + i * t->n_slot : NULL);
 }
 
-/* What training did not touch is most often as rows begin, and then is nowhere.  Two
- * rows of scratch [2, stride]. */
+/* Rows [begin,end) of a table that will be trained. */
 static enum rs_status
-read_spilled(struct table *t, const struct table_file_piece *p, uint64_t id, float *scratch)
-{
-	const uint64_t i = id - p->begin;
-	const int is_touched = p->touched[i / 8] >> (i % 8) & 1;
-	const size_t bytes = t->stride * sizeof(*scratch);
-	float *row;
-
-	memset(scratch, 0, 2 * bytes);
-	read_row(t, p, id, scratch);
-	table_start_row(t, id, scratch + t->stride);
-	if (!is_touched && memcmp(scratch, scratch + t->stride, bytes) == 0)
-		return RS_OK;
-	RS_TRY(table_take(t, id - t->begin, &row));
-	memcpy(row, scratch, bytes);
-	table_leave(t, id);
-	table_set_touched(t, id - t->begin, is_touched);
-	return is_touched ? RS_OK : table_keep(t, id - t->begin);
-}
-
-/* Rows [begin,end) of a spilled table. */
-static enum rs_status
-read_all_spilled(struct table *t, const struct table_file_piece *p, uint64_t begin, uint64_t end)
+put_rows(struct table *t, const struct table_file_piece *p, uint64_t begin, uint64_t end)
 {
 	enum rs_status status = RS_OK;
 	float *scratch;
 
 	RS_TRY(memory_alloc(2 * t->stride, sizeof(*scratch), &scratch));
-	for (uint64_t id = begin; id < end && status == RS_OK; id++)
-		status = read_spilled(t, p, id, scratch);
+	for (uint64_t id = begin; id < end && status == RS_OK; id++) {
+		const uint64_t i = id - p->begin;
+
+		read_row(t, p, id, scratch);
+		status = table_put(t, id - t->begin, scratch, p->touched[i / 8] >> (i % 8) & 1,
+			scratch + t->stride);
+	}
 	free(scratch);
 	return status;
+}
+
+/* Of one that will not, nobody asks which rows are as they begin. */
+static enum rs_status
+take_rows(struct table *t, const struct table_file_piece *p, uint64_t begin, uint64_t end)
+{
+	table_take_all(t, begin - t->begin, end - t->begin);
+	for (uint64_t id = begin; id < end; id++) {
+		const uint64_t i = id - p->begin;
+		const int is_touched = p->touched[i / 8] >> (i % 8) & 1;
+
+		read_row(t, p, id, table_row(t, id - t->begin));
+		table_set_touched(t, id - t->begin, is_touched);
+		if (!is_touched)
+			RS_TRY(table_keep(t, id - t->begin));
+	}
+	return RS_OK;
 }
 
 struct reading {
@@ -355,21 +376,13 @@ read_rows(void *context, const struct table_file_piece *p)
 	const uint64_t end = p->end < t->begin + t->n_rows ? p->end : t->begin + t->n_rows;
 
 	t->state_anew |= p->slots == NULL && t->n_slot > 0;
-	if (table_is_spilled(t)) {
-		if (!r->begun)
-			table_restart(t, &t->start);
-		r->begun = 1;
-		return read_all_spilled(t, p, begin, end);
-	}
-	if (begin < end)
-		table_take_all(t, begin - t->begin, end - t->begin);
-	for (uint64_t id = begin; id < end; id++) {
-		const uint64_t i = id - p->begin;
-
-		read_row(t, p, id, table_row(t, id - t->begin));
-		table_set_touched(t, id - t->begin, p->touched[i / 8] >> (i % 8) & 1);
-	}
-	return RS_OK;
+	if (!r->begun)
+		table_restart(t, &t->start);
+	r->begun = 1;
+	if (begin >= end)
+		return RS_OK;
+	return t->for_training || table_is_spilled(t) ? put_rows(t, p, begin, end)
+		: take_rows(t, p, begin, end);
 }
 
 enum rs_status

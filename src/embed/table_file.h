@@ -36,7 +36,8 @@ struct table_file_header {
 	char     reserved[20];
 };
 
-/* Of a table in memory, its weights in some storage; a spilled one is in a file of rows by id. */
+/* Of a hashed table, its weights in some storage; where most rows were never touched, a file of
+ * rows by id is smaller (rows_file_suits()). */
 enum rs_status table_file_write(const struct table *t, enum row_storage storage,
 	struct file_writer *w);
 /* Files without slots, or of another optimizer, leave the slots at their initial

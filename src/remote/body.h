@@ -70,12 +70,16 @@ struct body_waiting {
 	uint64_t admitted, waiting, refused, evicted, expired;
 };
 
-/* What changed of a part of a table since it was forgotten: a file of rows by id
- * (embed/rows_file.h), made once and read in pieces.  Only worker 0 asks. */
+/* What changed of a part of a table since it was forgotten, or rows of a hashed one of which most
+ * were never touched: a file of rows by id (embed/rows_file.h), made once and read in pieces.
+ * One worker at a time asks, what changed worker 0. */
 enum body_changes_what {
 	BODY_CHANGES_MAKE,          /* the file as things are now: known, size        */
 	BODY_CHANGES_READ,          /* n bytes from offset                            */
-	BODY_CHANGES_FORGET         /* nothing counts as changed any more; the file goes */
+	BODY_CHANGES_FORGET,        /* nothing counts as changed any more; the file goes */
+	BODY_CHANGES_COUNT,         /* entries, as size, of a file of all of a hashed table */
+	BODY_CHANGES_WHOLE,         /* that file, as things are now: size             */
+	BODY_CHANGES_DROP           /* the file goes                                  */
 };
 
 struct body_changes {

@@ -1,5 +1,6 @@
 /*
- * What changed of tables on shards, for versions that are that.
+ * What changed of tables on shards, for versions that are that, and rows by id of hashed tables
+ * most of whose rows were never touched.
  *
  * Each shard makes a file of its part (embed/rows_file.h); here the entries of all, then the ids
  * that went, become one file, the one that a single process writes.
@@ -43,8 +44,10 @@ ask(struct remote_lookup *l, size_t shard, struct body_changes *head, void *byte
 	return status;
 }
 
+/* *size: the sum of what the parts answer. */
 static enum rs_status
-ask_parts(struct remote_lookup *l, size_t table, enum body_changes_what what, int *known)
+ask_parts(struct remote_lookup *l, size_t table, enum body_changes_what what, int *known,
+	uint64_t *size)
 {
 	const struct parts *p = &l->parts;
 
@@ -54,6 +57,7 @@ ask_parts(struct remote_lookup *l, size_t table, enum body_changes_what what, in
 
 		RS_TRY(ask(l, p->part[i].shard, &head, NULL));
 		*known &= head.known != 0;
+		*size += head.size;
 	}
 	return RS_OK;
 }
@@ -61,9 +65,11 @@ ask_parts(struct remote_lookup *l, size_t table, enum body_changes_what what, in
 enum rs_status
 lookup_changes_forget(struct remote_lookup *l, size_t table)
 {
+	uint64_t bytes = 0;
 	int unused = 1;
 
-	return l->o.base.keeps_changes ? ask_parts(l, table, BODY_CHANGES_FORGET, &unused) : RS_OK;
+	return l->o.base.keeps_changes
+		? ask_parts(l, table, BODY_CHANGES_FORGET, &unused, &bytes) : RS_OK;
 }
 
 void
@@ -104,7 +110,8 @@ copy_bytes(struct remote_lookup *l, size_t table, const struct piece *p, uint64_
 }
 
 static enum rs_status
-read_header(struct remote_lookup *l, size_t table, size_t shard, struct piece *out)
+read_header(struct remote_lookup *l, size_t table, size_t shard, enum rows_file_kind kind,
+	struct piece *out)
 {
 	const struct lookup_table *t = &l->table[table];
 	struct body_changes head = { .table = (uint32_t)table, .what = BODY_CHANGES_READ,
@@ -114,9 +121,9 @@ read_header(struct remote_lookup *l, size_t table, size_t shard, struct piece *o
 	RS_TRY(ask(l, shard, &head, &out->header));
 	if (memcmp(out->header.magic, ROWS_FILE_MAGIC, sizeof(out->header.magic)) == 0
 	    && strncmp(out->header.name, t->name, sizeof(out->header.name)) == 0
-	    && out->header.kind == ROWS_FILE_DELTA && out->header.dim == t->dim)
+	    && out->header.kind == (uint32_t)kind && out->header.dim == t->dim)
 		return RS_OK;
-	return rs_fail(RS_EPROTOCOL, "ps %zu has changes of another table than '%s'", shard,
+	return rs_fail(RS_EPROTOCOL, "ps %zu has rows of another table than '%s'", shard,
 		t->name);
 }
 
@@ -130,7 +137,7 @@ decays_agree(struct remote_lookup *l, size_t table)
 	struct piece piece;
 
 	for (size_t i = p->first[table]; i < p->first[table + 1]; i++) {
-		if (read_header(l, table, p->part[i].shard, &piece) != RS_OK)
+		if (read_header(l, table, p->part[i].shard, ROWS_FILE_DELTA, &piece) != RS_OK)
 			return 0;
 		if (i == p->first[table])
 			first = piece.header.decays;
@@ -145,13 +152,14 @@ lookup_changes_known(struct lookup *base, size_t table)
 {
 	struct remote_lookup *l = lookup_of(base);
 	int known = l->o.base.keeps_changes;
+	uint64_t bytes = 0;
 
 	/* Who cannot be asked now cannot be, either, when all is saved, which then fails. */
-	return known && ask_parts(l, table, BODY_CHANGES_MAKE, &known) == RS_OK && known
+	return known && ask_parts(l, table, BODY_CHANGES_MAKE, &known, &bytes) == RS_OK && known
 	    && decays_agree(l, table);
 }
 
-/* That of all pieces, made of the first. */
+/* That of all pieces, made of the first; step NULL: of all rows. */
 static struct rows_file_header
 header_of(const struct lookup_table *t, const struct lookup_step *step, const struct piece *piece,
 	size_t n)
@@ -167,8 +175,8 @@ header_of(const struct lookup_table *t, const struct lookup_step *step, const st
 	}
 	h.gone = h.entries + h.n * h.entry_bytes;
 	h.file_bytes = h.gone + h.n_gone * sizeof(uint64_t);
-	h.model_version = step->version;
-	h.parent = step->parent;
+	h.model_version = step != NULL ? step->version : 0;
+	h.parent = step != NULL ? step->parent : 0;
 	return h;
 }
 
@@ -176,12 +184,13 @@ static enum rs_status
 save(struct remote_lookup *l, size_t table, const struct lookup_step *step, struct piece *piece,
 	struct file_writer *w)
 {
+	const enum rows_file_kind kind = step != NULL ? ROWS_FILE_DELTA : ROWS_FILE_FULL;
 	const struct part *part = l->parts.part + l->parts.first[table];
 	const size_t n = l->parts.first[table + 1] - l->parts.first[table];
 	struct rows_file_header h;
 
 	for (size_t i = 0; i < n; i++)
-		RS_TRY(read_header(l, table, part[i].shard, &piece[i]));
+		RS_TRY(read_header(l, table, part[i].shard, kind, &piece[i]));
 	h = header_of(&l->table[table], step, piece, n);
 	RS_TRY(file_writer_write(w, &h, sizeof(h)));
 	for (size_t i = 0; i < n; i++)
@@ -206,4 +215,24 @@ lookup_changes_save(struct lookup *base, size_t table, const struct lookup_step 
 	status = save(l, table, step, piece, w);
 	free(piece);
 	return status;
+}
+
+enum rs_status
+lookup_changes_count(struct remote_lookup *l, size_t table, uint64_t *n)
+{
+	int unused = 1;
+
+	*n = 0;
+	return ask_parts(l, table, BODY_CHANGES_COUNT, &unused, n);
+}
+
+enum rs_status
+lookup_changes_save_rows(struct remote_lookup *l, size_t table, struct file_writer *w)
+{
+	uint64_t bytes = 0;
+	int unused = 1;
+
+	RS_TRY(ask_parts(l, table, BODY_CHANGES_WHOLE, &unused, &bytes));
+	RS_TRY(lookup_changes_save(&l->base, table, NULL, w));
+	return ask_parts(l, table, BODY_CHANGES_DROP, &unused, &bytes);
 }

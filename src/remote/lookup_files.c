@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "embed/row_optimizer.h"
+#include "embed/rows_file.h"
 #include "embed/table_file.h"
 #include "remote/lookup_walk.h"
 
@@ -155,6 +156,17 @@ save_touched(void *context, const uint8_t **out)
 	return RS_OK;
 }
 
+static struct rows_file_shape
+rows_shape_of(const struct remote_lookup *l, size_t table)
+{
+	const struct lookup_table *t = &l->table[table];
+	const struct row_optimizer *o = row_optimizer_get(t->optimizer.kind);
+
+	return (struct rows_file_shape){ .name = t->name, .optimizer = o->name,
+		.table_kind = t->kind, .rows = t->rows, .dim = t->dim,
+		.n_slot = row_optimizer_slots(o, t->dim), .storage = t->storage };
+}
+
 static struct table_file_shape
 shape_of(const struct lookup_walk *w)
 {
@@ -178,6 +190,12 @@ lookup_files_save(struct lookup *base, size_t table, struct file_writer *file)
 		return rs_failure_put(&l->late);
 	if (l->table[table].kind == TABLE_EXACT)
 		return lookup_entries_save(l, table, file);
+	const struct rows_file_shape by_id = rows_shape_of(l, table);
+	uint64_t n;
+
+	RS_TRY(lookup_changes_count(l, table, &n));
+	if (rows_file_suits(&by_id, n, by_id.rows))
+		return lookup_changes_save_rows(l, table, file);
 	RS_TRY(rows_open(l, table, &f.r));
 	const struct table_file_shape shape = shape_of(f.r.w);
 	const struct table_file_source from = {
@@ -191,52 +209,131 @@ lookup_files_save(struct lookup *base, size_t table, struct file_writer *file)
 
 /* --- loading --------------------------------------------------------------------------- */
 
-struct loading { struct rows r; int anew; };
+struct loading {
+	struct rows r;
+	int anew;
+	/* What a file has of the rows of a snap, which has ids and room for them; and of those by
+	 * id, the entry that comes next. */
+	void (*fill)(struct loading *f, const void *piece, struct lookup_snap *s);
+	uint64_t entry;
+};
 
-static enum rs_status
-load_piece(void *context, const struct table_file_piece *p)
+static void
+fill_all(struct loading *f, const void *piece, struct lookup_snap *s)
 {
-	struct loading *f = context;
+	const struct table_file_piece *p = piece;
+	const struct lookup_walk *w = f->r.w;
+	const uint64_t i = s->begin - p->begin;
+
+	table_file_weights(p, i, s->n, ROW_FP32, s->weights);
+	if (p->slots != NULL)
+		memcpy(s->slots, p->slots + i * w->n_slot, s->n * w->n_slot * sizeof(float));
+	else
+		lookup_walk_init_slots(w, s->slots, s->n, w->n_slot);
+	for (size_t k = 0; k < s->n; k++)
+		s->touched[k] = p->touched[(i + k) / 8] >> ((i + k) % 8) & 1;
+}
+
+/* A row that has no entry is as it begins. */
+static void
+fill_start(const struct lookup_walk *w, const struct rows_file_piece *p, struct lookup_snap *s,
+	size_t k)
+{
+	const struct row_start start = rows_file_start(p->header);
+	struct row_optimizer_settings o = w->t->optimizer;
+	float *const weights = s->weights + k * w->dim;
+
+	row_start_weights(&start, ROW_FP32, s->begin + k, w->dim, weights);
+	row_round(p->header->storage, weights, w->dim);
+	if (p->has_state)
+		o.initial_accumulator = start.accumulator;
+	if (w->n_slot > 0)
+		row_optimizer_init(row_optimizer_get(o.kind), &o, w->dim, s->slots + k * w->n_slot);
+	s->touched[k] = 0;
+}
+
+static void
+fill_by_id(struct loading *f, const void *piece, struct lookup_snap *s)
+{
+	const struct rows_file_piece *p = piece;
+	const struct lookup_walk *w = f->r.w;
+
+	for (size_t k = 0; k < s->n; k++) {
+		const struct exact_entry *e = f->entry < p->header->n
+			? rows_file_entry(p, f->entry) : NULL;
+
+		fill_start(w, p, s, k);
+		if (e == NULL || e->id != s->begin + k)
+			continue;
+		f->entry++;
+		row_convert(p->header->storage, e + 1, ROW_FP32, s->weights + k * w->dim, w->dim);
+		if (p->has_state)
+			memcpy(s->slots + k * w->n_slot, rows_file_slots(p, e),
+				w->n_slot * sizeof(float));
+		s->touched[k] = e->count > 0;
+	}
+}
+
+/* Rows [begin,end) of a file. */
+static enum rs_status
+load_piece(struct loading *f, const void *piece, uint64_t begin, uint64_t end)
+{
 	struct rows *r = &f->r;
 	struct lookup_walk *w = r->w;
 
-	r->next = p->begin;
-	while (r->next < p->end) {
+	r->next = begin;
+	while (r->next < end) {
 		struct lookup_snap *s;
-		uint64_t i;
 
 		while ((s = lookup_walk_free_snap(w)) == NULL)
 			RS_TRY(lookup_walk_take_put(w));
-		next_rows(r, p->end, s);
-		i = s->begin - p->begin;
-		table_file_weights(p, i, s->n, ROW_FP32, s->weights);
-		if (p->slots != NULL)
-			memcpy(s->slots, p->slots + i * w->n_slot,
-				s->n * w->n_slot * sizeof(float));
-		else
-			lookup_walk_init_slots(w, s->slots, s->n, w->n_slot);
-		for (size_t k = 0; k < s->n; k++)
-			s->touched[k] = p->touched[(i + k) / 8] >> ((i + k) % 8) & 1;
+		next_rows(r, end, s);
+		f->fill(f, piece, s);
 		RS_TRY(send(r, s, FRAME_SNAP_PUT));
 	}
-	f->anew |= p->slots == NULL && w->n_slot > 0;
 	while (w->n_busy > 0)
 		RS_TRY(lookup_walk_take_put(w));
 	return RS_OK;
 }
 
 static enum rs_status
+load_all(void *context, const struct table_file_piece *p)
+{
+	struct loading *f = context;
+
+	f->fill = fill_all;
+	f->anew |= p->slots == NULL && f->r.w->n_slot > 0;
+	return load_piece(f, p, p->begin, p->end);
+}
+
+static enum rs_status
+load_by_id(void *context, const struct rows_file_piece *p)
+{
+	struct loading *f = context;
+
+	f->fill = fill_by_id;
+	f->entry = 0;
+	f->anew |= !p->has_state && f->r.w->n_slot > 0;
+	return load_piece(f, p, p->header->begin, p->header->end);
+}
+
+static enum rs_status
 load_rows(struct remote_lookup *l, size_t table, const char *const *path, size_t n_paths,
 	int *anew)
 {
+	const struct rows_file_shape rows = rows_shape_of(l, table);
 	struct loading f = { .anew = 0 };
 	enum rs_status status;
+	int by_id = 0;
 
+	if (n_paths > 0)
+		RS_TRY(rows_file_is_at(path[0], &by_id));
 	RS_TRY(rows_open(l, table, &f.r));
 	const struct table_file_shape shape = shape_of(f.r.w);
 	status = settle(&f.r);
 	if (status == RS_OK)
-		status = table_file_visit(&shape, path, n_paths, load_piece, &f);
+		status = by_id ? rows_file_visit(&rows, path, n_paths, load_by_id, &f)
+			: table_file_visit(&shape, path, n_paths, load_all, &f);
 	rows_close(&f.r);
 	*anew = f.anew;
 	return status;

@@ -234,11 +234,15 @@ enum rs_status lookup_files_load(
 	struct lookup *base, size_t table, const char *const *path, size_t n_paths);
 void lookup_files_reset_state(struct lookup *base, size_t table);
 
-/* lookup_changes.c: versions that are what changed */
+/* lookup_changes.c: versions that are what changed, and tables most of whose rows never did */
 int lookup_changes_known(struct lookup *base, size_t table);
 enum rs_status lookup_changes_save(struct lookup *base, size_t table,
 	const struct lookup_step *step, struct file_writer *w);
 void lookup_changes_forget_all(struct lookup *base);
+/* Of a hashed table: how many entries a file of rows by id has, and that file. */
+enum rs_status lookup_changes_count(struct remote_lookup *l, size_t table, uint64_t *n);
+enum rs_status lookup_changes_save_rows(struct remote_lookup *l, size_t table,
+	struct file_writer *w);
 /* Nothing of the table counts as changed. */
 enum rs_status lookup_changes_forget(struct remote_lookup *l, size_t table);
 

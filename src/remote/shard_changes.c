@@ -1,4 +1,5 @@
-/* CHANGES: what changed of a table since a version, as a file in memory that is read in pieces. */
+/* CHANGES: what changed of a table since a version, or rows by id, as a file in memory that is read
+ * in pieces. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -27,7 +28,8 @@ look_at(const struct shard *s, const struct wire_message *m, struct body_changes
 	RS_TRY(shard_reader_copy(&r, head, sizeof(*head)));
 	if (r.left > 0)
 		return rs_fail(RS_EPROTOCOL, "%zu bytes too many", r.left);
-	if (m->frame.slot != 0)
+	if (m->frame.slot != 0 && (head->what == BODY_CHANGES_MAKE
+	    || head->what == BODY_CHANGES_FORGET))
 		return rs_fail(RS_EPROTOCOL, "worker %u asks what changed", m->frame.slot);
 	return shard_find_table(s, head->table, out);
 }
@@ -43,9 +45,9 @@ shard_changes_take(struct shard *s, struct wire_message *m)
 	return shard_park_take(s, m);
 }
 
-/* The version that it leads to is written by who asks, who knows it. */
+/* The version that a delta leads to is written by who asks, who knows it. */
 static enum rs_status
-make(struct shard *s, size_t local)
+make(struct shard *s, size_t local, uint32_t what)
 {
 	const struct lookup_step step = { .version = 0 };
 	struct shard_changes *c = &s->changes;
@@ -54,13 +56,14 @@ make(struct shard *s, size_t local)
 	RS_TRY(file_writer_open_memory(&c->file));
 	c->is_there = 1;
 	c->table = local;
-	RS_TRY(s->lookup->ops->save_delta(s->lookup, local, &step, &c->file));
+	RS_TRY(what == BODY_CHANGES_WHOLE ? lookup_local_write_rows(s->lookup, local, &c->file)
+		: s->lookup->ops->save_delta(s->lookup, local, &step, &c->file));
 	RS_TRY(file_writer_commit(&c->file));
 	return file_map_open(&c->map, c->file.path);
 }
 
 static enum rs_status
-check_read(const struct shard *s, const struct shard_table *t, const struct body_changes *head)
+answer_read(struct shard *s, const struct shard_table *t, struct body_changes *head)
 {
 	const struct shard_changes *c = &s->changes;
 
@@ -71,6 +74,40 @@ check_read(const struct shard *s, const struct shard_table *t, const struct body
 	return RS_OK;
 }
 
+static enum rs_status
+answer_make(struct shard *s, const struct shard_table *t, struct body_changes *head)
+{
+	head->known = head->what == BODY_CHANGES_WHOLE
+		|| s->lookup->ops->knows_changes(s->lookup, t->local);
+	if (head->known)
+		RS_TRY(make(s, t->local, head->what));
+	head->size = s->changes.map.size;
+	return RS_OK;
+}
+
+static enum rs_status
+answer_forget(struct shard *s, const struct shard_table *t, struct body_changes *head)
+{
+	shard_changes_free(s);
+	if (head->what == BODY_CHANGES_FORGET)
+		lookup_local_forget(s->lookup, t->local);
+	return RS_OK;
+}
+
+static enum rs_status
+answer_count(struct shard *s, const struct shard_table *t, struct body_changes *head)
+{
+	head->size = lookup_local_count_rows(s->lookup, t->local);
+	return RS_OK;
+}
+
+static enum rs_status (*const answer_of[])(struct shard *s, const struct shard_table *t,
+	struct body_changes *head) = {
+	[BODY_CHANGES_MAKE] = answer_make, [BODY_CHANGES_READ] = answer_read,
+	[BODY_CHANGES_FORGET] = answer_forget, [BODY_CHANGES_COUNT] = answer_count,
+	[BODY_CHANGES_WHOLE] = answer_make, [BODY_CHANGES_DROP] = answer_forget,
+};
+
 enum rs_status
 shard_changes_answer(struct shard *s, const struct wire_message *m)
 {
@@ -79,21 +116,14 @@ shard_changes_answer(struct shard *s, const struct wire_message *m)
 	struct body_changes head;
 
 	RS_TRY(look_at(s, m, &head, &t));
-	if (head.what > BODY_CHANGES_FORGET)
+	if (head.what > BODY_CHANGES_DROP)
 		return rs_fail(RS_EPROTOCOL, "CHANGES with what = %u", head.what);
-	if (head.what == BODY_CHANGES_READ)
-		RS_TRY(check_read(s, t, &head));
-	else
-		head.n = 0;
-	if (head.what == BODY_CHANGES_MAKE) {
-		head.known = s->lookup->ops->knows_changes(s->lookup, t->local) != 0;
-		if (head.known)
-			RS_TRY(make(s, t->local));
-		head.size = s->changes.map.size;
-	} else if (head.what == BODY_CHANGES_FORGET) {
-		shard_changes_free(s);
-		lookup_local_forget(s->lookup, t->local);
-	}
+	if ((head.what == BODY_CHANGES_COUNT || head.what == BODY_CHANGES_WHOLE)
+	    && t->kind == TABLE_EXACT)
+		return rs_fail(RS_EPROTOCOL, "table '%s' is exact: all its rows are by id",
+			t->name);
+	head.n = head.what == BODY_CHANGES_READ ? head.n : 0;
+	RS_TRY(answer_of[head.what](s, t, &head));
 	part[0] = (struct wire_part){ .data = &head, .n = sizeof(head) };
 	if (head.n > 0)
 		part[1] = (struct wire_part){ .data = s->changes.map.data + head.offset,

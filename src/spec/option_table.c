@@ -319,7 +319,7 @@ const struct option_row option_table[] = {
 	  "take of it at most, in each process; the others are in a file in embedding.spill, which "
 	  "has no name and goes with the process; small tables stay in memory whole; every row of "
 	  "the others takes 4 bytes more, trained or not; a row that was never trained is in no "
-	  "file, and not in those of a version; 0: all rows are in memory" },
+	  "file; 0: all rows are in memory" },
 	{ "embedding", "spill", OPTION_PATH, "/var/tmp", IN(embedding.spill), FREE,
 	  .text = "directory for the rows that embedding.resident has no room for, on a fast disk "
 	  "with room for all rows that are ever trained" },

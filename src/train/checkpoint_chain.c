@@ -8,7 +8,6 @@
 
 #include "base/file_unnamed.h"
 #include "base/memory.h"
-#include "embed/rows_file.h"
 #include "train/checkpoint_private.h"
 
 /* --- opening ----------------------------------------------------------------- */
@@ -292,20 +291,11 @@ load_as_whole(const struct checkpoint_chain *c, struct model *m, size_t t)
 enum rs_status
 checkpoint_chain_load_table(const struct checkpoint_chain *c, struct model *m, size_t t)
 {
-	char whole[CHECKPOINT_NAME_SIZE], *file;
-	int is_sparse;
+	char whole[CHECKPOINT_NAME_SIZE];
 
 	checkpoint_table_file(whole, m->table[t].name);
-	if (m->lookup->ops->load_delta != NULL)
-		return load_links(c, m->lookup, t, m->table[t].name);
-	if (whole_link(c, whole) != c->n - 1)
-		return load_as_whole(c, m, t);
-	RS_TRY(file_join(checkpoint_chain_last(c)->path, whole, &file));
-	const enum rs_status status = rows_file_is_at(file, &is_sparse);
-	free(file);
-	RS_TRY(status);
-	return is_sparse && m->table[t].kind != TABLE_EXACT ? load_as_whole(c, m, t)
-		: load_links(c, m->lookup, t, m->table[t].name);
+	return m->lookup->ops->load_delta == NULL && whole_link(c, whole) != c->n - 1
+		? load_as_whole(c, m, t) : load_links(c, m->lookup, t, m->table[t].name);
 }
 
 /* --- what must stay -------------------------------------------------------------- */

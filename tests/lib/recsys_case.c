@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "tests/embed/touch.h"
 #include "tests/test.h"
 
 #include "base/memory.h"
@@ -42,6 +43,7 @@ struct recipe {
 	const char *data, *model;      /* halves of the spec                          */
 	const char *header;            /* of the text                                 */
 	const char *set;               /* or NULL                                     */
+	uint64_t touched;              /* one of so many rows was, or about           */
 };
 
 static void
@@ -121,6 +123,8 @@ save_version(struct recsys_case *c, const struct recipe *r, uint64_t seed)
 		assert_int_equal(spec_set(spec, text, key, value), RS_OK);
 	}
 	assert_int_equal(model_create(spec, &options, &m), RS_OK);
+	for (size_t t = 0; t < m->n_tables; t++)
+		touch_rows(m->lookup, t, &m->table[t], r->touched);
 	predict(c, m, seed);
 	assert_int_equal(
 		checkpoint_save(c->directory, m, &progress, seed == 1, &version, NULL), RS_OK);
@@ -145,19 +149,25 @@ make(const struct recipe *r)
 struct recsys_case *
 recsys_case_make(const char *set)
 {
-	return make(&(struct recipe){ numbered_text, deepfm_text, "", set });
+	return make(&(struct recipe){ numbered_text, deepfm_text, "", set, 1 });
+}
+
+struct recsys_case *
+recsys_case_make_sparse(const char *set)
+{
+	return make(&(struct recipe){ numbered_text, deepfm_text, "", set, 7 });
 }
 
 struct recsys_case *
 recsys_case_make_named(void)
 {
-	return make(&(struct recipe){ named_text, deepfm_text, header, NULL });
+	return make(&(struct recipe){ named_text, deepfm_text, header, NULL, 1 });
 }
 
 struct recsys_case *
 recsys_case_make_towers(void)
 {
-	return make(&(struct recipe){ numbered_text, towers_text, "", NULL });
+	return make(&(struct recipe){ numbered_text, towers_text, "", NULL, 1 });
 }
 
 void

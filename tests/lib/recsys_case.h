@@ -22,6 +22,8 @@ struct recsys_case {
 
 /* A deepfm; set: "section.key=value" over the spec, or NULL. */
 struct recsys_case *recsys_case_make(const char *set);
+/* The same, of whose rows a few were trained: tables are files of rows by id. */
+struct recsys_case *recsys_case_make_sparse(const char *set);
 /* The same with a header: columns are found by name, and text begins with their names. */
 struct recsys_case *recsys_case_make_named(void);
 /* A two_tower over the same columns: fields a and m of the user, b and x of the item. */

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
+#include "embed/rows_file.h"
 #include "tests/test.h"
 
 #include "recsys_case.h"
@@ -39,20 +41,34 @@ text_rows_score_as_the_trainer_says(void **state)
 	recsys_case_end(c, m, p);
 }
 
+static int
+has_rows_by_id(const struct recsys_case *c)
+{
+	struct file_map m;
+
+	assert_int_equal(file_map_open(&m, recsys_case_file(c, 1, "table-a.0-of-1.bin")), RS_OK);
+	const int is_so = rows_file_is(&m);
+	file_map_close(&m);
+	return is_so;
+}
+
 /* Two scorers by turns: each has copies of its own. */
 static void
-weights_of_two_bytes_score_as_the_trainer_says(void **state)
+all_kinds_of_table_files_score_as_the_trainer_says(void **state)
 {
-	static const char *const set[] = { "embedding.storage=bf16", "embedding.storage=fp16" };
+	static const char *const set[] = { NULL, "embedding.storage=bf16",
+		"embedding.storage=fp16" };
 
 	(void)state;
-	for (size_t k = 0; k < N_ROWS(set); k++) {
-		struct recsys_case *const c = recsys_case_make(set[k]);
+	for (size_t k = 0; k < 2 * N_ROWS(set); k++) {
+		struct recsys_case *const c = k & 1 ? recsys_case_make_sparse(set[k / 2])
+			: recsys_case_make(set[k / 2]);
 		struct recsys *const m = recsys_case_open(c);
 		struct recsys_scorer *const s[] = { recsys_case_scorer(m, RECSYS_LOGIT),
 			recsys_case_scorer(m, RECSYS_LOGIT) };
 		struct recsys_scores out;
 
+		assert_int_equal(has_rows_by_id(c), k & 1);
 		for (size_t i = 0; i < RECSYS_CASE_ROWS; i++) {
 			assert_int_equal(recsys_score_text(s[i % 2], c->text + c->line[i],
 				c->line[i + 1] - c->line[i], &out), RECSYS_OK);
@@ -296,7 +312,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(text_rows_score_as_the_trainer_says),
-		cmocka_unit_test(weights_of_two_bytes_score_as_the_trainer_says),
+		cmocka_unit_test(all_kinds_of_table_files_score_as_the_trainer_says),
 		cmocka_unit_test(typed_rows_score_as_their_text),
 		cmocka_unit_test(L075_a_field_that_the_model_lacks_is_refused_by_name),
 		cmocka_unit_test(columns_are_found_by_the_names_of_the_header),

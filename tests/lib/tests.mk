@@ -1,5 +1,5 @@
 # tests of lib
-recsys_case = tests/lib/recsys_case.c tests/lib/recsys_case.h
+recsys_case = tests/lib/recsys_case.c tests/lib/recsys_case.h tests/embed/touch.h
 check_PROGRAMS += tests/lib/recsys_test
 tests_lib_recsys_test_SOURCES = tests/lib/recsys_test.c $(recsys_case)
 check_PROGRAMS += tests/lib/recsys_tower_test

@@ -388,9 +388,9 @@ what_changed_is_told_to_worker_0_as_far_as_it_is_known(void **state)
 	ask.n = 1;
 	f = bed_frame(&b, FRAME_CHANGES, 0, 0);
 	bed_refused(&b, 0, &f, &body, "are not there");
-	ask.what = 3;
+	ask.what = BODY_CHANGES_DROP + 1;
 	f = bed_frame(&b, FRAME_CHANGES, 0, 0);
-	bed_refused(&b, 0, &f, &body, "what = 3");
+	bed_refused(&b, 0, &f, &body, "what = 6");
 	bed_close(&b);
 }
 

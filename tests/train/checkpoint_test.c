@@ -17,6 +17,7 @@
 
 #include "base/file.h"
 #include "base/log.h"
+#include "tests/embed/touch.h"
 
 static const char spec_text[] =
 	"[model]\ntype = deepfm\n"
@@ -142,6 +143,8 @@ open_for_threads(size_t n_threads)
 	assert_int_equal(spec_set(spec, "field a", "buckets", "5000"), RS_OK);
 	assert_int_equal(spec_set(spec, "field b", "buckets", "5000"), RS_OK);
 	assert_int_equal(model_create(spec, &options, &m), RS_OK);
+	for (size_t t = 0; t < m->n_tables; t++)
+		touch_rows(m->lookup, t, &m->table[t], 1);
 	return m;
 }
 

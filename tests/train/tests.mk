@@ -13,6 +13,7 @@ tests_train_step_quiet_test_SOURCES = tests/train/step_quiet_test.c tests/train/
 	tests/train/step_case.h tests/allocations.c tests/allocations.h
 check_PROGRAMS += tests/train/checkpoint_lock_test
 check_PROGRAMS += tests/train/checkpoint_test
+tests_train_checkpoint_test_SOURCES = tests/train/checkpoint_test.c tests/embed/touch.h
 check_PROGRAMS += tests/train/delta_test
 check_PROGRAMS += tests/train/model_test
 check_PROGRAMS += tests/train/frequency_test
