@@ -302,16 +302,11 @@ loader_make_outputs(struct loader *l)
 static void
 loader_init_locks(struct loader *l)
 {
-	pthread_condattr_t monotonic;
-
-	(void)pthread_condattr_init(&monotonic);
-	(void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
 	(void)pthread_mutex_init(&l->plan_lock, NULL);
 	(void)pthread_mutex_init(&l->lock, NULL);
 	(void)pthread_cond_init(&l->slot_free, NULL);
-	(void)pthread_cond_init(&l->work, &monotonic);
+	(void)pthread_cond_init(&l->work, NULL);
 	(void)pthread_cond_init(&l->published_more, NULL);
-	(void)pthread_condattr_destroy(&monotonic);
 }
 
 static enum rs_status
@@ -450,6 +445,19 @@ loader_close(struct loader *l)
 
 /* ---- the consumer ---------------------------------------------------- */
 
+/* Gives back the batch of the last call.  A window thread that sleeps since the ring was full
+ * is woken when half of it is left: now and then, and long before the ring is empty. */
+static void
+loader_release(struct loader *l)
+{
+	atomic_store(&l->released, l->taken);
+	if (atomic_load(&l->published) - l->taken != l->n_outputs / 2)
+		return;
+	(void)pthread_mutex_lock(&l->lock);
+	(void)pthread_cond_signal(&l->work);
+	(void)pthread_mutex_unlock(&l->lock);
+}
+
 /* Blocks until a batch is there; tells the window thread that it is awaited. */
 static void
 loader_wait(struct loader *l, double *wait_s)
@@ -504,8 +512,7 @@ loader_next(struct loader *l, const struct batch **batch, double *wait_s)
 	if (l->n_started == 0)
 		RS_TRY(loader_start(l));
 	if (!l->ended) {
-		/* gives back the batch of the last call */
-		atomic_store_explicit(&l->released, l->taken, memory_order_release);
+		loader_release(l);
 		loader_wait(l, wait_s);
 	}
 	o = &l->output[(l->ended ? l->taken - 1 : l->taken) % l->n_outputs];

@@ -2,12 +2,9 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "data/loader_private.h"
 #include "data/sampler.h"
-
-#define WINDOW_POLL_NS 1000000L
 
 static enum rs_status
 deltas_add(struct loader_deltas *d, const struct loader_delta *one)
@@ -409,26 +406,13 @@ window_has_work(struct loader *l)
 		(l->dealing->complete && in_ring < l->n_outputs);
 }
 
-/* Sleeps until a slot is parsed; while the ring is full also for a moment only,
- * so that the consumer need not wake anyone. */
+/* Sleeps until a slot is parsed or the consumer has emptied half the ring. */
 static void
 window_wait(struct loader *l)
 {
-	struct timespec until;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += WINDOW_POLL_NS;
-	if (until.tv_nsec >= 1000000000L) {
-		until.tv_nsec -= 1000000000L;
-		until.tv_sec++;
-	}
 	(void)pthread_mutex_lock(&l->lock);
-	if (!window_has_work(l)) {
-		if (l->dealing->complete)
-			(void)pthread_cond_timedwait(&l->work, &l->lock, &until);
-		else
-			(void)pthread_cond_wait(&l->work, &l->lock);
-	}
+	if (!window_has_work(l))
+		(void)pthread_cond_wait(&l->work, &l->lock);
 	(void)pthread_mutex_unlock(&l->lock);
 }
 
