@@ -107,7 +107,7 @@ start(void **out, size_t n_ranks, const struct nccl_id *id, size_t rank)
 	size_t number;
 
 	memcpy(&number, id, sizeof(number));
-	if (number >= n_worlds || id->bytes[NCCL_ID_BYTES - 1] != 7 || rank >= n_ranks)
+	if (number >= WORLDS || id->bytes[NCCL_ID_BYTES - 1] != 7 || rank >= n_ranks)
 		return FAILED;
 	struct world *const w = &world[number];
 	struct comm *const c = &w->comm[rank];
