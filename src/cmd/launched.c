@@ -65,6 +65,19 @@ take_counts(struct launched *l)
 
 /* --- the plan -------------------------------------------------------------------------- */
 
+/* For what is said of the plan: the workers find out together, and what this one cannot have is
+ * told when it begins. */
+static void
+look_for_gpus(const struct launched *l, struct placement_host *host)
+{
+	struct gpu_memory gpu;
+	const char *why;
+
+	if (session_device(l->node.settings, &gpu, &why) == RS_OK)
+		session_tell_gpus(&gpu, why, host);
+	host->n_gpus = 0;
+}
+
 /* Launchers bind each process to cores of its own, or none. */
 static void
 describe_host(const struct launched *l, struct placement_host *host)
@@ -79,6 +92,8 @@ describe_host(const struct launched *l, struct placement_host *host)
 	host->memory_bytes = 0;         /* all processes have to choose alike           */
 	host->no_mpi = l->no_mpi[0] != '\0' ? l->no_mpi : NULL;
 	host->no_shm = l->is_alone ? NULL : "nothing starts all workers of a host";
+	if (l->node.settings->placement.dense == PLANE_AUTO)
+		look_for_gpus(l, host);
 }
 
 enum rs_status

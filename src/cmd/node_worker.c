@@ -436,13 +436,15 @@ run_rounds(struct worker *w)
 
 /* Whoever wrote the ticket has settled the spec, and left the record to this host. */
 static enum rs_status
-find_placement(struct node *n)
+find_placement(struct node *n, const struct session *s)
 {
 	struct placement_host host;
 
 	if (!n->has_ticket)
 		return RS_OK;
 	placement_host_here(&host);
+	session_tell_gpus(&s->gpu, s->why_device, &host);
+	host.n_gpus = 0;                /* these are this worker's                    */
 	host.memory_bytes = 0;
 	return job_spec_place(n->spec, &host, &n->placement, &n->kernel);
 }
@@ -469,7 +471,7 @@ begin_run(struct worker *w)
 	} else {
 		RS_TRY(session_check_directory(s));
 	}
-	RS_TRY(find_placement(w->node));
+	RS_TRY(find_placement(w->node, s));
 	s->placement.kernel = w->node->kernel;
 	RS_TRY(session_record_begin(s, w->node->spec));
 	session_record_placement(s, &w->node->placement);
