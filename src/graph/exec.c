@@ -8,6 +8,7 @@
 #include "graph/mirror.h"
 #include "graph/node.h"
 #include "graph/plan.h"
+#include "graph/replay.h"
 
 struct exec {
 	const struct graph *g;
@@ -16,6 +17,7 @@ struct exec {
 	size_t block_bytes;
 	struct plan plan;
 	struct mirror *mirror;      /* NULL: on the host                              */
+	struct replay *replay;      /* of its passes, or NULL                         */
 	double *loss;               /* what exec_wait() adds to with a mirror, or NULL */
 	size_t *N, *N_max;          /* [n_inputs] of the feed; of histories and, with a
 	                               mirror, of all, planned for                    */
@@ -183,6 +185,8 @@ exec_plan(struct exec *e)
 {
 	struct plan plan;
 
+	replay_close(e->replay);
+	e->replay = NULL;
 	mirror_close(e->mirror);
 	e->mirror = NULL;
 	RS_TRY(plan_create(e->g, e->B_max, e->N_max, &plan));
@@ -191,7 +195,8 @@ exec_plan(struct exec *e)
 	if (e->g->gpu != NULL) {
 		RS_TRY(mirror_open(e->g, &e->plan, e->B_max, e->N_max, &e->mirror));
 		e->block = mirror_block(e->mirror);
-		return RS_OK;
+		const struct gpu_replay *const gpu = e->g->gpu->gpu->replay;
+		return gpu != NULL ? replay_open(e->g, gpu, &e->replay) : RS_OK;
 	}
 	if (e->plan.floats * sizeof(*e->block) <= e->block_bytes)
 		return RS_OK;
@@ -321,6 +326,7 @@ exec_destroy(struct exec *e)
 		return;
 	row_grads_destroy(e->own);
 	layer_lanes_free(e->g, &e->lanes);
+	replay_close(e->replay);
 	mirror_close(e->mirror);
 	if (e->block_bytes > 0 && e->block != NULL)
 		large_free(e->block, e->block_bytes);
@@ -381,6 +387,16 @@ run_of(struct exec *e, const float *param, const struct feed *feed)
 	};
 }
 
+static void
+nodes_forward(const struct op_run *r, size_t begin, size_t end)
+{
+	const struct exec *const e = r->exec;
+
+	for (size_t i = begin; i < end; i++)
+		if (e->g->part[e->output][i])
+			e->g->node[i]->op->forward(r, e->g->node[i]);
+}
+
 const float *
 exec_forward(struct exec *e, const float *param, const struct feed *feed, int training)
 {
@@ -398,9 +414,8 @@ exec_forward(struct exec *e, const float *param, const struct feed *feed, int tr
 		if (training && mirror_params_are_new(e->mirror))
 			layer_round_weights(&r);
 	}
-	for (size_t i = 0; i < e->g->n_nodes; i++)
-		if (e->g->part[e->output][i])
-			e->g->node[i]->op->forward(&r, e->g->node[i]);
+	replay_run(e->replay, &(struct replay_pass){ .r = &r, .output = e->output,
+		.run = nodes_forward });
 	return e->mirror == NULL ? op_value(&r, output)
 		: mirror_get_value(e->mirror, op_value(&r, output), e->B * output->width);
 }
@@ -444,7 +459,10 @@ exec_wait(struct exec *e)
 	double *const loss = e->loss;
 
 	e->loss = NULL;
-	return e->mirror != NULL ? mirror_wait(e->mirror, loss) : RS_OK;
+	const enum rs_status status = e->mirror != NULL ? mirror_wait(e->mirror, loss) : RS_OK;
+	if (status != RS_OK)
+		replay_forget(e->replay);
+	return status;
 }
 
 void
@@ -465,6 +483,26 @@ mirror_begin(struct exec *e, const struct op_run *r)
 		mirror_put_gradient(e->mirror, op_gradient(r, output), e->B * output->width);
 }
 
+/* From the last node on. */
+static void
+nodes_backward(const struct op_run *r, size_t begin, size_t end)
+{
+	const struct exec *const e = r->exec;
+
+	for (size_t j = begin; j < end; j++) {
+		const struct node *n = e->g->node[e->g->n_nodes - 1 - j];
+		if (!e->g->part[e->output][n->index])
+			continue;
+		for (size_t k = 0; k < n->n_inputs && !n->op->writes_first; k++)
+			if (op_is_first(r, n, k))
+				op_zero(r, op_gradient(r, n->input[k]),
+					op_rows(r, n->input[k]) * n->input[k]->width);
+		n->op->backward(r, n);
+		if (e->watch != NULL && e->mirror == NULL)
+			e->watch(e->watch_context, j + 1);
+	}
+}
+
 void
 exec_backward(struct exec *e, const float *param, const struct feed *feed, float statistic_share,
 	float *grad)
@@ -477,18 +515,8 @@ exec_backward(struct exec *e, const float *param, const struct feed *feed, float
 	r.statistic_share = statistic_share;
 	if (e->mirror != NULL)
 		mirror_begin(e, &r);
-	for (size_t i = e->g->n_nodes; i-- > 0;) {
-		const struct node *n = e->g->node[i];
-		if (!e->g->part[e->output][i])
-			continue;
-		for (size_t k = 0; k < n->n_inputs && !n->op->writes_first; k++)
-			if (op_is_first(&r, n, k))
-				op_zero(&r, op_gradient(&r, n->input[k]),
-					op_rows(&r, n->input[k]) * n->input[k]->width);
-		n->op->backward(&r, n);
-		if (e->watch != NULL && e->mirror == NULL)
-			e->watch(e->watch_context, e->g->n_nodes - i);
-	}
+	replay_run(e->replay, &(struct replay_pass){ .r = &r, .output = e->output,
+		.is_backward = 1, .run = nodes_backward });
 	if (e->mirror != NULL)
 		mirror_get_gradients(e->mirror, e->output, feed, grad, e->rows);
 }

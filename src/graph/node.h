@@ -34,6 +34,7 @@ struct op {
 	int  multiplies;            /* its rows are multiplied by its parameter 0     */
 	int  narrows;               /* by layer_forward() and layer_backward()        */
 	int  has_bias;              /* which forward adds, then node.act              */
+	int  varies;                /* kernels get numbers that change with each step */
 	int  changes_rows;          /* its value has other rows than its inputs       */
 	void (*forward)(const struct op_run *r, const struct node *n);
 	void (*backward)(const struct op_run *r, const struct node *n);

@@ -56,5 +56,5 @@ dropout_backward(const struct op_run *r, const struct node *n)
 }
 
 const struct op op_dropout = {
-	.name = "dropout", .forward = dropout_forward, .backward = dropout_backward,
+	.name = "dropout", .varies = 1, .forward = dropout_forward, .backward = dropout_backward,
 };

@@ -54,6 +54,6 @@ similarity_backward(const struct op_run *r, const struct node *n)
 }
 
 const struct op op_similarity = {
-	.name = "similarity", .keeps_input = 1, .keeps_output = 1,
+	.name = "similarity", .varies = 1, .keeps_input = 1, .keeps_output = 1,
 	.forward = similarity_forward, .backward = similarity_backward,
 };

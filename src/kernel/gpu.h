@@ -42,6 +42,19 @@ struct gpu_link {
 	int (*is_over)(struct gpu_queue *q);
 };
 
+struct gpu_graph;
+
+/* Kernels that are started as one, as often as they are wanted with the same arguments.  What
+ * the driver keeps for a graph is beside the plan. */
+struct gpu_replay {
+	/* What the thread starts until end() is kept rather than run, or, for a graph of the
+	 * same, nothing is done.  No copies. */
+	void (*begin)(struct gpu_graph *graph);
+	/* Runs it, *graph is made when it was NULL; 0: it cannot be made, and nothing has run. */
+	int  (*end)(struct gpu_graph **graph);
+	void (*destroy)(struct gpu_graph *graph);
+};
+
 struct gpu {
 	const char *name;              /* "cuda"                                          */
 	const struct kernel_set *kernel;
@@ -59,6 +72,7 @@ struct gpu {
 	enum rs_status (*host_alloc)(size_t bytes, void *out);   /* out: any T **          */
 	void (*host_free)(void *p);
 	const struct gpu_link *link;
+	const struct gpu_replay *replay;       /* NULL: kernels are started one by one    */
 };
 
 /* GPUs and what a run may take of them; queues of any thread count together. */

@@ -142,6 +142,40 @@ products_are_as_precise_as_asked(void **state)
 }
 
 static void
+double_and_square(float *x, float *y)
+{
+	kernel_cuda.scale(4, x, 2);
+	kernel_cuda.gemm(&(struct gemm_args){ .m = 2, .n = 2, .k = 2, .alpha = 1, .a = x, .lda = 2,
+		.b = x, .ldb = 2, .c = y, .ldc = 2 });
+}
+
+/* Each time with what x holds then. */
+static void
+a_graph_runs_when_it_is_made_and_each_time_after(void **state)
+{
+	const struct cuda_plan plan = { .bytes = 1 << 20 };
+	struct gpu_graph *graph = NULL;
+	float host[4] = { 1, 0, 0, 1 };
+
+	(void)state;
+	open_context(&plan);
+	float *const x = take(sizeof(host)), *const y = take(sizeof(host));
+	cuda_upload(x, host, sizeof(host));
+	double_and_square(x, y);            /* whatever is loaded when it is first wanted */
+	for (size_t i = 0; i < 3; i++) {
+		cuda_graph_begin(graph);
+		double_and_square(x, y);
+		assert_true(cuda_graph_end(&graph));
+		assert_non_null(graph);
+	}
+	cuda_download(host, y, sizeof(host));
+	wait_for_kernels();
+	assert_true(host[0] == 256 && host[1] == 0 && host[3] == 256);
+	cuda_graph_destroy(graph);
+	cuda_close(context);
+}
+
+static void
 too_small_a_plan_is_a_failure(void **state)
 {
 	const struct cuda_plan plan = { .bytes = 1 << 20, .scratch_floats = 1 };
@@ -192,6 +226,7 @@ main(void)
 		cmocka_unit_test(drawn_shapes_agree_with_ref_each_time),
 		cmocka_unit_test(odd_shapes_agree_with_ref_each_time),
 		cmocka_unit_test(products_are_as_precise_as_asked),
+		cmocka_unit_test(a_graph_runs_when_it_is_made_and_each_time_after),
 		cmocka_unit_test(too_small_a_plan_is_a_failure),
 	};
 

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "kernel/cuda/cuda_body.h"
@@ -23,6 +24,8 @@ static struct {
 
 static _Thread_local struct {
 	struct emulate_memory *memory;
+	struct emulate_recording *recording;   /* what is started is kept there           */
+	int    is_skipping;            /* what is started is neither run nor kept         */
 	int    is_parted;              /* nothing ran since the last barrier              */
 	float  shared[SHARED_FLOATS];
 	float *scratch;
@@ -123,6 +126,77 @@ emulate_stop(void)
 {
 	if (mine.memory != NULL)
 		emulate_close(mine.memory);
+}
+
+/* --- recordings ------------------------------------------------------------------------ */
+
+struct call {
+	emulate_blocks *run;
+	size_t n_blocks, n_shared;
+	void  *work;                   /* a copy                                          */
+};
+
+static void
+run_now(const struct call *c)
+{
+	if (!emulate_start())
+		return;
+	c->run(c->work, c->n_blocks, c->n_shared);
+	emulate_stop();
+}
+
+static void
+keep(struct emulate_recording *r, struct call c, size_t bytes)
+{
+	void *const work = malloc(bytes);
+
+	r->call = realloc(r->call, (r->n + 1) * sizeof(*r->call));
+	if (work == NULL || r->call == NULL)
+		abort();
+	memcpy(work, c.work, bytes);
+	c.work = work;
+	r->call[r->n++] = c;
+}
+
+void
+emulate_run(emulate_blocks *run, size_t n_blocks, size_t n_shared, const void *work, size_t bytes)
+{
+	const struct call c = { run, n_blocks, n_shared, (void *)(uintptr_t)work };
+
+	if (n_blocks == 0 || mine.is_skipping)
+		return;
+	if (mine.recording != NULL)
+		keep(mine.recording, c, bytes);
+	else
+		run_now(&c);
+}
+
+void
+emulate_record(struct emulate_recording *r)
+{
+	mine.recording = r;
+}
+
+void
+emulate_skip(int is_skipping)
+{
+	mine.is_skipping = is_skipping;
+}
+
+void
+emulate_replay(const struct emulate_recording *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		run_now(&r->call[i]);
+}
+
+void
+emulate_drop(struct emulate_recording *r)
+{
+	for (size_t i = 0; i < r->n; i++)
+		free(r->call[i].work);
+	free(r->call);
+	*r = (struct emulate_recording){ .n = 0 };
 }
 
 static int
@@ -253,6 +327,18 @@ multiply(const struct gemm_args *s, struct operand a, struct operand b)
 		}
 }
 
+struct product_work { struct gemm_args shape; struct operand a, b; };
+
+static void
+product_blocks(const void *work, size_t n_blocks, size_t n_shared)
+{
+	const struct product_work *const w = work;
+
+	(void)n_blocks;
+	(void)n_shared;
+	multiply(&w->shape, w->a, w->b);
+}
+
 static void
 multiply_there(const struct gemm_args *a, const void *x, const void *y, int is_brain)
 {
@@ -260,14 +346,11 @@ multiply_there(const struct gemm_args *a, const void *x, const void *y, int is_b
 		emulate_violate("a product of what is not memory of the GPU");
 		return;
 	}
-	if (!emulate_start())
-		return;
-	if (is_brain)
-		multiply(a, (struct operand){ .brain = x }, (struct operand){ .brain = y });
-	else
-		multiply(a, (struct operand){ .floats = x, .is_tf32 = a->is_tf32 },
-			(struct operand){ .floats = y, .is_tf32 = a->is_tf32 });
-	emulate_stop();
+	const struct product_work floats = { *a, { .floats = x, .is_tf32 = a->is_tf32 },
+		{ .floats = y, .is_tf32 = a->is_tf32 } };
+	const struct product_work brain = { *a, { .brain = x }, { .brain = y } };
+
+	emulate_run(product_blocks, 1, 0, is_brain ? &brain : &floats, sizeof(floats));
 }
 
 void

@@ -31,6 +31,15 @@ void emulate_fail(unsigned n);
 /* Counts one; 1: it is that which fails. */
 int  emulate_fails(void);
 
+/* Kernels with a copy of their arguments; views are as long as they were. */
+struct emulate_recording { struct call *call; size_t n; };
+/* Kernels of this thread are kept there in place of being run; NULL: they run. */
+void emulate_record(struct emulate_recording *r);
+/* 1: they are neither. */
+void emulate_skip(int is_skipping);
+void emulate_replay(const struct emulate_recording *r);
+void emulate_drop(struct emulate_recording *r);
+
 void emulate_backwards(int is_backwards);
 /* What was outside of its view or of the memory of the GPU, lacked a barrier or wanted more
  * shared memory than there is, how often, since it was last called; *where: the first. */

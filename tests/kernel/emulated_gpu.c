@@ -1,6 +1,7 @@
 /* GPUs that are memory closed to the host, and kernels that run when they are started. */
 #include "emulated_gpu.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -28,6 +29,8 @@ struct gpu_queue {
 	int    device;
 	int  (*is_held)(void *context);            /* not over before it says so; or NULL */
 	void  *holder;
+	struct gpu_graph *graph;       /* that is being made                              */
+	int    is_replaying;           /* one that is made                                */
 };
 
 static atomic_uint in_use, queues[EMULATED_GPUS];
@@ -132,6 +135,7 @@ next_copy(size_t bytes)
 {
 	struct gpu_queue *q = current;
 
+	assert(q->graph == NULL && !q->is_replaying);
 	if (q->n_copies == COPIES_MAX)
 		abort();
 	q->copy[q->n_copies] = (struct copy){ .bytes = bytes };
@@ -269,9 +273,82 @@ static const struct gpu_link gpu_link = {
 	.identity = gpu_identity, .stream = gpu_stream, .is_over = gpu_is_over,
 };
 
-const struct gpu gpu_emulated = {
-	.name = "emulated", .kernel = &kernel_emulated, .size = gpu_size, .memory = gpu_memory,
-	.open = gpu_open, .close = gpu_close, .use = gpu_use, .upload = gpu_upload,
-	.download = gpu_download, .wait = gpu_wait, .host_alloc = gpu_host_alloc,
-	.host_free = gpu_host_free, .link = &gpu_link,
+/* --- graphs ---------------------------------------------------------------------------- */
+
+struct gpu_graph { struct emulate_recording calls; };
+
+static atomic_uint n_replays, until_refusal;
+
+unsigned
+emulated_gpu_replays(void)
+{
+	return atomic_exchange(&n_replays, 0);
+}
+
+void
+emulated_gpu_refuse_graph(unsigned n)
+{
+	atomic_store(&until_refusal, n);
+}
+
+/* After a failure nothing is kept either. */
+static void
+graph_begin(struct gpu_graph *graph)
+{
+	assert(current->graph == NULL && !current->is_replaying);
+	current->is_replaying = graph != NULL;
+	emulate_skip(graph != NULL);
+	if (graph != NULL || current->memory.has_failed)
+		return;
+	current->graph = calloc(1, sizeof(*current->graph));
+	emulate_record(&current->graph->calls);
+}
+
+static void
+graph_destroy(struct gpu_graph *graph)
+{
+	if (graph == NULL)
+		return;
+	emulate_drop(&graph->calls);
+	free(graph);
+	atomic_fetch_sub(&in_use, 1);
+}
+
+static int
+graph_end(struct gpu_graph **graph)
+{
+	struct gpu_graph *const made = current->graph;
+
+	emulate_record(NULL);
+	emulate_skip(0);
+	if (made != NULL) {
+		assert(*graph == NULL);
+		*graph = made;
+		atomic_fetch_add(&in_use, 1);
+		current->graph = NULL;
+	}
+	if (made != NULL && atomic_load(&until_refusal) > 0
+	    && atomic_fetch_sub(&until_refusal, 1) == 1) {
+		graph_destroy(made);
+		*graph = NULL;
+		return 0;
+	}
+	if (current->is_replaying)
+		atomic_fetch_add(&n_replays, 1);
+	current->is_replaying = 0;
+	if (*graph != NULL)
+		emulate_replay(&(*graph)->calls);
+	return 1;
+}
+
+static const struct gpu_replay gpu_replay = {
+	.begin = graph_begin, .end = graph_end, .destroy = graph_destroy,
 };
+
+#define EMULATED .name = "emulated", .kernel = &kernel_emulated, .size = gpu_size, \
+	.memory = gpu_memory, .open = gpu_open, .close = gpu_close, .use = gpu_use, \
+	.upload = gpu_upload, .download = gpu_download, .wait = gpu_wait, \
+	.host_alloc = gpu_host_alloc, .host_free = gpu_host_free, .link = &gpu_link
+
+const struct gpu gpu_emulated = { EMULATED, .replay = &gpu_replay };
+const struct gpu gpu_emulated_direct = { EMULATED };

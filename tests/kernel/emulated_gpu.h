@@ -13,8 +13,13 @@
 enum { EMULATED_GPUS = 5, EMULATED_GPU_BYTES = 1 << 30 };
 
 extern const struct gpu gpu_emulated;      /* each of them                            */
+extern const struct gpu gpu_emulated_direct;   /* the same without graphs             */
 
-/* Queues that are open, and host_alloc() that are not free. */
+/* Graphs that were started again since it was last called. */
+unsigned emulated_gpu_replays(void);
+/* The n-th graph from now on cannot be made; 0: each can. */
+void emulated_gpu_refuse_graph(unsigned n);
+/* Queues that are open, graphs, and host_alloc() that are not free. */
 unsigned emulated_gpu_in_use(void);
 /* Queues that are open on one. */
 unsigned emulated_gpu_queues(int device);

@@ -63,6 +63,12 @@ int cuda_is_over(struct cuda_context *c);
 /* Its cudaStream_t, for a library that works in it. */
 void *cuda_context_stream(struct cuda_context *c);
 
+/* As struct gpu_replay has them. */
+struct gpu_graph;
+void cuda_graph_begin(struct gpu_graph *graph);
+int  cuda_graph_end(struct gpu_graph **graph);
+void cuda_graph_destroy(struct gpu_graph *graph);
+
 /* All that this thread started has ended; the first failure since it was last called. */
 enum rs_status cuda_wait(void);
 

@@ -91,6 +91,9 @@ body_out(float *p, size_t n)
 #else
 
 /* Of tests/kernel/emulate.c. */
+typedef void emulate_blocks(const void *work, size_t n_blocks, size_t n_shared);
+void emulate_run(emulate_blocks *run, size_t n_blocks, size_t n_shared, const void *work,
+	size_t bytes);
 int emulate_start(void);       /* 0: something failed before, nothing is to run   */
 void emulate_stop(void);
 size_t emulate_index(const void *p, size_t i, size_t n, const char *file, int line);
@@ -111,15 +114,15 @@ kernel_gemm_brain gemm_brain_column_emulated;
 	for (unsigned t##_k = emulate_each(__FILE__, __LINE__), t; t##_k < BODY_THREADS && \
 		(t = (unsigned)emulate_order(t##_k, BODY_THREADS), 1); t##_k++)
 #define BODY(name, work) \
+	static void name##_body(const struct work *w, size_t block, struct view shared); \
+	static void name##_blocks(const void *w, size_t n_blocks, size_t n_shared) \
+	{ \
+		for (size_t k = 0; k < n_blocks; k++) \
+			name##_body(w, emulate_order(k, n_blocks), emulate_shared(n_shared)); \
+	} \
 	static void name##_body(const struct work *w, size_t block, struct view shared)
-#define RUN(name, n_blocks, n_shared, work) do { \
-	const size_t blocks_ = (n_blocks); \
-	if (blocks_ == 0 || !emulate_start()) \
-		break; \
-	for (size_t k_ = 0; k_ < blocks_; k_++) \
-		name##_body(&(work), emulate_order(k_, blocks_), emulate_shared(n_shared)); \
-	emulate_stop(); \
-} while (0)
+#define RUN(name, n_blocks, n_shared, work) \
+	emulate_run(name##_blocks, (n_blocks), (n_shared), &(work), sizeof(work))
 
 #endif
 

@@ -20,7 +20,10 @@ struct cuda_context {
 	float *scratch;
 	size_t scratch_floats, first, used, n_bytes;
 	cudaError_t failure;            /* the first since cuda_wait()                     */
+	int    is_capturing, is_replaying;   /* between cuda_graph_begin() and its end     */
 };
+
+struct gpu_graph { cudaGraphExec_t exec; };
 
 static _Thread_local struct cuda_context *current;
 
@@ -192,6 +195,75 @@ cuda_context_stream(struct cuda_context *c)
 	return c->stream;
 }
 
+/* --- graphs ---------------------------------------------------------------------------- */
+
+/* Calls of other threads disturb no capture, and it none of theirs.  Where none begins kernels
+ * run at once. */
+void
+cuda_graph_begin(struct gpu_graph *graph)
+{
+	assert(!current->is_replaying && !current->is_capturing);
+	current->is_replaying = graph != NULL;
+	if (graph == NULL && cuda_is_well())
+		current->is_capturing = cudaStreamBeginCapture(current->stream,
+			cudaStreamCaptureModeThreadLocal) == cudaSuccess;
+	if (graph == NULL && !current->is_capturing)
+		(void)cudaGetLastError();
+}
+
+static cudaError_t
+instantiate(struct gpu_graph *graph)
+{
+	cudaGraph_t captured = NULL;
+	cudaError_t status = cudaStreamEndCapture(current->stream, &captured);
+
+	if (status == cudaSuccess)
+		status = current->failure;
+	if (status == cudaSuccess)
+		status = cudaGraphInstantiate(&graph->exec, captured, 0);
+	if (captured != NULL)
+		(void)cudaGraphDestroy(captured);
+	return status;
+}
+
+/* What failed while it was captured was not to run then, and fails again when it does. */
+static int
+make(struct gpu_graph **graph)
+{
+	struct gpu_graph *const made = calloc(1, sizeof(*made));
+	struct gpu_graph none;
+
+	current->is_capturing = 0;
+	if (instantiate(made != NULL ? made : &none) != cudaSuccess || made == NULL) {
+		current->failure = cudaSuccess;
+		(void)cudaGetLastError();
+		free(made);
+		return 0;
+	}
+	*graph = made;
+	return 1;
+}
+
+int
+cuda_graph_end(struct gpu_graph **graph)
+{
+	if (current->is_capturing && !make(graph))
+		return 0;
+	current->is_replaying = 0;
+	if (*graph != NULL && cuda_is_well())
+		cuda_note(cudaGraphLaunch((*graph)->exec, current->stream));
+	return 1;
+}
+
+void
+cuda_graph_destroy(struct gpu_graph *graph)
+{
+	if (graph == NULL)
+		return;
+	(void)cudaGraphExecDestroy(graph->exec);
+	free(graph);
+}
+
 /* --- for kernels ----------------------------------------------------------------------- */
 
 cudaStream_t
@@ -204,7 +276,7 @@ int
 cuda_is_well(void)
 {
 	assert(current != NULL);
-	return current->failure == cudaSuccess;
+	return current->failure == cudaSuccess && !current->is_replaying;
 }
 
 void

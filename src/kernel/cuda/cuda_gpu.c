@@ -104,6 +104,10 @@ gpu_is_over(struct gpu_queue *q)
 	return cuda_is_over(context_of(q));
 }
 
+static const struct gpu_replay gpu_replay = {
+	.begin = cuda_graph_begin, .end = cuda_graph_end, .destroy = cuda_graph_destroy,
+};
+
 static const struct gpu_link gpu_link = {
 	.identity = gpu_identity, .stream = gpu_stream, .is_over = gpu_is_over,
 };
@@ -113,4 +117,5 @@ const struct gpu gpu_cuda = {
 	.open = gpu_open, .close = gpu_close, .use = gpu_use, .upload = cuda_upload,
 	.download = cuda_download, .wait = cuda_wait, .host_alloc = gpu_host_alloc,
 	.host_free = gpu_host_free, .link = &gpu_link,
+	.replay = &gpu_replay,
 };

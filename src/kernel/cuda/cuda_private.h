@@ -18,7 +18,8 @@ struct cuda_blas;
 enum rs_status cuda_status(cudaError_t status, const char *what);
 
 cudaStream_t cuda_stream(void);
-int  cuda_is_well(void);                /* nothing failed since cuda_wait()               */
+/* 0: nothing is to be started: something failed since cuda_wait(), or a graph stands for it. */
+int  cuda_is_well(void);
 void cuda_note(cudaError_t status);
 /* At least n floats that the kernels of one slot may use; more than the plan's is a failure
  * that keeps them from running. */
