@@ -103,9 +103,8 @@ collect(struct merge_scratch *s, const struct merge_job *job)
 
 		for (; slot < p->slot; slot++)
 			s->slot_end[slot] = n;
+		/* whether an id is the job's is anybody's guess: no branch */
 		for (size_t j = 0; j < p->n; j++) {
-			if (p->ids[j] < job->begin || p->ids[j] >= job->end)
-				continue;
 			if (!job->again)
 				put_key(s, p->ids[j], n);
 			s->grad[n] = p->grad[j];
@@ -113,7 +112,7 @@ collect(struct merge_scratch *s, const struct merge_job *job)
 				s->scale[n] = p->scale != NULL ? p->scale[j] : 1.0f;
 			if (s->has_count)
 				s->count[n] = p->count != NULL ? p->count[j] : 1;
-			n++;
+			n += p->ids[j] - job->begin < job->end - job->begin;
 		}
 	}
 	for (; slot < s->n_slots; slot++)
