@@ -12,6 +12,9 @@
 #include "embed/table_file.h"
 #include "train/checkpoint_private.h"
 
+#define GUESSES   4u                   /* looks for an entry by what is between ids   */
+#define DOUBLINGS 16u                  /* of a step of at most 2^48 entries           */
+
 /* What a pull looks at: a cache line at most. */
 struct mapped_rows {
 	const char *data;              /* the file                                    */
@@ -82,21 +85,43 @@ unknown_id(const struct mapped_table *t, uint64_t rows, uint64_t id)
 		PRIu64, rows, id);
 }
 
-/* Ids are spread evenly: the place is near its share of the entries.  Steps that double lead
- * from there to two places around it, halves to the place. */
+/* Of how many entries there are among so many ids, which are spread evenly. */
+static inline uint64_t
+share_of(const struct mapped_table *t, const struct mapped_rows *r, uint64_t ids)
+{
+	const unsigned __int128 product = (unsigned __int128)ids * r->rows;
+
+	return t->n_ids > 0 ? (uint64_t)(product / t->n_ids) : (uint64_t)(product >> 64);
+}
+
+/* Entries in [low,high) come into question, the one at `at` does not: where to look next.  What is
+ * between two ids says how far it is, so that a few looks are enough; from the GUESSES-th on
+ * steps double, to two places around it, and halves lead to it. */
+static inline uint64_t
+look_next(const struct mapped_rows *r, const uint64_t bounds[2], uint64_t at, uint64_t step,
+	unsigned looks)
+{
+	const uint64_t low = bounds[0], high = bounds[1];
+
+	if (looks >= GUESSES && low > 0 && high < r->rows)
+		return low + (high - low) / 2;
+	if (looks >= GUESSES)
+		step = looks < GUESSES + DOUBLINGS ? step << (looks - GUESSES + 1) : r->rows;
+	if (at < low)
+		return step < high - at ? at + step : high - 1;
+	return step <= at - low ? at - step : low;
+}
+
 static enum rs_status
 find_entry(const struct mapped_table *t, const struct mapped_rows *r, uint64_t id,
 	const float **row)
 {
-	uint64_t low = 0, high = r->rows, step = 1, here;
-	uint64_t at = (uint64_t)((unsigned __int128)id * r->rows >> 64);
+	uint64_t bounds[2] = { 0, r->rows }, at = share_of(t, r, id), here;
 
 	*row = r->zero;
 	if (t->n_ids > 0 && id >= t->n_ids)
 		return unknown_id(t, t->n_ids, id);
-	if (t->n_ids > 0)
-		at = (uint64_t)((unsigned __int128)id * r->rows / t->n_ids);
-	while (low < high) {
+	for (unsigned looks = 1; bounds[0] < bounds[1]; looks++) {
 		RS_TRY(id_at(t, r, at, &here));
 		if (here == id) {
 			const size_t place = r->offset + (size_t)at * r->row_bytes;
@@ -106,17 +131,10 @@ find_entry(const struct mapped_table *t, const struct mapped_rows *r, uint64_t i
 				+ sizeof(struct exact_entry));
 			return RS_OK;
 		}
-		if (here < id)
-			low = at + 1;
-		else
-			high = at;
-		if (low > 0 && high < r->rows)
-			at = low + (high - low) / 2;
-		else if (here < id)
-			at = high - low > step ? low + step : low + (high - low) / 2;
-		else
-			at = high - low > step ? high - step : low + (high - low) / 2;
-		step *= 2;
+		bounds[here > id] = here > id ? at : at + 1;
+		if (bounds[0] < bounds[1])
+			at = look_next(r, bounds, at,
+				share_of(t, r, here > id ? here - id : id - here) + 1, looks);
 	}
 	return RS_OK;
 }

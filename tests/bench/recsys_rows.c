@@ -3,7 +3,9 @@
  * 26 ids, dim 16, 400x3), against what its matrix-vector products alone take in the same
  * run, as the library multiplies and as cblas_sgemv does.
  *
- *     recsys_rows [CALLS [BUCKETS]]       (default 2000 calls, 20000 buckets a field)
+ *     recsys_rows [CALLS [BUCKETS [N]]]   (default 2000 calls, 20000 buckets a field)
+ *
+ * One of N rows of a table was trained, by default all; of few, tables are files of rows by id.
  */
 #include <cblas.h>
 #include <stdio.h>
@@ -15,6 +17,7 @@
 #include "base/rng.h"
 #include "base/thread.h"
 #include "lib/recsys.h"
+#include "tests/embed/touch.h"
 #include "train/checkpoint.h"
 
 #define N_ROWS_MADE  4096
@@ -31,7 +34,7 @@ static const char spec_text[] =
 static char directory[] = "/tmp/recsys-rows.XXXXXX";
 
 static enum rs_status
-make_model(long buckets, struct model **out)
+make_model(long buckets, uint64_t n, struct model **out)
 {
 	const struct model_options options = { .n_threads = 1, .for_training = 1 };
 	const struct checkpoint_progress progress = { .best = 0 };
@@ -41,6 +44,8 @@ make_model(long buckets, struct model **out)
 	snprintf(text, sizeof text, spec_text, buckets);
 	RS_TRY(spec_load_text(text, "bench", &spec));
 	RS_TRY(model_create(spec, &options, out));
+	for (size_t t = 0; t < (*out)->n_tables; t++)
+		RS_TRY(touch_rows((*out)->lookup, t, &(*out)->table[t], n));
 	return checkpoint_save(directory, *out, &progress, 1, NULL, NULL);
 }
 
@@ -202,14 +207,14 @@ bench(struct calls *calls, struct products *products, size_t n)
 }
 
 static int
-run(size_t n, long buckets)
+run(size_t n, long buckets, uint64_t trained)
 {
 	static struct calls calls;
 	static struct products products;
 	struct recsys *model;
 	struct model *m;
 
-	if (make_model(buckets, &m) != RS_OK || make_products(m, &products) != RS_OK
+	if (make_model(buckets, trained, &m) != RS_OK || make_products(m, &products) != RS_OK
 	    || make_rows(&calls.text, calls.line) != RS_OK)
 		return 1;
 	model_free(m);
@@ -229,10 +234,11 @@ main(int argc, char **argv)
 {
 	const size_t n = argc > 1 ? strtoul(argv[1], NULL, 10) : 2000;
 	const long buckets = argc > 2 ? strtol(argv[2], NULL, 10) : 20000;
+	const uint64_t trained = argc > 3 ? strtoul(argv[3], NULL, 10) : 1;
 
 	if (mkdtemp(directory) == NULL)
 		return 1;
-	const int code = run(n, buckets);
+	const int code = run(n, buckets, trained > 0 ? trained : 1);
 	file_remove_tree(directory);
 	if (code != 0)
 		fprintf(stderr, "%s\n", rs_failure()->text);

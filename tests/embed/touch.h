@@ -4,29 +4,42 @@
 #ifndef TESTS_EMBED_TOUCH_H
 #define TESTS_EMBED_TOUCH_H
 
-#include "embed/lookup.h"
-#include "tests/test.h"
+#include <stdlib.h>
 
-/* Every n-th row of a table of a lookup_local, its weights twice what they were. */
-static inline void
-touch_rows(struct lookup *l, size_t table, const struct lookup_table *t, uint64_t n)
+#include "base/memory.h"
+#include "base/rng.h"
+#include "embed/lookup.h"
+
+/* weights [dim], slots [n_slot] of the table. */
+static inline enum rs_status
+touch_row(struct lookup *l, struct lookup_rows *r, size_t dim)
 {
-	float *const weights = calloc(t->dim + 1, sizeof *weights);
-	float *const slots = calloc(lookup_local_slots(l, table) + 1, sizeof *slots);
 	uint8_t touched;
 
-	for (uint64_t id = 0; id < t->rows; id += n) {
-		const struct lookup_rows r = { .table = table, .begin = id, .n = 1,
-			.weights = weights, .slots = slots, .touched = &touched };
+	r->n = 1;
+	r->touched = &touched;
+	RS_TRY(lookup_local_get(l, r));
+	touched = 1;
+	for (size_t k = 0; k < dim; k++)
+		r->weights[k] *= 2;
+	return lookup_local_put(l, r);
+}
 
-		assert_int_equal(lookup_local_get(l, &r), RS_OK);
-		touched = 1;
-		for (size_t k = 0; k < t->dim; k++)
-			weights[k] *= 2;
-		assert_int_equal(lookup_local_put(l, &r), RS_OK);
-	}
-	free(weights);
-	free(slots);
+/* About one of n rows of a table of a lookup_local, its weights twice what they were. */
+static inline enum rs_status
+touch_rows(struct lookup *l, size_t table, const struct lookup_table *t, uint64_t n)
+{
+	struct lookup_rows r = { .table = table };
+	enum rs_status status = memory_alloc(t->dim, sizeof(*r.weights), &r.weights);
+
+	if (status == RS_OK)
+		status = memory_alloc(lookup_local_slots(l, table), sizeof(*r.slots), &r.slots);
+	for (; status == RS_OK && r.begin < t->rows; r.begin++)
+		if (rng_below(table, r.begin, n) == 0)
+			status = touch_row(l, &r, t->dim);
+	free(r.weights);
+	free(r.slots);
+	return status;
 }
 
 #endif

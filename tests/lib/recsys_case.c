@@ -124,7 +124,7 @@ save_version(struct recsys_case *c, const struct recipe *r, uint64_t seed)
 	}
 	assert_int_equal(model_create(spec, &options, &m), RS_OK);
 	for (size_t t = 0; t < m->n_tables; t++)
-		touch_rows(m->lookup, t, &m->table[t], r->touched);
+		assert_int_equal(touch_rows(m->lookup, t, &m->table[t], r->touched), RS_OK);
 	predict(c, m, seed);
 	assert_int_equal(
 		checkpoint_save(c->directory, m, &progress, seed == 1, &version, NULL), RS_OK);

@@ -11,6 +11,7 @@ tests_lib_recsys_quiet_test_SOURCES = tests/lib/recsys_quiet_test.c $(recsys_cas
 	tests/allocations.c tests/allocations.h
 dist_check_SCRIPTS += tests/lib/recsys_install_test.sh
 check_PROGRAMS += tests/bench/recsys_rows
+tests_bench_recsys_rows_SOURCES = tests/bench/recsys_rows.c tests/embed/touch.h
 dist_check_SCRIPTS += tests/lib/recsys_exact_test.sh
 dist_check_SCRIPTS += tests/lib/recsys_int8_test.sh
 EXTRA_DIST += tests/lib/recsys_score.py

@@ -144,7 +144,7 @@ open_for_threads(size_t n_threads)
 	assert_int_equal(spec_set(spec, "field b", "buckets", "5000"), RS_OK);
 	assert_int_equal(model_create(spec, &options, &m), RS_OK);
 	for (size_t t = 0; t < m->n_tables; t++)
-		touch_rows(m->lookup, t, &m->table[t], 1);
+		assert_int_equal(touch_rows(m->lookup, t, &m->table[t], 1), RS_OK);
 	return m;
 }
 
