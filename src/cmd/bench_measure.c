@@ -25,6 +25,8 @@
 #define STEPS_A_TURN    1          /* uncounted: threads wake, caches change hands */
 #define INPUT_LIMIT     ((size_t)32 << 20)
 #define FILE_EPOCHS     1000000
+#define SCALING_SHARE   0.1        /* of the seconds                              */
+#define SCALING_ROUNDS  64
 #define FILE_SHARE      0.25       /* of the seconds, for training from the file  */
 
 /* One number of threads: seconds a batch, round by round. */
@@ -208,6 +210,21 @@ close_bench(struct bench *b)
 	free(b->directory);
 }
 
+static int
+compare(const void *a, const void *b)
+{
+	const double x = *(const double *)a, y = *(const double *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static double
+median(double *x, size_t n)
+{
+	qsort(x, n, sizeof(*x), compare);
+	return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
+}
+
 /* ---- measuring ---------------------------------------------------------- */
 
 static enum rs_status
@@ -257,6 +274,58 @@ measure_steps(struct bench *b)
 	}
 	return RS_OK;
 }
+
+/* ---- the products of all threads at once ------------------------------------ */
+
+static enum rs_status
+run_products(void *gemms, size_t worker)
+{
+	const struct bench_gemm *const g = gemms;
+
+	(void)bench_gemm_run(&g[worker]);
+	return RS_OK;
+}
+
+/* One thread and all of them in turns; each has operands of its own. */
+static enum rs_status
+race_products(struct bench *b, const struct series *all, struct bench_gemm *g, double *out)
+{
+	const double end = clock_seconds() + b->request->seconds * SCALING_SHARE;
+	double ratio[SCALING_ROUNDS];
+	size_t n = 0;
+
+	for (size_t i = 0; i < all->threads; i++)
+		RS_TRY(bench_gemm_open(&g[i], b->model, &b->batches));
+	RS_TRY(workers_run(all->workers, run_products, g));
+	while (n < SCALING_ROUNDS && (n == 0 || clock_seconds() < end)) {
+		const double one = bench_gemm_run(&g[0]), start = clock_seconds();
+
+		RS_TRY(workers_run(all->workers, run_products, g));
+		ratio[n++] = (double)all->threads * one / (clock_seconds() - start);
+	}
+	*out = median(ratio, n);
+	return RS_OK;
+}
+
+static enum rs_status
+measure_scaling(struct bench *b, double *out)
+{
+	const struct series *const all = &b->series[b->n_series - 1];
+	struct bench_gemm *g;
+
+	*out = NAN;
+	if (all->threads == 1 || b->gpu.gpu != NULL || b->gemm.n == 0)
+		return RS_OK;
+	RS_TRY(memory_alloc(all->threads, sizeof *g, &g));
+	const enum rs_status status = race_products(b, all, g, out);
+
+	for (size_t i = 0; i < all->threads; i++)
+		bench_gemm_close(&g[i]);
+	free(g);
+	return status;
+}
+
+/* ---- files ------------------------------------------------------------------ */
 
 static enum rs_status
 steps_from_file(struct bench *b, struct series *s, struct loader *loader, double seconds)
@@ -318,21 +387,6 @@ row_floats(const struct model *m)
 		if (m->table[i].dim > m->table[best].dim)
 			best = i;
 	return m->n_tables > 0 ? 2 * m->table[best].dim : 32;
-}
-
-static int
-compare(const void *a, const void *b)
-{
-	const double x = *(const double *)a, y = *(const double *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static double
-median(double *x, size_t n)
-{
-	qsort(x, n, sizeof(*x), compare);
-	return n % 2 ? x[n / 2] : (x[n / 2 - 1] + x[n / 2]) / 2;
 }
 
 /* ---- the result --------------------------------------------------------- */
@@ -439,6 +493,7 @@ measure_all(struct bench *b, struct bench_result *r)
 {
 	RS_TRY(measure_steps(b));
 	r->peak_bytes = peak_bytes();
+	RS_TRY(measure_scaling(b, &r->scaling));
 	RS_TRY(measure_files(b));
 	RS_TRY(bench_memory(
 		row_floats(b->model), &r->random_rows_per_s, &r->memory_bytes_per_s));
@@ -453,7 +508,7 @@ list_lack(const struct bench *b, const struct settings *s, struct bench_result *
 {
 	const size_t threads = s->train.threads > 0 ? (size_t)s->train.threads : b->n_cores;
 
-	r->gflops = r->copy_bytes_per_s = NAN;
+	r->gflops = r->scaling = r->copy_bytes_per_s = NAN;
 	add_line(r, (struct bench_line){ "step", threads, NAN, NAN, NAN });
 }
 

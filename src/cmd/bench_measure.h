@@ -40,6 +40,8 @@ struct bench_result {
 	struct bench_line line[BENCH_LINES];
 	double  gflops;                /* of one core, or of the GPU, in the model's products;
 	                                * NaN: none */
+	double  scaling;               /* what all threads make of them at once, in times one;
+	                                * NaN: one thread, or none */
 	double  copy_bytes_per_s;      /* to the GPU and back; NaN: there is none     */
 	double  random_rows_per_s, row_bytes, memory_bytes_per_s;
 	double  peak_bytes;            /* resident, while it trained                  */

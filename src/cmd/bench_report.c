@@ -35,6 +35,9 @@ bench_print_json(const struct bench_result *r, size_t n)
 				json_string(&j, "skipped", r->why);
 			if (!isnan(line->mb_per_s))
 				json_double(&j, "mb_per_s", line->mb_per_s);
+			if (!isnan(r->scaling) && line->threads > 1 &&
+			    strcmp(line->measure, "step") == 0)
+				json_double(&j, "gemm_scaling", r->scaling);
 			if (i == 0 && r->copy_bytes_per_s > 0)
 				json_double(&j, "copy_gb_per_s", r->copy_bytes_per_s / 1e9);
 			if (i == 0 && r->why[0] == '\0' && r->format == NULL) {
@@ -94,6 +97,8 @@ print_limits(const struct bench_result *r)
 	RS_TRY(output_printf("limits of one core: "));
 	if (!has_gpu && !isnan(r->gflops))
 		RS_TRY(output_printf("%.1f GFLOP/s in the model's own products, ", r->gflops));
+	if (!isnan(r->scaling))
+		RS_TRY(output_printf("all at once %.2f times that,\n", r->scaling));
 	return output_printf(
 		"%.1f M random rows/s of %.0f bytes, %.1f GB/s read\n"
 		"peak memory %.0f MiB, tables and optimizer state %.0f MiB\n",

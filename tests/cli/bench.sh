@@ -16,6 +16,10 @@ case $(cat "$dir/out") in
 '[{"model":"deepfm","precision":"fp32","threads":1,"samples_per_s":'*'"limit_samples_per_s":'*'"limit_ratio":'*'"threads":2,'*'}]') ;;
 *) fail "unexpected: $(cat "$dir/out")" ;;
 esac
+# What two threads make of products alone stands where two threads train, once.
+[ "$(tr '{' '\n' < "$dir/out" | grep -c '"threads":2,.*"measure":"step".*,"gemm_scaling":[0-9.]*[1-9]')" = 1 ] ||
+	fail "no gemm_scaling: $(cat "$dir/out")"
+[ "$(tr ',' '\n' < "$dir/out" | grep -c gemm_scaling)" = 1 ] || fail "gemm_scaling: $(cat "$dir/out")"
 [ -z "$(ls "$TMPDIR")" ] || fail "$(ls "$TMPDIR") stayed"
 [ "$(ls "$dir/tmp")" = "${TMPDIR##*/}" ] || fail "files beside TMPDIR: $(ls "$dir/tmp")"
 
