@@ -430,15 +430,23 @@ bench_add_inputs(struct bench_result *r, const struct bench_input *input)
 			input[i].limit, input[i].mb_per_s });
 }
 
-/* Samples a second at most; *threads_count: that many a thread. */
+/* Cores that so many threads have, or GPUs, which are dealt out to threads. */
+static size_t
+units_of(const struct bench *b, size_t threads)
+{
+	const size_t n = b->gpu.n_devices > 0 ? b->gpu.n_devices : 1;
+
+	return b->gpu.gpu == NULL || threads < n ? threads : n;
+}
+
+/* Samples a second of one core or one GPU at most. */
 static double
-step_limit(struct bench *b, struct bench_result *r, int *threads_count)
+step_limit(struct bench *b, struct bench_result *r)
 {
 	const double B = (double)settings_of(b)->train.batch_size;
 	const double gemm_s = b->gemm.n > 0 ? median(b->gemm_s, b->n_rounds) : NAN;
 	const double copy_s = b->gpu.gpu != NULL ? median(b->copy_s, b->n_rounds) : NAN;
 
-	*threads_count = b->gpu.gpu == NULL;
 	r->gflops = b->gemm.flop / gemm_s / 1e9;
 	r->copy_bytes_per_s = 2 * (double)b->there.copy_bytes / copy_s;
 	return B / fmax(gemm_s, copy_s);
@@ -448,15 +456,14 @@ static void
 list_lines(struct bench *b, struct bench_result *r)
 {
 	const double B = (double)settings_of(b)->train.batch_size;
-	int threads_count;
-	const double limit = step_limit(b, r, &threads_count);
+	const double limit = step_limit(b, r);
 
 	for (size_t i = 0; i < b->n_series; i++) {
 		struct series *s = &b->series[i];
 
 		add_line(r, (struct bench_line){ "step", s->threads,
 			B / median(s->batch_s, b->n_rounds),
-			threads_count ? limit * (double)s->threads : limit, NAN });
+			limit * (double)units_of(b, s->threads), NAN });
 	}
 	for (size_t i = 0; i < b->n_series; i++)
 		add_line(r, (struct bench_line){ "file", b->series[i].threads,
