@@ -186,8 +186,12 @@ emulate_skip(int is_skipping)
 void
 emulate_replay(const struct emulate_recording *r)
 {
+	if (mine.memory != NULL)
+		emulate_open(mine.memory);
 	for (size_t i = 0; i < r->n; i++)
 		run_now(&r->call[i]);
+	if (mine.memory != NULL)
+		emulate_close(mine.memory);
 }
 
 void

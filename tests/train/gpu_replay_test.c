@@ -48,13 +48,13 @@ run_steps(const struct gpu_case *c, struct gpu_memory *on, size_t n_threads, str
 }
 
 static void
-check_bits(const struct gpu_case *c)
+check_bits(const struct gpu_case *c, size_t most_threads)
 {
 	static struct gpu_run one_by_one, graphs;
 
 	run_steps(c, &direct, 1, &one_by_one);
 	assert_int_equal(emulated_gpu_replays(), 0);
-	for (size_t n_threads = 1; n_threads <= 2; n_threads++) {
+	for (size_t n_threads = 1; n_threads <= most_threads; n_threads++) {
 		run_steps(c, &gpu, n_threads, &graphs);
 		if (n_threads == 1 && emulated_gpu_replays() == 0)
 			fail_msg("%s: no graphs", c->name);
@@ -77,11 +77,11 @@ static void
 graphs_change_no_bit(void **state)
 {
 	(void)state;
-	check_bits(&norm);
+	check_bits(&norm, 2);
 	for (const struct gpu_case *c = gpu_case_table; c->name != NULL; c++)
-		check_bits(c);
+		check_bits(c, 1);
 	for (const struct gpu_case *c = gpu_case_brain_table; c->name != NULL; c++)
-		check_bits(c);
+		check_bits(c, 2);
 }
 
 /* All that can be is a graph, but nothing that varies; when one cannot be made none is. */
@@ -93,7 +93,7 @@ where_a_graph_cannot_be_made_kernels_run_one_by_one(void **state)
 
 	(void)state;
 	run_steps(gpu_case_brain_table, &direct, 1, &one_by_one);
-	for (unsigned n = 1; n < 20; n += 3) {
+	for (unsigned n = 1; n < 20; n += 9) {
 		emulated_gpu_refuse_graph(n);
 		run_steps(gpu_case_brain_table, &gpu, 1, &refused);
 		const unsigned replays = emulated_gpu_replays();
