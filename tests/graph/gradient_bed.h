@@ -19,6 +19,8 @@
 
 #include <cmocka.h>
 
+/* What knows how a float is stored comes before the word means double. */
+#include "base/half.h"
 #include "base/hash.h"
 #include "base/memory.h"
 #include "base/rng.h"
