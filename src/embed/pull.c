@@ -120,24 +120,35 @@ pull_spilled(struct stage *own, const struct table *t, const struct lookup_pull 
 	return RS_OK;
 }
 
-enum rs_status
-pull_rows(const struct table *t, const struct lookup_pull *p, struct stage *own)
+/* A hashed table of floats in memory. */
+static enum rs_status
+pull_pointers(const struct table *t, const struct lookup_pull *p)
 {
+	/* Of its own, so that they stay in registers. */
+	const struct drawn drawn = t->drawn;
 	const uint64_t begin = t->begin, n_rows = t->n_rows;
+	const size_t stride = t->stride;
+	const float *const block = t->block;
 
-	if (table_is_exact(t))
-		return pull_exact(own, t, p);
-	if (table_is_spilled(t))
-		return pull_spilled(own, t, p);
-	if (table_is_narrow(t))
-		return pull_narrow(own, t, p);
 	for (size_t j = 0; j < p->n; j++) {
 		const uint64_t i = p->ids[j] - begin;
 
 		if (i >= n_rows)
 			return pull_unknown_id(t, p->ids[j]);
-		p->row[j] = table_row(t, i);
+		if (__builtin_expect(!drawn_has(&drawn, i), 0))
+			table_draw(t, i);
+		p->row[j] = block + (size_t)i * stride;
 		__builtin_prefetch(p->row[j], 0, 2);
 	}
 	return RS_OK;
+}
+
+enum rs_status
+pull_rows(const struct table *t, const struct lookup_pull *p, struct stage *own)
+{
+	if (table_is_exact(t))
+		return pull_exact(own, t, p);
+	if (table_is_spilled(t))
+		return pull_spilled(own, t, p);
+	return table_is_narrow(t) ? pull_narrow(own, t, p) : pull_pointers(t, p);
 }

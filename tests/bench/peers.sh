@@ -80,9 +80,12 @@ column = 15..40
 buckets = 100000
 dim = 16
 optimizer = adagrad
-learning_rate = 0.02
+learning_rate = 1
+init_stddev = 0.003
+[linear]
+learning_rate = 0.3
 [train]
-batch_size = 4096
+batch_size = 2048
 epochs = 1
 optimizer = adagrad
 learning_rate = 0.02
