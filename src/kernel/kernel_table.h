@@ -71,6 +71,30 @@ struct row_args {
 	float  ftrl_beta, ftrl_l1, ftrl_l2, ftrl_power;
 };
 
+/* What a step does to the rows of a table: n occurrences, that at place i is of row[i] and has
+ * the gradient scale[i] grad[i][0..D). */
+#define KERNEL_ROWS_CHUNK 64       /* of one row, that are summed on the way      */
+#define KERNEL_ROWS_TILE 4096
+#define KERNEL_ROWS_DIGITS 32
+struct rows_args {
+	size_t n, n_rows, stride;   /* stride: floats of a row, its slots behind D    */
+	uint32_t *row;              /* [n] below n_rows                               */
+	uint32_t *place;            /* [n]                                            */
+	uint32_t *scratch;          /* [kernel_rows_scratch(n)]                       */
+	const float *const *grad;   /* [n]                                            */
+	const float *scale;         /* [n] or NULL: 1                                 */
+	float *partial;             /* [n / KERNEL_ROWS_CHUNK + 1,D]                  */
+	float *table;               /* [n_rows,stride]                                */
+	struct row_args args;
+};
+
+/* Another row and place, counts of digits by tile, and sums of these. */
+static inline size_t
+kernel_rows_scratch(size_t n)
+{
+	return 2 * n + KERNEL_ROWS_DIGITS * (n / KERNEL_ROWS_TILE + 1) + 256;
+}
+
 #define KERNEL_TABLE(ROW) \
 	/* dense arithmetic */ \
 	ROW(gemm,                (const struct gemm_args *a)) \
@@ -263,7 +287,15 @@ struct row_args {
 	ROW(row_ftrl,            (float *w, float *slot, const float *g, const struct row_args *a)) \
 	/* g[D] = sum_i scale[i] * grad[i][:] in order; scale NULL: 1 */ \
 	ROW(row_sum,             (size_t D, size_t n, const float *const *grad, const float *scale, \
-		float *g))
+		float *g)) \
+	/* many rows at once: row is sorted, place[k] says where the k-th was, equal ones in order */ \
+	ROW(rows_sort,           (const struct rows_args *a)) \
+	/* then: the occurrences of each row are summed, and its optimizer runs once */ \
+	ROW(rows_sgd,            (const struct rows_args *a)) \
+	ROW(rows_adagrad,        (const struct rows_args *a)) \
+	ROW(rows_rowwise_adagrad, (const struct rows_args *a)) \
+	ROW(rows_adam,           (const struct rows_args *a)) \
+	ROW(rows_ftrl,           (const struct rows_args *a))
 
 #define ROW(name, arguments) typedef void kernel_##name arguments;
 KERNEL_TABLE(ROW)

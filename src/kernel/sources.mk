@@ -3,7 +3,7 @@ librs_a_SOURCES += src/kernel/kernel.h src/kernel/kernel_table.h src/kernel/kern
 	src/kernel/ref/ref.h src/kernel/ref/ref_set.c src/kernel/ref/ref_dense.c \
 	src/kernel/ref/ref_embed.c src/kernel/ref/ref_segment.c src/kernel/ref/ref_cross.c \
 	src/kernel/ref/ref_loss.c \
-	src/kernel/ref/ref_vector.c src/kernel/ref/ref_optimizer.c \
+	src/kernel/ref/ref_vector.c src/kernel/ref/ref_optimizer.c src/kernel/ref/ref_rows.c \
 	src/kernel/cpu/cpu_table.h src/kernel/cpu/cpu_exp.h src/kernel/cpu/cpu_blas.h src/kernel/cpu/cpu_blas.c
 
 # Products of bfloat16.
@@ -48,8 +48,8 @@ librs_a_SOURCES += src/kernel/device.c src/kernel/device.h src/kernel/gpu.c src/
 kernel_cuda_headers = src/kernel/cuda/cuda.h src/kernel/cuda/cuda_private.h \
 	src/kernel/cuda/cuda_body.h src/kernel/cuda/cross_body.h \
 	src/kernel/cuda/dense_body.h src/kernel/cuda/embed_body.h src/kernel/cuda/loss_body.h \
-	src/kernel/cuda/optimizer_body.h src/kernel/cuda/segment_body.h \
-	src/kernel/cuda/vector_body.h
+	src/kernel/cuda/optimizer_body.h src/kernel/cuda/rows_body.h \
+	src/kernel/cuda/segment_body.h src/kernel/cuda/vector_body.h
 kernel_cuda_files = src/kernel/cuda/cuda_look.c src/kernel/cuda/cuda_context.c \
 	src/kernel/cuda/cuda_blas.c src/kernel/cuda/cuda_gpu.c src/kernel/cuda/cuda_set.cu
 EXTRA_DIST += $(kernel_cuda_headers) $(kernel_cuda_files)

@@ -5,6 +5,7 @@
 #include "kernel/cuda/embed_body.h"
 #include "kernel/cuda/loss_body.h"
 #include "kernel/cuda/optimizer_body.h"
+#include "kernel/cuda/rows_body.h"
 #include "kernel/cuda/segment_body.h"
 #include "kernel/cuda/vector_body.h"
 

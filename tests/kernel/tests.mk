@@ -1,7 +1,8 @@
 kernel_compare = tests/kernel/agree.c tests/kernel/agree.h tests/kernel/compare.c \
 	tests/kernel/compare.h tests/kernel/compare_dense.c tests/kernel/compare_embed.c \
 	tests/kernel/compare_segment.c tests/kernel/compare_cross.c tests/kernel/compare_loss.c \
-	tests/kernel/compare_vector.c tests/kernel/compare_optimizer.c
+	tests/kernel/compare_vector.c tests/kernel/compare_optimizer.c \
+	tests/kernel/compare_rows.c
 check_PROGRAMS += tests/kernel/kernel_test
 tests_kernel_kernel_test_SOURCES = tests/kernel/kernel_test.c $(kernel_compare)
 emulated_gpu = tests/kernel/emulate.c tests/kernel/emulate.h tests/kernel/emulate_set.c \

@@ -40,6 +40,7 @@ struct view        { float *p;                size_t n; };
 struct view_in     { const float *p;          size_t n; };
 struct view_u32    { const uint32_t *p;       size_t n; };
 struct view_brain  { uint16_t *p;             size_t n; };
+struct view_index  { uint32_t *p;             size_t n; };
 struct view_u8     { const uint8_t *p;        size_t n; };
 struct view_rows   { const float *const *p;   size_t n; };
 struct view_int    { int *p;                  size_t n; };
