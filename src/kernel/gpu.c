@@ -76,9 +76,12 @@ gpu_memory_check(struct gpu_memory *m, const struct gpu_claim *claim, size_t n)
 		struct lack l = { .wanted = used[i], .place = i };
 
 		RS_TRY(m->gpu->memory(m->device[i], &l.there));
-		l.is_limit = m->limit > 0 && m->limit < l.there;
-		if (l.is_limit)
+		const size_t now = atomic_load(&m->used_of[i]);
+		l.is_limit = m->limit > 0 && m->limit < l.there + now;
+		if (l.is_limit) {
 			l.there = m->limit;
+			l.wanted += now;
+		}
 		if (l.wanted > l.there)
 			return fail_too_much(m, &l);
 	}
@@ -102,19 +105,29 @@ give_back(struct gpu_memory *m, size_t place, size_t bytes)
 	atomic_fetch_sub(&m->used, bytes);
 }
 
+/* Counts bytes, or does not. */
+static enum rs_status
+take(struct gpu_memory *m, size_t place, size_t bytes)
+{
+	const struct lack l = { .wanted = atomic_fetch_add(&m->used_of[place], bytes) + bytes,
+		.there = m->limit, .place = place, .is_limit = 1 };
+
+	atomic_fetch_add(&m->used, bytes);
+	if (m->limit == 0 || l.wanted <= m->limit)
+		return RS_OK;
+	give_back(m, place, bytes);
+	return fail_too_much(m, &l);
+}
+
 static enum rs_status
 open_at(struct gpu_memory *m, size_t place, struct gpu_plan *plan, struct gpu_queue **out,
 	char **block)
 {
 	const size_t bytes = m->gpu->size(plan);
-	const struct lack l = { .wanted = atomic_fetch_add(&m->used_of[place], bytes) + bytes,
-		.there = m->limit, .place = place, .is_limit = 1 };
 
-	atomic_fetch_add(&m->used, bytes);
 	plan->device = m->device[place];
-	const enum rs_status status = m->limit > 0 && l.wanted > m->limit
-		? fail_too_much(m, &l) : m->gpu->open(plan, out, block);
-
+	RS_TRY(take(m, place, bytes));
+	const enum rs_status status = m->gpu->open(plan, out, block);
 	if (status != RS_OK)
 		give_back(m, place, bytes);
 	return status;
@@ -143,4 +156,21 @@ gpu_memory_close(struct gpu_memory *m, const struct gpu_plan *plan, struct gpu_q
 		place++;
 	m->gpu->close(q);
 	give_back(m, place, m->gpu->size(plan));
+}
+
+enum rs_status
+gpu_memory_alloc(struct gpu_memory *m, size_t bytes, void *out)
+{
+	RS_TRY(take(m, 0, bytes));
+	const enum rs_status status = m->gpu->alloc(m->device[0], bytes, out);
+	if (status != RS_OK)
+		give_back(m, 0, bytes);
+	return status;
+}
+
+void
+gpu_memory_free(struct gpu_memory *m, void *p, size_t bytes)
+{
+	m->gpu->free(p);
+	give_back(m, 0, bytes);
 }

@@ -2,13 +2,15 @@
  * How a GPU is used, whatever is behind it: `cuda`, or one emulated by tests.
  *
  * A queue is one block of the GPU's memory, made once by plan, and what is done there in
- * order: copies and the kernels of `kernel`, which take pointers into that block and memory
- * of the queue alone.  use() makes a queue that of the calling thread; what the thread starts
+ * order: copies and the kernels of `kernel`, which take pointers into that block, memory
+ * of the queue alone, and into what alloc() gave.  use() makes a queue that of the calling thread; what the thread starts
  * then returns before it was done, and wait() returns when it was, with the first failure
  * since it was last called; after one nothing more is done until then.  What is copied from
  * or to must stay as it is until wait().  A queue is used by one thread at a time.
  *
  * GPUs have numbers from 0, and memory of their own: a queue is on the one that its plan names.
+ * What alloc() gave is for all queues of a GPU; what one wrote there, another may read when it
+ * was waited for.
  */
 #ifndef KERNEL_GPU_H
 #define KERNEL_GPU_H
@@ -71,6 +73,9 @@ struct gpu {
 	/* Memory of the host that copies go to and from at full speed; zeroed. */
 	enum rs_status (*host_alloc)(size_t bytes, void *out);   /* out: any T **          */
 	void (*host_free)(void *p);
+	/* RS_ERESOURCE: not enough memory. */
+	enum rs_status (*alloc)(int device, size_t bytes, void *out);   /* out: any T **   */
+	void (*free)(void *p);
 	const struct gpu_link *link;
 	const struct gpu_replay *replay;       /* NULL: kernels are started one by one    */
 };
@@ -84,13 +89,13 @@ struct gpu_memory {
 	atomic_size_t used, used_of[GPU_DEVICES_MAX];    /* of all; by place in device[]  */
 };
 
-/* Queues that are opened one after the other. */
+/* Queues, or memory, that are opened one after the other. */
 struct gpu_claim { size_t bytes, n; };          /* of each; how many             */
 
 /* Leaves the i-th of n processes of a host its share: every n-th GPU from the i-th on, or one,
  * around them, where there are fewer than processes. */
 void gpu_memory_deal(struct gpu_memory *m, size_t i, size_t n);
-/* RS_ERESOURCE: the queues, dealt to the GPUs, do not fit.  Before any is opened. */
+/* RS_ERESOURCE: what is claimed, dealt to the GPUs, does not fit beside what is used now. */
 enum rs_status gpu_memory_check(struct gpu_memory *m, const struct gpu_claim *claim, size_t n);
 /* Opens a queue on the GPU of which least is used, the first such, which plan->device says
  * then: queues of one size go around.  RS_ERESOURCE: beyond the limit. */
@@ -100,5 +105,8 @@ enum rs_status gpu_memory_open(struct gpu_memory *m, struct gpu_plan *plan,
 enum rs_status gpu_memory_open_first(struct gpu_memory *m, struct gpu_plan *plan,
 	struct gpu_queue **out, char **block);
 void gpu_memory_close(struct gpu_memory *m, const struct gpu_plan *plan, struct gpu_queue *q);
+/* Memory of the first GPU for all its queues, counted; RS_ERESOURCE: beyond the limit. */
+enum rs_status gpu_memory_alloc(struct gpu_memory *m, size_t bytes, void *out);
+void gpu_memory_free(struct gpu_memory *m, void *p, size_t bytes);
 
 #endif

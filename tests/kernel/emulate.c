@@ -3,12 +3,14 @@
 
 #include <assert.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "kernel/cuda/cuda_body.h"
 #include "kernel/ref/ref.h"
@@ -21,6 +23,15 @@ static struct {
 	atomic_uint n_violations, until_failure;
 	char        where[200];        /* of the first                                    */
 } state;
+
+/* Cut from the front; from the start again, when all was given back. */
+enum { COMMON_BYTES = 1 << 30 };
+static struct {
+	pthread_mutex_t lock;
+	char    *block;
+	size_t   used, bytes;          /* bytes: whole pages that were used               */
+	unsigned n, is_open;
+} common = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static _Thread_local struct {
 	struct emulate_memory *memory;
@@ -80,6 +91,73 @@ protect(const struct emulate_memory *m, int protection)
 		abort();
 }
 
+/* With the lock. */
+static void
+protect_common(int protection)
+{
+	if (common.bytes > 0 && mprotect(common.block, common.bytes, protection) != 0)
+		abort();
+}
+
+static void
+open_common(void)
+{
+	pthread_mutex_lock(&common.lock);
+	if (common.is_open++ == 0)
+		protect_common(PROT_READ | PROT_WRITE);
+	pthread_mutex_unlock(&common.lock);
+}
+
+static void
+close_common(void)
+{
+	pthread_mutex_lock(&common.lock);
+	if (--common.is_open == 0)
+		protect_common(PROT_NONE);
+	pthread_mutex_unlock(&common.lock);
+}
+
+/* With the lock. */
+static void *
+cut_common(size_t bytes)
+{
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), first = common.used;
+
+	if (common.block == NULL)
+		common.block = mmap(NULL, COMMON_BYTES, PROT_NONE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (common.block == MAP_FAILED || bytes > COMMON_BYTES - first)
+		return NULL;
+	common.used = (first + bytes + 255) / 256 * 256;
+	if (common.bytes < common.used)
+		common.bytes = (common.used + page - 1) / page * page;
+	common.n++;
+	protect_common(PROT_READ | PROT_WRITE);
+	memset(common.block + first, 0xff, bytes);
+	if (common.is_open == 0)
+		protect_common(PROT_NONE);
+	return common.block + first;
+}
+
+void *
+emulate_take(size_t bytes)
+{
+	pthread_mutex_lock(&common.lock);
+	void *const p = cut_common(bytes);
+	pthread_mutex_unlock(&common.lock);
+	return p;
+}
+
+void
+emulate_give(void *p)
+{
+	pthread_mutex_lock(&common.lock);
+	assert(p != NULL && common.n > 0);
+	if (--common.n == 0)
+		common.used = 0;
+	pthread_mutex_unlock(&common.lock);
+}
+
 void
 emulate_open(struct emulate_memory *m)
 {
@@ -118,14 +196,17 @@ emulate_start(void)
 	if (mine.memory->has_failed)
 		return 0;
 	emulate_open(mine.memory);
+	open_common();
 	return 1;
 }
 
 void
 emulate_stop(void)
 {
-	if (mine.memory != NULL)
-		emulate_close(mine.memory);
+	if (mine.memory == NULL)
+		return;
+	close_common();
+	emulate_close(mine.memory);
 }
 
 /* --- recordings ------------------------------------------------------------------------ */
@@ -215,7 +296,8 @@ static int
 is_there(const void *p)
 {
 	return mine.memory == NULL || lies_in(p, mine.memory->block, mine.memory->bytes)
-		|| lies_in(p, mine.shared, sizeof(mine.shared));
+		|| lies_in(p, mine.shared, sizeof(mine.shared))
+		|| (common.block != NULL && lies_in(p, common.block, common.used));
 }
 
 /* What is outside is counted; where a view has an element, that is what is touched. */

@@ -26,6 +26,10 @@ struct emulate_memory {
 void emulate_use(struct emulate_memory *m);
 void emulate_open(struct emulate_memory *m);
 void emulate_close(struct emulate_memory *m);
+/* Memory for kernels of all threads, which is closed but while one of them runs, and begins as
+ * NaN; NULL: there is no more. */
+void *emulate_take(size_t bytes);
+void emulate_give(void *p);
 /* The n-th thing that is started from now on, by any thread, fails; 0: none. */
 void emulate_fail(unsigned n);
 /* Counts one; 1: it is that which fails. */

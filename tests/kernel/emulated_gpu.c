@@ -2,6 +2,7 @@
 #include "emulated_gpu.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -34,6 +35,13 @@ struct gpu_queue {
 };
 
 static atomic_uint in_use, queues[EMULATED_GPUS];
+static atomic_size_t bytes_of[EMULATED_GPUS];
+
+/* What alloc() gave. */
+struct piece { void *p; size_t bytes; int device; };
+enum { PIECES_MAX = 256 };
+static struct piece piece[PIECES_MAX];
+static pthread_mutex_t piece_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local struct gpu_queue *current;
 
 unsigned
@@ -70,8 +78,9 @@ check_device(int device)
 static enum rs_status
 gpu_memory(int device, size_t *free_bytes)
 {
-	*free_bytes = EMULATED_GPU_BYTES;
-	return check_device(device);
+	RS_TRY(check_device(device));
+	*free_bytes = EMULATED_GPU_BYTES - atomic_load(&bytes_of[device]);
+	return RS_OK;
 }
 
 static enum rs_status
@@ -96,6 +105,7 @@ gpu_open(const struct gpu_plan *plan, struct gpu_queue **out, char **block)
 	mprotect(q->memory.block, bytes, PROT_NONE);
 	atomic_fetch_add(&in_use, 1);
 	atomic_fetch_add(&queues[q->device], 1);
+	atomic_fetch_add(&bytes_of[q->device], bytes);
 	*out = q;
 	*block = q->memory.block;
 	return RS_OK;
@@ -125,6 +135,7 @@ gpu_close(struct gpu_queue *q)
 		emulate_violate("a queue is closed in which something goes on");
 	drop_copies(q);
 	atomic_fetch_sub(&queues[q->device], 1);
+	atomic_fetch_sub(&bytes_of[q->device], q->memory.bytes);
 	munmap(q->memory.block, q->memory.bytes);
 	free(q);
 	atomic_fetch_sub(&in_use, 1);
@@ -209,6 +220,45 @@ static void
 gpu_host_free(void *p)
 {
 	free(p);
+	atomic_fetch_sub(&in_use, 1);
+}
+
+static enum rs_status
+gpu_alloc(int device, size_t bytes, void *out)
+{
+	size_t i = 0;
+
+	RS_TRY(check_device(device));
+	void *const p = emulate_take(bytes);
+	if (p == NULL)
+		return rs_fail(RS_ERESOURCE, "GPU: no memory for tables: emulated");
+	pthread_mutex_lock(&piece_lock);
+	while (i < PIECES_MAX && piece[i].p != NULL)
+		i++;
+	if (i == PIECES_MAX)
+		abort();
+	piece[i] = (struct piece){ p, bytes, device };
+	pthread_mutex_unlock(&piece_lock);
+	atomic_fetch_add(&bytes_of[device], bytes);
+	atomic_fetch_add(&in_use, 1);
+	memcpy(out, &p, sizeof(p));
+	return RS_OK;
+}
+
+static void
+gpu_free(void *p)
+{
+	size_t i = 0;
+
+	pthread_mutex_lock(&piece_lock);
+	while (i < PIECES_MAX && piece[i].p != p)
+		i++;
+	if (i == PIECES_MAX)
+		abort();
+	atomic_fetch_sub(&bytes_of[piece[i].device], piece[i].bytes);
+	piece[i].p = NULL;
+	pthread_mutex_unlock(&piece_lock);
+	emulate_give(p);
 	atomic_fetch_sub(&in_use, 1);
 }
 
@@ -348,7 +398,8 @@ static const struct gpu_replay gpu_replay = {
 #define EMULATED .name = "emulated", .kernel = &kernel_emulated, .size = gpu_size, \
 	.memory = gpu_memory, .open = gpu_open, .close = gpu_close, .use = gpu_use, \
 	.upload = gpu_upload, .download = gpu_download, .wait = gpu_wait, \
-	.host_alloc = gpu_host_alloc, .host_free = gpu_host_free, .link = &gpu_link
+	.host_alloc = gpu_host_alloc, .host_free = gpu_host_free, .alloc = gpu_alloc, \
+	.free = gpu_free, .link = &gpu_link
 
 const struct gpu gpu_emulated = { EMULATED, .replay = &gpu_replay };
 const struct gpu gpu_emulated_direct = { EMULATED };

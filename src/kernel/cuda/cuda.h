@@ -4,7 +4,7 @@
  * binary with it runs where there is none; cuBLAS is loaded by cuda_open().
  *
  * A context is one GPU, a stream on it and one block of its memory, allocated once by plan;
- * nothing is allocated after.  Kernels of kernel_cuda take pointers into that block, run in
+ * nothing is allocated after.  Kernels of kernel_cuda take pointers into memory of the GPU, run in
  * the stream of the context their thread uses, in order, and return before they have run.
  * After a failure the others do nothing, until cuda_wait() returns it.
  */

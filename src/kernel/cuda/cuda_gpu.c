@@ -82,6 +82,23 @@ gpu_host_free(void *p)
 }
 
 static enum rs_status
+gpu_alloc(int device, size_t bytes, void *out)
+{
+	void *p = NULL;
+
+	RS_TRY(cuda_status(cudaSetDevice(device), "cannot be used"));
+	RS_TRY(cuda_status(cudaMalloc(&p, bytes > 0 ? bytes : 1), "no memory for tables"));
+	memcpy(out, &p, sizeof(p));
+	return RS_OK;
+}
+
+static void
+gpu_free(void *p)
+{
+	(void)cudaFree(p);
+}
+
+static enum rs_status
 gpu_identity(int device, unsigned char out[GPU_IDENTITY])
 {
 	struct cudaDeviceProp properties;
@@ -116,6 +133,6 @@ const struct gpu gpu_cuda = {
 	.name = "cuda", .kernel = &kernel_cuda, .size = gpu_size, .memory = gpu_memory,
 	.open = gpu_open, .close = gpu_close, .use = gpu_use, .upload = cuda_upload,
 	.download = cuda_download, .wait = cuda_wait, .host_alloc = gpu_host_alloc,
-	.host_free = gpu_host_free, .link = &gpu_link,
+	.host_free = gpu_host_free, .alloc = gpu_alloc, .free = gpu_free, .link = &gpu_link,
 	.replay = &gpu_replay,
 };
