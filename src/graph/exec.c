@@ -58,6 +58,13 @@ op_value(const struct op_run *r, const struct node *n)
 	return r->exec->block + r->exec->plan.offset[n->index][PLAN_VALUE];
 }
 
+/* Gradients of occurrences are copied from the mirror after the pass. */
+static int
+has_copies(const struct exec *e)
+{
+	return e->mirror != NULL && !e->g->rows_are_there;
+}
+
 float *
 op_gradient(const struct op_run *r, const struct node *n)
 {
@@ -68,7 +75,7 @@ op_gradient(const struct op_run *r, const struct node *n)
 		return e->block + at;
 	if (n->ragged > 0)
 		return op_buffer(r, n->ragged - 1);
-	return (e->mirror != NULL ? mirror_kept(e->mirror) : e->rows->block) + at;
+	return (has_copies(e) ? mirror_kept(e->mirror) : e->rows->block) + at;
 }
 
 const float *
@@ -94,7 +101,7 @@ op_buffer(const struct op_run *r, size_t input)
 {
 	const struct exec *e = r->exec;
 
-	return e->mirror != NULL ? mirror_buffer(e->mirror, input) : e->rows->input[input].buffer;
+	return has_copies(e) ? mirror_buffer(e->mirror, input) : e->rows->input[input].buffer;
 }
 
 void
@@ -262,12 +269,18 @@ inputs_prepare(struct exec *e, const struct feed *feed)
 	return RS_OK;
 }
 
+size_t
+op_most_ids(const struct graph *g, size_t input, size_t B_max)
+{
+	return B_max * (g->input[input].max_ids > 0 ? g->input[input].max_ids : 1);
+}
+
 /* On the GPU as many as there can be; histories on the host as many as there are. */
 static void
 set_most_ids(const struct graph *g, size_t B_max, size_t *N_max)
 {
 	for (size_t i = 0; i < g->n_inputs && g->gpu != NULL; i++)
-		N_max[i] = B_max * (g->input[i].max_ids > 0 ? g->input[i].max_ids : 1);
+		N_max[i] = op_most_ids(g, i, B_max);
 }
 
 enum rs_status
@@ -406,6 +419,8 @@ exec_forward(struct exec *e, const float *param, const struct feed *feed, int tr
 	e->B = feed->B;
 	if (ids_prepare(e, feed) != RS_OK || inputs_prepare(e, feed) != RS_OK)
 		return NULL;
+	if (training && e->g->rows_are_there && row_grads_reserve_there(e->rows, e->N) != RS_OK)
+		return NULL;
 	struct op_run r = run_of(e, param, feed);
 	r.training = training;
 	if (e->mirror != NULL) {
@@ -531,6 +546,12 @@ const float *
 exec_row_scale(const struct exec *e, size_t input)
 {
 	return e->rows->input[input].out_scale;
+}
+
+int
+exec_rows_are_bad(const struct exec *e)
+{
+	return e->g->rows_are_there && mirror_rows_are_bad(e->mirror);
 }
 
 static int

@@ -51,6 +51,19 @@ graph_set_gpu(struct graph *g, struct gpu_memory *gpu)
 }
 
 void
+graph_set_rows_there(struct graph *g, int is_there)
+{
+	assert(!is_there || g->gpu != NULL);
+	g->rows_are_there = is_there;
+}
+
+int
+graph_rows_are_there(const struct graph *g)
+{
+	return g->rows_are_there;
+}
+
+void
 graph_set_dense(struct graph *g, size_t K)
 {
 	g->K = K;

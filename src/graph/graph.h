@@ -54,7 +54,7 @@ struct graph_table {
 
 /* What one slot gives to the graph.  Rows and gradients of input i, occurrence j:
  * row[i][j] (borrowed from lookup); after backward the gradient of that
- * occurrence is scale[i][j] * grad[i][j][0..dim) (scale NULL: 1), valid until
+ * occurrence (both on the GPU after graph_set_rows_there()) is scale[i][j] * grad[i][j][0..dim) (scale NULL: 1), valid until
  * the next forward into the same row_grads. */
 struct feed {
 	size_t B;
@@ -87,6 +87,10 @@ enum rs_status graph_create(const struct kernel_set *kernel, struct graph **out)
 void graph_destroy(struct graph *g);
 /* Execs of the graph run on this GPU, NULL the host; borrowed.  Before the first operator. */
 void graph_set_gpu(struct graph *g, struct gpu_memory *gpu);
+/* With a GPU, before any exec is made: rows that feeds point at are there, in memory of all its
+ * queues (kernel/gpu.h), and so stay the gradients of occurrences.  is_there 0: on the host. */
+void graph_set_rows_there(struct graph *g, int is_there);
+int graph_rows_are_there(const struct graph *g);
 /* Declares the batch: number of numeric columns K. */
 void graph_set_dense(struct graph *g, size_t K);
 /* What a graph computes.  A model with towers also gives a vector of the user and
@@ -158,6 +162,8 @@ enum rs_status exec_reserve_training(struct exec *e, enum graph_output output, s
 /* What an exec takes of the GPU's memory with as many ids as there can be; 0: it is on the
  * host. */
 enum rs_status exec_gpu_bytes(const struct graph *g, size_t B_max, size_t *out);
+/* The same of a row_grads: 0, or what it takes when a pass first trains into it. */
+enum rs_status row_grads_gpu_bytes(const struct graph *g, size_t B_max, size_t *out);
 /* Memory of an exec, and of a row_grads, for B_max rows with N [n_inputs] ids; once used. */
 size_t exec_bytes(const struct graph *g, size_t B_max, const size_t *N);
 size_t row_grads_bytes(const struct graph *g, size_t B_max, const size_t *N);
@@ -196,6 +202,8 @@ void row_grads_destroy(struct row_grads *rows);
 /* Gradients of embedding occurrences after exec_backward; arrays [N_i]. */
 const float *const *exec_row_grad(const struct exec *e, size_t input);
 const float *exec_row_scale(const struct exec *e, size_t input);
+/* With rows on the GPU, after exec_wait(): 1 when a gradient there is not finite. */
+int exec_rows_are_bad(const struct exec *e);
 /* After exec_forward: the first operator whose value is not finite, or NULL. */
 const char *exec_culprit(const struct exec *e);
 /* Folds the tree-summed statistics of a step into the running values. */

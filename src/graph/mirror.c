@@ -25,7 +25,8 @@ struct mirror {
 	size_t dense[GRAPH_N_OUTPUTS], missing[GRAPH_N_OUTPUTS];   /* [B,K]           */
 	size_t label, weight;       /* [B]                                            */
 	size_t value, dvalue;       /* [B,width] of the output                        */
-	size_t loss, bad;           /* a double; two int, to and from there           */
+	size_t loss;                /* a double                                       */
+	size_t bad, rows_bad;       /* two int each, to and from there                */
 	size_t param, gradient, block, kept;
 	size_t rounded;             /* [g->n_rounded] of two bytes                    */
 	struct mirror_input *input; /* [n_inputs]                                     */
@@ -51,10 +52,11 @@ static void
 place_input(struct mirror *m, size_t i, size_t *end)
 {
 	struct mirror_input *in = &m->input[i];
+	const size_t dim = m->g->rows_are_there ? 0 : m->g->input[i].dim;
 
 	in->offset = cut(end, (m->B_max + 1) * sizeof(uint32_t));
 	in->scale = cut(end, in->N * sizeof(float));
-	in->rows = cut(end, in->N * m->g->input[i].dim * sizeof(float));
+	in->rows = cut(end, in->N * dim * sizeof(float));
 	in->row = cut(end, in->N * sizeof(float *));
 }
 
@@ -78,12 +80,17 @@ place_all(struct mirror *m)
 	m->dvalue = cut(&end, m->B_max * width * sizeof(float));
 	m->loss = cut(&end, sizeof(double));
 	m->bad = cut(&end, 2 * sizeof(int));
+	m->rows_bad = cut(&end, 2 * sizeof(int));
 	for (size_t i = 0; i < g->n_inputs; i++)
 		place_input(m, i, &end);
 	m->here_bytes = end;
 	m->param = cut(&end, g->P * sizeof(float));
 	m->gradient = cut(&end, g->P * sizeof(float));
 	m->block = cut(&end, m->layout->floats * sizeof(float));
+	if (g->rows_are_there) {
+		m->plan.bytes = end;
+		return;
+	}
 	m->kept = cut(&end, m->layout->kept_floats * sizeof(float));
 	m->rounded = cut(&end, g->n_rounded * sizeof(uint16_t));
 	for (size_t i = 0; i < g->n_inputs; i++)
@@ -160,10 +167,12 @@ set_rows(struct mirror *m)
 		const struct mirror_input *in = &m->input[i];
 		const float **row = here(m, in->row);
 		const float *rows = there(m, in->rows);
+		m->row[i] = there(m, in->row);
+		if (m->g->rows_are_there)
+			continue;
 		for (size_t k = 0; k < in->N; k++)
 			row[k] = rows + k * m->g->input[i].dim;
 		gpu->upload(there(m, in->row), row, in->N * sizeof(*row));
-		m->row[i] = there(m, in->row);
 	}
 	return gpu->wait();
 }
@@ -328,7 +337,10 @@ send_input(struct mirror *m, size_t i, const struct feed *feed, const struct row
 		send(m, m->input[i].offset, offset, (feed->B + 1) * sizeof(*offset));
 	if (op_is_scaled(m->g, feed, i))
 		send(m, m->input[i].scale, rows->input[i].scale, N * sizeof(float));
-	send_rows(m, i, feed->row[i], N);
+	if (m->g->rows_are_there)
+		send(m, m->input[i].row, feed->row[i], N * sizeof(*feed->row[i]));
+	else
+		send_rows(m, i, feed->row[i], N);
 }
 
 void
@@ -403,27 +415,57 @@ get_params(struct mirror *m, enum graph_output output, float *grad)
 	}
 }
 
-void
-mirror_get_gradients(struct mirror *m, enum graph_output output, const struct feed *feed,
-	float *grad, struct row_grads *rows)
+/* n gradients of occurrences that were written, where row_grads have them; to be copied there
+ * from the mirror, or to be looked at. */
+static void
+get_piece(struct mirror *m, float *rows, const float *from, size_t n)
+{
+	if (m->g->rows_are_there)
+		m->gpu->gpu->kernel->finite(n, rows, there(m, m->rows_bad));
+	else
+		m->gpu->gpu->download(rows, from, n * sizeof(*rows));
+}
+
+static void
+get_rows(struct mirror *m, enum graph_output output, const struct feed *feed,
+	struct row_grads *rows)
 {
 	const struct graph *g = m->g;
-	const struct gpu *gpu = m->gpu->gpu;
 
-	get_params(m, output, grad);
 	for (size_t i = 0; i < g->n_nodes; i++) {
 		const struct node *n = g->node[i];
 		const size_t at = m->layout->offset[i][PLAN_GRADIENT];
 		if (g->part[output][i] && n->op->keeps_gradient && n->ragged == 0)
-			gpu->download(rows->block + at, mirror_kept(m) + at,
-				feed->B * n->width * sizeof(float));
+			get_piece(m, rows->block + at, mirror_kept(m) + at, feed->B * n->width);
 	}
 	for (size_t i = 0; i < g->n_inputs; i++) {
 		const size_t N = op_n_ids(feed, i);
 		if (graph_output_uses(g, output, i) && g->buffered[i] > 0 && N > 0)
-			gpu->download(rows->input[i].buffer, mirror_buffer(m, i),
-				N * g->buffered[i] * sizeof(float));
+			get_piece(m, rows->input[i].buffer, mirror_buffer(m, i),
+				N * g->buffered[i]);
 	}
+}
+
+void
+mirror_get_gradients(struct mirror *m, enum graph_output output, const struct feed *feed,
+	float *grad, struct row_grads *rows)
+{
+	const struct gpu *gpu = m->gpu->gpu;
+	int *bad = here(m, m->rows_bad);
+
+	get_params(m, output, grad);
+	bad[0] = bad[1] = 0;
+	if (m->g->rows_are_there)
+		gpu->upload(there(m, m->rows_bad), &bad[0], sizeof(*bad));
+	get_rows(m, output, feed, rows);
+	if (m->g->rows_are_there)
+		gpu->download(&bad[1], there(m, m->rows_bad), sizeof(*bad));
+}
+
+int
+mirror_rows_are_bad(const struct mirror *m)
+{
+	return ((const int *)here(m, m->rows_bad))[1] != 0;
 }
 
 enum rs_status

@@ -2,6 +2,9 @@
  * What of an exec lies on a GPU: activations, parameters and their gradient, gradients of
  * embedding rows, and a feed like the host's, whose rows are copied there.
  *
+ * Where rows are on the GPU their addresses go there instead, and gradients of occurrences stay
+ * in row_grads.
+ *
  * One block of its memory, planned for slots of at most B_max rows and N_max [n_inputs] ids;
  * every piece has its place in it for good.  The first of them have a side here, in memory
  * of the host that copies go through.  The plan is borrowed.
@@ -50,11 +53,14 @@ float *mirror_get_value(struct mirror *m, const float *value, size_t n);
 float *mirror_output_gradient(const struct mirror *m);
 void mirror_put_gradient(struct mirror *m, float *to, size_t n);
 void mirror_get_loss(struct mirror *m);
-/* What a pass backward for the output wrote, into grad [P] and rows. */
+/* What a pass backward for the output wrote, into grad [P] and rows; what stays on the GPU is
+ * looked at. */
 void mirror_get_gradients(struct mirror *m, enum graph_output output, const struct feed *feed,
 	float *grad, struct row_grads *rows);
 /* All was done; *loss += what mirror_get_loss() got.  loss NULL: it was not called. */
 enum rs_status mirror_wait(struct mirror *m, double *loss);
+/* After that: 1 when something that stays there is not finite. */
+int mirror_rows_are_bad(const struct mirror *m);
 /* 1: so many floats there are finite; waits. */
 int mirror_is_finite(struct mirror *m, const float *x, size_t n);
 

@@ -72,6 +72,7 @@ struct graph {
 	size_t *buffered;           /* [n_inputs] floats of gradient an occurrence, 0 none */
 	size_t K, P;
 	struct gpu_memory *gpu;     /* NULL: operators run on the host                */
+	int    rows_are_there;      /* see graph_set_rows_there()                     */
 	struct node *logit, *output[GRAPH_N_OUTPUTS];
 	unsigned char *part[GRAPH_N_OUTPUTS];   /* [n_nodes] 1: the output depends on it */
 	int    loss_is_mse, finished;
@@ -100,8 +101,8 @@ struct exec_input {
 	const float **fixed;        /* [B_max] gradient of row b, for one id a row    */
 	const float **grad;         /* [capacity] the same for bags                   */
 	float  *scale;              /* [capacity]                                     */
-	float  *buffer;             /* [capacity, buffered]                           */
-	size_t  capacity;
+	float  *buffer;             /* [capacity, buffered]; there: [n_there, buffered] */
+	size_t  capacity, n_there;
 	const float *const *out_grad;   /* what exec_row_grad() returns               */
 	const float *out_scale;
 };
@@ -113,9 +114,16 @@ struct row_grads {
 	float *block;               /* gradients of the nodes that keep them          */
 	size_t block_bytes;
 	const struct gpu *gpu;      /* whose copies come into the block, or NULL      */
+	struct gpu_memory *there;   /* where block and buffers are, or NULL           */
+	const struct graph *g;
+	size_t B_max;
 };
 
 enum rs_status row_grads_reserve(struct row_grads *rows, size_t input, size_t n, size_t buffered);
+/* Block and buffers there, before a pass that trains on N [n_inputs] ids. */
+enum rs_status row_grads_reserve_there(struct row_grads *rows, const size_t *N);
+/* As many ids as a GPU is planned for. */
+size_t op_most_ids(const struct graph *g, size_t input, size_t B_max);
 
 const struct graph *op_graph(const struct op_run *r);
 float *op_value(const struct op_run *r, const struct node *n);

@@ -201,14 +201,30 @@ lies_after(const float *const *a, const float *const *b, size_t n, size_t offset
 	return same == n;
 }
 
+static int
+has_bad_scale(const struct slot_view *v, const struct exec *e)
+{
+	int bad = 0;
+
+	for (size_t k = 0; k < v->n_used; k++) {
+		const size_t i = v->used[k].input;
+
+		if (exec_row_scale(e, i) != NULL)
+			v->model->kernel->finite(v->n[i], exec_row_scale(e, i), &bad);
+	}
+	return bad;
+}
+
 /* Inputs whose gradients lie side by side, or are the same memory, are looked at
  * together: one call a row, not one an occurrence. */
 int
 slot_view_bad_gradient(const struct slot_view *v, const struct exec *e)
 {
 	const struct kernel_set *kernel = v->model->kernel;
-	int bad = 0;
+	int bad = has_bad_scale(v, e);
 
+	if (graph_rows_are_there(v->model->graph))
+		return bad || exec_rows_are_bad(e);
 	for (size_t i = 0, next; i < v->n_inputs; i = next) {
 		const float *const *grad = exec_row_grad(e, i);
 		const size_t D = graph_input(v->model->graph, i)->dim, n = v->n[i];
@@ -217,8 +233,6 @@ slot_view_bad_gradient(const struct slot_view *v, const struct exec *e)
 		next = i + 1;
 		if (!is_used(v, i))
 			continue;
-		if (exec_row_scale(e, i) != NULL)
-			kernel->finite(n, exec_row_scale(e, i), &bad);
 		for (; next < v->n_inputs && is_used(v, next) && v->n[next] == n
 		    && exec_row_scale(e, next) == NULL; next++) {
 			const float *const *more = exec_row_grad(e, next);
