@@ -6,15 +6,20 @@
 #define KERNEL(member) offsetof(struct kernel_set, member)
 
 static const struct row_optimizer optimizer_table[] = {
-	[ROW_SGD] =             { .name = "sgd", .kernel = KERNEL(row_sgd) },
+	[ROW_SGD] =             { .name = "sgd", .kernel = KERNEL(row_sgd),
+	                          .rows_kernel = KERNEL(rows_sgd) },
 	[ROW_ADAGRAD] =         { .name = "adagrad", .per_column = 1, .n_accumulators = 1,
-	                          .decays = 1, .kernel = KERNEL(row_adagrad) },
+	                          .decays = 1, .kernel = KERNEL(row_adagrad),
+	                          .rows_kernel = KERNEL(rows_adagrad) },
 	[ROW_ROWWISE_ADAGRAD] = { .name = "rowwise_adagrad", .per_row = 1, .n_accumulators = 1,
-	                          .decays = 1, .kernel = KERNEL(row_rowwise_adagrad) },
+	                          .decays = 1, .kernel = KERNEL(row_rowwise_adagrad),
+	                          .rows_kernel = KERNEL(rows_rowwise_adagrad) },
 	[ROW_ADAM] =            { .name = "adam", .per_column = 2, .per_row = 1,
-	                          .kernel = KERNEL(row_adam) },
+	                          .kernel = KERNEL(row_adam),
+	                          .rows_kernel = KERNEL(rows_adam) },
 	[ROW_FTRL] =            { .name = "ftrl", .per_column = 2, .n_accumulators = 1,
-	                          .kernel = KERNEL(row_ftrl) },
+	                          .kernel = KERNEL(row_ftrl),
+	                          .rows_kernel = KERNEL(rows_ftrl) },
 };
 
 #define N_OPTIMIZERS (sizeof(optimizer_table) / sizeof(optimizer_table[0]))
@@ -70,6 +75,15 @@ row_optimizer_kernel(const struct row_optimizer *o, const struct kernel_set *ker
 	row_kernel *function;
 
 	memcpy(&function, (const char *)kernel + o->kernel, sizeof(function));
+	return function;
+}
+
+rows_kernel *
+row_optimizer_rows_kernel(const struct row_optimizer *o, const struct kernel_set *kernel)
+{
+	rows_kernel *function;
+
+	memcpy(&function, (const char *)kernel + o->rows_kernel, sizeof(function));
 	return function;
 }
 

@@ -18,6 +18,7 @@
 #include "kernel/kernel_table.h"
 #include "data/schema.h"
 
+typedef void rows_kernel(const struct rows_args *a);
 typedef void row_kernel(float *w, float *slot, const float *g, const struct row_args *a);
 
 struct row_optimizer {
@@ -27,6 +28,7 @@ struct row_optimizer {
 	size_t n_accumulators;      /* leading blocks that start at initial_accumulator */
 	int    decays;              /* these are what lookup_commit.decay is for      */
 	size_t kernel;              /* offset of the kernel in struct kernel_set      */
+	size_t rows_kernel;         /* of that for many rows                          */
 };
 
 const struct row_optimizer *row_optimizer_get(enum row_optimizer_kind kind);
@@ -47,6 +49,8 @@ struct row_decays {
 void row_optimizer_decay(const struct row_optimizer *o, const struct row_decay *decay, size_t D,
 	float *slot);
 row_kernel *row_optimizer_kernel(const struct row_optimizer *o, const struct kernel_set *kernel);
+rows_kernel *row_optimizer_rows_kernel(const struct row_optimizer *o,
+	const struct kernel_set *kernel);
 /* rate_factor: what the schedule makes of the base rate in this step. */
 struct row_args row_optimizer_args(
 	const struct row_optimizer_settings *s, size_t D, double rate_factor);

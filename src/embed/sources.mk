@@ -1,5 +1,7 @@
 librs_a_SOURCES += src/embed/lookup.h src/embed/local.c
 librs_a_SOURCES += src/embed/drawn.c src/embed/drawn.h
+librs_a_SOURCES += src/embed/lookup_device.c src/embed/lookup_device.h
+librs_a_SOURCES += src/embed/device_rows.c src/embed/device_rows.h
 librs_a_SOURCES += src/embed/merge.c src/embed/merge.h
 librs_a_SOURCES += src/embed/row_optimizer.c src/embed/row_optimizer.h
 librs_a_SOURCES += src/embed/table.c src/embed/table.h

@@ -54,8 +54,9 @@ struct graph_table {
 
 /* What one slot gives to the graph.  Rows and gradients of input i, occurrence j:
  * row[i][j] (borrowed from lookup); after backward the gradient of that
- * occurrence (both on the GPU after graph_set_rows_there()) is scale[i][j] * grad[i][j][0..dim) (scale NULL: 1), valid until
- * the next forward into the same row_grads. */
+ * occurrence is scale[i][j] * grad[i][j][0..dim) (scale NULL: 1), valid until
+ * the next forward into the same row_grads.  After graph_set_rows_there() both
+ * point to the GPU. */
 struct feed {
 	size_t B;
 	const float   *dense;       /* [B,K]                                          */

@@ -2,11 +2,11 @@
  * How a GPU is used, whatever is behind it: `cuda`, or one emulated by tests.
  *
  * A queue is one block of the GPU's memory, made once by plan, and what is done there in
- * order: copies and the kernels of `kernel`, which take pointers into that block, memory
- * of the queue alone, and into what alloc() gave.  use() makes a queue that of the calling thread; what the thread starts
- * then returns before it was done, and wait() returns when it was, with the first failure
- * since it was last called; after one nothing more is done until then.  What is copied from
- * or to must stay as it is until wait().  A queue is used by one thread at a time.
+ * order: copies and the kernels of `kernel`, which take pointers into that block, memory of the
+ * queue alone, and into what alloc() gave.  use() makes a queue that of the calling thread; what
+ * the thread starts then returns before it was done, and wait() returns when it was, with the
+ * first failure since it was last called; after one nothing more is done until then.  What is
+ * copied from or to must stay as it is until wait().  A queue is used by one thread at a time.
  *
  * GPUs have numbers from 0, and memory of their own: a queue is on the one that its plan names.
  * What alloc() gave is for all queues of a GPU; what one wrote there, another may read when it

@@ -24,3 +24,6 @@ check_PROGRAMS += tests/embed/spilled_test
 tests_embed_storage_test_SOURCES = tests/embed/storage_test.c tests/embed/rows_bed.h
 tests_embed_spilled_test_SOURCES = tests/embed/spilled_test.c tests/embed/rows_bed.h
 check_PROGRAMS += tests/embed/stacked_test
+check_PROGRAMS += tests/embed/lookup_device_test
+tests_embed_lookup_device_test_SOURCES = tests/embed/lookup_device_test.c tests/embed/device_bed.h \
+	$(emulated_gpu)

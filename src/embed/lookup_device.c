@@ -1,0 +1,439 @@
+/* Tables on a GPU and at home: who is ahead, and a step by all threads. */
+#include "embed/lookup_device.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "embed/device_rows.h"
+#include "embed/local.h"
+#include "embed/pull.h"
+#include "embed/pushes.h"
+#include "embed/row_optimizer.h"
+
+/* Where rows are as of now. */
+enum { AT_HOME, AT_BOTH, THERE };
+
+struct device {
+	struct lookup base;
+	struct lookup *home;
+	struct device_rows *rows;
+	size_t n_tables, n_threads;
+	struct pushes pushes;
+	struct pushes_order *order;        /* [n_threads]                              */
+	pthread_mutex_t lock;
+	atomic_int place;                  /* changed with the lock, or in commit      */
+	struct rs_failure failure;         /* of a step: rows there are no state to go on from */
+	int    has_begun;                  /* the step of this commit                  */
+	atomic_size_t next_table, n_left;  /* n_left: threads that are done with it    */
+};
+
+static struct device *
+device_of(struct lookup *l)
+{
+	return (struct device *)l;
+}
+
+/* --- here and there ---------------------------------------------------------------------- */
+
+static enum rs_status
+go_there(struct device *d)
+{
+	enum rs_status status = RS_OK;
+
+	if (atomic_load_explicit(&d->place, memory_order_acquire) != AT_HOME)
+		return RS_OK;
+	pthread_mutex_lock(&d->lock);
+	if (atomic_load(&d->place) == AT_HOME) {
+		status = device_rows_upload(d->rows, d->home);
+		if (status == RS_OK)
+			atomic_store_explicit(&d->place, AT_BOTH, memory_order_release);
+	}
+	pthread_mutex_unlock(&d->lock);
+	return status;
+}
+
+static enum rs_status
+come_home(struct device *d)
+{
+	enum rs_status status = RS_OK;
+
+	pthread_mutex_lock(&d->lock);
+	if (d->failure.status != RS_OK)
+		status = rs_failure_put(&d->failure);
+	else if (atomic_load(&d->place) == THERE)
+		status = device_rows_download(d->rows, d->home);
+	if (status == RS_OK && atomic_load(&d->place) == THERE)
+		atomic_store(&d->place, AT_BOTH);
+	pthread_mutex_unlock(&d->lock);
+	return status;
+}
+
+/* For what changes rows at home. */
+static enum rs_status
+stay_home(struct device *d)
+{
+	RS_TRY(come_home(d));
+	atomic_store(&d->place, AT_HOME);
+	return RS_OK;
+}
+
+/* The same where nobody can be told: the next save fails. */
+static int
+stays_home(struct device *d)
+{
+	if (stay_home(d) == RS_OK)
+		return 1;
+	rs_failure_take(&d->failure);
+	return 0;
+}
+
+/* --- a step ------------------------------------------------------------------------------ */
+
+static enum rs_status
+device_pull(struct lookup *base, const struct lookup_pull *p)
+{
+	struct device *d = device_of(base);
+	const struct table *t = local_table(d->home, p->table);
+	size_t stride;
+	const float *rows = device_rows_at(d->rows, p->table, &stride);
+
+	RS_TRY(go_there(d));
+	for (size_t j = 0; j < p->n; j++) {
+		if (p->ids[j] >= t->n_rows)
+			return pull_unknown_id(t, p->ids[j]);
+		p->row[j] = rows + (size_t)p->ids[j] * stride;
+	}
+	return RS_OK;
+}
+
+static enum rs_status
+device_push(struct lookup *base, const struct lookup_push *p)
+{
+	pushes_put(&device_of(base)->pushes, p);
+	return RS_OK;
+}
+
+/* The first thread that comes makes room; a failure is one of all. */
+static enum rs_status
+begin_step(struct device *d, const struct pushes_order *o)
+{
+	enum rs_status status;
+
+	pthread_mutex_lock(&d->lock);
+	if (!d->has_begun && d->failure.status == RS_OK
+	    && device_rows_begin(d->rows, o->n) != RS_OK)
+		rs_failure_take(&d->failure);
+	d->has_begun = 1;
+	status = d->failure.status != RS_OK ? rs_failure_put(&d->failure) : RS_OK;
+	pthread_mutex_unlock(&d->lock);
+	return status;
+}
+
+static void
+stage_table(struct device *d, const struct pushes_order *o, size_t table)
+{
+	struct table *t = local_table(d->home, table);
+
+	device_rows_put(d->rows, table, o->push + o->begin[table],
+		o->begin[table + 1] - o->begin[table]);
+	for (size_t i = o->begin[table]; i < o->begin[table + 1]; i++)
+		for (size_t j = 0; j < o->push[i]->n; j++)
+			table_touch(t, o->push[i]->ids[j]);
+}
+
+static enum rs_status
+stage_step(struct device *d, size_t worker)
+{
+	struct pushes_order *o = &d->order[worker];
+	size_t t;
+
+	pushes_order_make(o, &d->pushes);
+	RS_TRY(begin_step(d, o));
+	while ((t = atomic_fetch_add_explicit(&d->next_table, 1, memory_order_relaxed))
+	    < d->n_tables)
+		stage_table(d, o, t);
+	return RS_OK;
+}
+
+/* Every row that was ever touched changes, which is rare enough to be done at home. */
+static enum rs_status
+decay_all(struct device *d, double factor)
+{
+	RS_TRY(stay_home(d));
+	for (size_t i = 0; i < d->n_tables; i++)
+		RS_TRY(table_decay(local_table(d->home, i), factor));
+	return RS_OK;
+}
+
+static enum rs_status
+run_step(struct device *d, const struct lookup_commit *c)
+{
+	if (d->failure.status != RS_OK)
+		return rs_failure_put(&d->failure);
+	atomic_store(&d->place, THERE);
+	const enum rs_status status = device_rows_step(d->rows, c->rate_factor);
+	if (status != RS_OK) {
+		rs_failure_take(&d->failure);
+		return rs_failure_put(&d->failure);
+	}
+	return c->decay > 0 ? decay_all(d, c->decay) : RS_OK;
+}
+
+static enum rs_status
+device_commit(struct lookup *base, const struct lookup_commit *c)
+{
+	struct device *d = device_of(base);
+	enum rs_status status = RS_OK, last = RS_OK;
+
+	assert(c->worker < d->n_threads);
+	if (c->finite)
+		status = stage_step(d, c->worker);
+	if (atomic_fetch_add_explicit(&d->n_left, 1, memory_order_acq_rel) + 1 != c->n_workers)
+		return status;
+	if (c->finite)
+		last = run_step(d, c);
+	d->has_begun = 0;
+	atomic_store_explicit(&d->next_table, 0, memory_order_relaxed);
+	atomic_store_explicit(&d->n_left, 0, memory_order_relaxed);
+	pushes_clear(&d->pushes);
+	return status != RS_OK ? status : last;
+}
+
+/* --- at home ----------------------------------------------------------------------------- */
+
+static enum rs_status
+device_save(struct lookup *base, size_t table, struct file_writer *w)
+{
+	struct device *d = device_of(base);
+
+	RS_TRY(come_home(d));
+	return d->home->ops->save(d->home, table, w);
+}
+
+static size_t
+device_savers(const struct lookup *base)
+{
+	const struct lookup *home = ((const struct device *)base)->home;
+
+	return home->ops->savers(home);
+}
+
+static enum rs_status
+device_load(struct lookup *base, size_t table, const char *const *path, size_t n_paths)
+{
+	struct device *d = device_of(base);
+
+	RS_TRY(stay_home(d));
+	return d->home->ops->load(d->home, table, path, n_paths);
+}
+
+static void
+device_start(struct lookup *base, size_t table)
+{
+	struct device *d = device_of(base);
+
+	if (stays_home(d))
+		d->home->ops->start(d->home, table);
+}
+
+static enum rs_status
+device_save_tenancy(struct lookup *base, size_t table, struct file_writer *w)
+{
+	struct lookup *home = device_of(base)->home;
+
+	return home->ops->save_tenancy(home, table, w);
+}
+
+static enum rs_status
+device_load_tenancy(struct lookup *base, size_t table, const char *const *path, size_t n_paths)
+{
+	struct lookup *home = device_of(base)->home;
+
+	return home->ops->load_tenancy(home, table, path, n_paths);
+}
+
+static enum rs_status
+device_tenants(struct lookup *base, size_t table, struct lookup_tenants *out)
+{
+	struct lookup *home = device_of(base)->home;
+
+	return home->ops->tenants(home, table, out);
+}
+
+static int
+device_knows_changes(struct lookup *base, size_t table)
+{
+	struct lookup *home = device_of(base)->home;
+
+	return home->ops->knows_changes(home, table);
+}
+
+static enum rs_status
+device_save_delta(struct lookup *base, size_t table, const struct lookup_step *step,
+	struct file_writer *w)
+{
+	struct device *d = device_of(base);
+
+	RS_TRY(come_home(d));
+	return d->home->ops->save_delta(d->home, table, step, w);
+}
+
+static enum rs_status
+device_load_delta(struct lookup *base, size_t table, const struct lookup_step *step,
+	const char *path)
+{
+	struct device *d = device_of(base);
+
+	RS_TRY(stay_home(d));
+	return d->home->ops->load_delta(d->home, table, step, path);
+}
+
+static void
+device_forget_changes(struct lookup *base)
+{
+	struct lookup *home = device_of(base)->home;
+
+	home->ops->forget_changes(home);
+}
+
+static void
+device_reset_state(struct lookup *base, size_t table)
+{
+	struct device *d = device_of(base);
+
+	if (stays_home(d))
+		d->home->ops->reset_state(d->home, table);
+}
+
+/* What is touched is noted at home when it is committed. */
+static int
+device_touched(const struct lookup *base, size_t table, uint64_t id)
+{
+	const struct lookup *home = ((const struct device *)base)->home;
+
+	return home->ops->touched(home, table, id);
+}
+
+static uint64_t
+device_bytes(const struct lookup *base)
+{
+	const struct device *d = (const struct device *)base;
+
+	return d->home->ops->bytes(d->home) + device_rows_here(d->rows);
+}
+
+static void
+device_close(struct lookup *base)
+{
+	struct device *d = device_of(base);
+
+	for (size_t i = 0; d->order != NULL && i < d->n_threads; i++)
+		pushes_order_free(&d->order[i]);
+	free(d->order);
+	pushes_free(&d->pushes);
+	device_rows_close(d->rows);
+	if (d->home != NULL)
+		d->home->ops->close(d->home);
+	pthread_mutex_destroy(&d->lock);
+	free(d);
+}
+
+static const struct lookup_ops device_ops = {
+	.name = "device", .pull = device_pull, .push = device_push, .commit = device_commit,
+	.save = device_save, .savers = device_savers, .load = device_load, .start = device_start,
+	.save_tenancy = device_save_tenancy, .load_tenancy = device_load_tenancy,
+	.tenants = device_tenants, .knows_changes = device_knows_changes,
+	.save_delta = device_save_delta, .load_delta = device_load_delta,
+	.forget_changes = device_forget_changes, .reset_state = device_reset_state,
+	.touched = device_touched, .bytes = device_bytes, .close = device_close,
+};
+
+enum rs_status
+lookup_device_home(struct lookup *l, struct lookup **out)
+{
+	*out = l;
+	if (l->ops != &device_ops)
+		return RS_OK;
+	*out = device_of(l)->home;
+	return come_home(device_of(l));
+}
+
+/* --- opening ----------------------------------------------------------------------------- */
+
+static const char *
+refusal(const struct lookup_table *t)
+{
+	return t->kind == TABLE_EXACT ? "it is exact"
+	    : t->storage != ROW_FP32 ? "its weights have two bytes (embedding.storage)"
+	    : t->resident > 0 ? "a part of it is in a file (embedding.resident)"
+	    : t->rounds > 1 ? "an id of it has several rows (rounds)"
+	    : t->rows > UINT32_MAX ? "it has more than 2^32 rows"
+	    : t->begin > 0 || t->end > 0 ? "a part of it is elsewhere" : NULL;
+}
+
+int
+lookup_device_takes(const struct lookup_table *table, size_t n_tables, char why[DEVICE_WHY_MAX])
+{
+	for (size_t i = 0; i < n_tables; i++) {
+		const char *text = refusal(&table[i]);
+
+		if (text == NULL)
+			continue;
+		snprintf(why, DEVICE_WHY_MAX, "table '%s': %s", table[i].name, text);
+		return 0;
+	}
+	return 1;
+}
+
+static struct device_rows_options
+rows_options(const struct lookup_device_options *o)
+{
+	return (struct device_rows_options){ .gpu = o->gpu, .table = o->local.table,
+		.n_tables = o->local.n_tables, .n = o->n };
+}
+
+enum rs_status
+lookup_device_bytes(const struct lookup_device_options *o, size_t *out)
+{
+	const struct device_rows_options rows = rows_options(o);
+
+	return device_rows_bytes(&rows, out);
+}
+
+static enum rs_status
+open_all(struct device *d, const struct lookup_device_options *o)
+{
+	const struct device_rows_options rows = rows_options(o);
+
+	RS_TRY(device_rows_open(&rows, &d->rows));
+	RS_TRY(lookup_local_open(&o->local, &d->home));
+	RS_TRY(pushes_init(&d->pushes, d->n_tables, o->local.n_slots, o->local.n_inputs));
+	RS_TRY(memory_alloc(d->n_threads, sizeof(*d->order), &d->order));
+	for (size_t i = 0; i < d->n_threads; i++)
+		RS_TRY(pushes_order_init(&d->order[i], &d->pushes));
+	return RS_OK;
+}
+
+enum rs_status
+lookup_device_open(const struct lookup_device_options *o, struct lookup **out)
+{
+	struct device *d;
+
+	assert(o->local.for_training);
+	RS_TRY(memory_alloc(1, sizeof(*d), &d));
+	d->base.ops = &device_ops;
+	d->n_tables = o->local.n_tables;
+	d->n_threads = o->local.n_threads > 0 ? o->local.n_threads : 1;
+	pthread_mutex_init(&d->lock, NULL);
+	const enum rs_status status = open_all(d, o);
+	if (status != RS_OK) {
+		device_close(&d->base);
+		return status;
+	}
+	*out = &d->base;
+	return RS_OK;
+}
