@@ -183,6 +183,7 @@ open_bench(struct bench *b, struct spec *spec)
 		.place = b->shards != NULL ? bench_shards_place(b->shards) : NULL,
 		.n_threads = s->train.threads > 0 ? (size_t)s->train.threads : b->n_cores,
 		.pins_threads = s->train.pin_threads,
+		.tables = s->gpu.tables,
 	};
 
 	RS_TRY(model_create(spec, &options, &b->model));

@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/thread.h"
 #include "cmd/bench_data.h"
 #include "cmd/bench_limit.h"
 #include "cmd/cache_files.h"
@@ -129,6 +130,9 @@ print_json(const struct planning *p)
 	json_int(&j, "cache_bytes", (int64_t)p->cache_bytes);
 	json_string(&j, "device", session_device_name(&p->gpu));
 	json_string(&j, "device_reason", p->why_device);
+	json_string(&j, "tables_on", session_tables_name(p->shape));
+	json_string(&j, "tables_on_reason",
+		p->shape->why_tables[0] != '\0' ? p->shape->why_tables : NULL);
 	json_int(&j, "sampled_batches", (int64_t)p->placement.n_sampled);
 	placement_json(&p->placement, &j);
 	json_close(&j);
@@ -160,6 +164,9 @@ print_text(const struct planning *p)
 	if (status == RS_OK && p->why_device != NULL)
 		status = buffer_printf(&text, "device     %s: %s\n",
 			session_device_name(&p->gpu), p->why_device);
+	if (status == RS_OK && p->shape->why_tables[0] != '\0')
+		status = buffer_printf(&text, "tables     %s: %s\n",
+			session_tables_name(p->shape), p->shape->why_tables);
 	if (status == RS_OK)
 		status = placement_print(&p->placement, argument_given(p->a, "--verbose"), &text);
 	if (status == RS_OK)
@@ -186,8 +193,14 @@ make_plan(struct planning *p)
 static enum rs_status
 make_shape(struct planning *p, struct spec *spec)
 {
-	const struct model_options options = { .for_training = 1, .shape_only = 1 };
+	const int64_t threads = spec_settings(spec)->train.threads;
+	const char *why;
+	struct model_options options = { .for_training = 1, .shape_only = 1,
+		.n_threads = threads > 0 ? (size_t)threads : thread_auto_count(&why),
+		.tables = spec_settings(spec)->gpu.tables };
 	enum rs_status status = session_device(spec_settings(spec), &p->gpu, &p->why_device);
+
+	options.gpu = p->gpu.gpu != NULL ? &p->gpu : NULL;
 
 	if (status == RS_OK && p->sample > 0 && fit_needed(spec_settings(spec)) &&
 		!spec_reads_a_stream(&spec_settings(spec)->data))

@@ -237,6 +237,9 @@ progress_start(struct progress *p, const struct progress_start *start)
 	if (p->form == PROGRESS_TABLE && start->why_device != NULL)
 		fprintf(stderr, "on the %s: %s\n",
 			strcmp(start->device, "cpu") == 0 ? "CPU" : "GPU", start->why_device);
+	if (p->form == PROGRESS_TABLE && start->why_tables[0] != '\0')
+		fprintf(stderr, "tables on the %s: %s\n",
+			strcmp(start->tables, "gpu") == 0 ? "GPU" : "host", start->why_tables);
 	if (!wants_lines(p))
 		return;
 	begin_line(p, &j, "start");
@@ -246,6 +249,8 @@ progress_start(struct progress *p, const struct progress_start *start)
 	json_string(&j, "threads_reason", start->why_threads);
 	json_string(&j, "device", start->device);
 	json_string(&j, "device_reason", start->why_device);
+	json_string(&j, "tables", start->tables);
+	json_string(&j, "tables_reason", start->why_tables[0] != '\0' ? start->why_tables : NULL);
 	emit_line(p, &j);
 }
 

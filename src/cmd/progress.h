@@ -29,6 +29,7 @@ enum rs_status progress_init(struct progress *p, const struct arguments *a);
 struct progress_start {
 	const char *model, *why_threads;
 	const char *device, *why_device;   /* "cpu" or what else; may be NULL          */
+	const char *tables, *why_tables;   /* "host" or "gpu"; "": there is no GPU      */
 	int64_t seed, threads;
 };
 void progress_start(struct progress *p, const struct progress_start *start);

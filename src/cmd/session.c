@@ -160,12 +160,14 @@ on_started(void *context, const struct model *m, uint64_t total_rows)
 		.model = settings->model.type, .seed = settings->train.seed,
 		.threads = s->threads, .why_threads = s->why_threads,
 		.device = session_device_name(&s->gpu), .why_device = s->why_device,
+		.tables = session_tables_name(m), .why_tables = m->why_tables,
 	};
 
 	(void)total_rows;
 	pthread_mutex_lock(&s->lock);
 	progress_start(&s->progress, &start);
 	if (s->placement.mode != NULL) {
+		s->placement.lookup = m->lookup->ops->name;
 		s->placement.kernel = m->gpu != NULL ? m->gpu->gpu->name : m->kernel->name;
 		record_placement(s->record, &s->placement);
 	}

@@ -71,6 +71,8 @@ void session_tell_gpus(const struct gpu_memory *gpu, const char *why_device,
  * used. */
 const struct nccl_calls *session_nccl(const struct gpu_memory *gpu, const char *why_device,
 	const char **why_not);
+/* "gpu" or "host": where the tables of a model that trains are. */
+const char *session_tables_name(const struct model *m);
 /* "cuda" or "cpu" */
 const char *session_device_name(const struct gpu_memory *gpu);
 /* A directory with versions is only added to when the caller says how. */

@@ -16,6 +16,16 @@ check_cpu(const struct settings *settings)
 	return model_is_narrow(settings) ? narrow_select(&set) : RS_OK;
 }
 
+/* That is said of gpu.tables = gpu, too. */
+static enum rs_status
+stay_on_cpu(const struct settings *settings, const char *why)
+{
+	if (settings->gpu.tables != GPU_TABLES_GPU)
+		return check_cpu(settings);
+	rs_fail(RS_EPEER, "gpu.tables = gpu: %s", why);
+	return rs_hint("set gpu.tables = auto or host to train on the CPU");
+}
+
 /* --- which of them ----------------------------------------------------------------------- */
 
 /* "NVIDIA H200, 139 GiB (GPUs 0,2 of 4)" */
@@ -115,7 +125,7 @@ session_device(const struct settings *settings, struct gpu_memory *gpu, const ch
 	*gpu = (struct gpu_memory){ .gpu = NULL };
 	gpu->limit = (size_t)settings->gpu.memory_limit;
 	if (settings->placement.device == DEVICE_CPU)
-		return check_cpu(settings);
+		return stay_on_cpu(settings, "placement.device is cpu");
 	const struct device *const d = device_look();
 
 	gpu->gpu = device_gpu();
@@ -126,7 +136,7 @@ session_device(const struct settings *settings, struct gpu_memory *gpu, const ch
 	}
 	*why = d->is_compiled ? d->text : NULL;
 	if (settings->placement.device == DEVICE_AUTO)
-		return check_cpu(settings);
+		return stay_on_cpu(settings, d->text);
 	rs_fail(RS_EPEER, "placement.device = cuda: %s", d->text);
 	return rs_hint("set placement.device = auto or cpu to train on the CPU");
 }
@@ -135,4 +145,10 @@ const char *
 session_device_name(const struct gpu_memory *gpu)
 {
 	return gpu->gpu != NULL ? gpu->gpu->name : "cpu";
+}
+
+const char *
+session_tables_name(const struct model *m)
+{
+	return graph_rows_are_there(m->graph) ? "gpu" : "host";
 }

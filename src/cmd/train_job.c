@@ -14,6 +14,7 @@
 #include "place/supervisor.h"
 #include "reduce/exchange.h"
 #include "train/checkpoint.h"
+#include "train/ranks.h"
 
 #define TEXT_LIMIT   ((size_t)64 << 20)
 #define PERIOD_LIMIT ((size_t)2 << 30)
@@ -34,8 +35,7 @@ struct train_job {
 int
 train_job_wanted(const struct settings *settings)
 {
-	return settings->cluster.workers > 1 || settings->cluster.ps > 0
-		|| settings->placement.mode == PLACE_PS || settings->placement.mode == PLACE_HYBRID;
+	return ranks_wanted(settings);
 }
 
 /* --- the plan ---------------------------------------------------------------------- */

@@ -133,7 +133,7 @@ device_rows_bytes(const struct device_rows_options *o, size_t *out)
 static enum rs_status
 open_step(struct device_rows *d)
 {
-	RS_TRY(gpu_memory_open(d->gpu, &d->plan, &d->queue, &d->there));
+	RS_TRY(gpu_memory_open_first(d->gpu, &d->plan, &d->queue, &d->there));
 	return d->gpu->gpu->host_alloc(d->here_bytes, &d->here);
 }
 

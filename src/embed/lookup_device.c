@@ -8,11 +8,14 @@
 #include <stdlib.h>
 
 #include "base/memory.h"
+#include "base/thread.h"
 #include "embed/device_rows.h"
 #include "embed/local.h"
 #include "embed/pull.h"
 #include "embed/pushes.h"
 #include "embed/row_optimizer.h"
+
+#define DRAW_ROWS 4096         /* looked at as one piece of work                  */
 
 /* Where rows are as of now. */
 enum { AT_HOME, AT_BOTH, THERE };
@@ -28,6 +31,7 @@ struct device {
 	atomic_int place;                  /* changed with the lock, or in commit      */
 	struct rs_failure failure;         /* of a step: rows there are no state to go on from */
 	int    has_begun;                  /* the step of this commit                  */
+	atomic_uint_fast64_t next_piece;
 	atomic_size_t next_table, n_left;  /* n_left: threads that are done with it    */
 };
 
@@ -39,6 +43,48 @@ device_of(struct lookup *l)
 
 /* --- here and there ---------------------------------------------------------------------- */
 
+/* Takes pieces of rows of all tables, none of which may wait there until it is first read. */
+static void *
+draw_run(void *argument)
+{
+	struct device *d = argument;
+	uint64_t piece = atomic_fetch_add(&d->next_piece, 1), first = 0;
+
+	for (size_t i = 0; i < d->n_tables; i++) {
+		const struct table *t = local_table(d->home, i);
+		const uint64_t pieces = (t->n_rows + DRAW_ROWS - 1) / DRAW_ROWS;
+
+		for (; piece < first + pieces; piece = atomic_fetch_add(&d->next_piece, 1)) {
+			const uint64_t begin = (piece - first) * DRAW_ROWS;
+
+			for (uint64_t k = begin; k < begin + DRAW_ROWS && k < t->n_rows; k++)
+				(void)table_row(t, k);
+		}
+		first += pieces;
+	}
+	return NULL;
+}
+
+static enum rs_status
+draw_all(struct device *d)
+{
+	pthread_t *thread;
+	enum rs_status status = RS_OK;
+	size_t n = 1;
+
+	RS_TRY(memory_alloc(d->n_threads, sizeof(*thread), &thread));
+	atomic_store(&d->next_piece, 0);
+	for (; n < d->n_threads && status == RS_OK; n++)
+		status = thread_start(&thread[n], "draw", draw_run, d);
+	if (status != RS_OK)
+		n--;
+	draw_run(d);
+	for (size_t i = 1; i < n; i++)
+		thread_join(thread[i]);
+	free(thread);
+	return status;
+}
+
 static enum rs_status
 go_there(struct device *d)
 {
@@ -48,7 +94,9 @@ go_there(struct device *d)
 		return RS_OK;
 	pthread_mutex_lock(&d->lock);
 	if (atomic_load(&d->place) == AT_HOME) {
-		status = device_rows_upload(d->rows, d->home);
+		status = draw_all(d);
+		if (status == RS_OK)
+			status = device_rows_upload(d->rows, d->home);
 		if (status == RS_OK)
 			atomic_store_explicit(&d->place, AT_BOTH, memory_order_release);
 	}
@@ -79,16 +127,6 @@ stay_home(struct device *d)
 	RS_TRY(come_home(d));
 	atomic_store(&d->place, AT_HOME);
 	return RS_OK;
-}
-
-/* The same where nobody can be told: the next save fails. */
-static int
-stays_home(struct device *d)
-{
-	if (stay_home(d) == RS_OK)
-		return 1;
-	rs_failure_take(&d->failure);
-	return 0;
 }
 
 /* --- a step ------------------------------------------------------------------------------ */
@@ -231,15 +269,6 @@ device_load(struct lookup *base, size_t table, const char *const *path, size_t n
 	return d->home->ops->load(d->home, table, path, n_paths);
 }
 
-static void
-device_start(struct lookup *base, size_t table)
-{
-	struct device *d = device_of(base);
-
-	if (stays_home(d))
-		d->home->ops->start(d->home, table);
-}
-
 static enum rs_status
 device_save_tenancy(struct lookup *base, size_t table, struct file_writer *w)
 {
@@ -305,8 +334,10 @@ device_reset_state(struct lookup *base, size_t table)
 {
 	struct device *d = device_of(base);
 
-	if (stays_home(d))
+	if (stay_home(d) == RS_OK)
 		d->home->ops->reset_state(d->home, table);
+	else                            /* nobody can be told: the next save fails      */
+		rs_failure_take(&d->failure);
 }
 
 /* What is touched is noted at home when it is committed. */
@@ -344,7 +375,7 @@ device_close(struct lookup *base)
 
 static const struct lookup_ops device_ops = {
 	.name = "device", .pull = device_pull, .push = device_push, .commit = device_commit,
-	.save = device_save, .savers = device_savers, .load = device_load, .start = device_start,
+	.save = device_save, .savers = device_savers, .load = device_load,
 	.save_tenancy = device_save_tenancy, .load_tenancy = device_load_tenancy,
 	.tenants = device_tenants, .knows_changes = device_knows_changes,
 	.save_delta = device_save_delta, .load_delta = device_load_delta,

@@ -58,13 +58,6 @@ op_value(const struct op_run *r, const struct node *n)
 	return r->exec->block + r->exec->plan.offset[n->index][PLAN_VALUE];
 }
 
-/* Gradients of occurrences are copied from the mirror after the pass. */
-static int
-has_copies(const struct exec *e)
-{
-	return e->mirror != NULL && !e->g->rows_are_there;
-}
-
 float *
 op_gradient(const struct op_run *r, const struct node *n)
 {
@@ -75,7 +68,7 @@ op_gradient(const struct op_run *r, const struct node *n)
 		return e->block + at;
 	if (n->ragged > 0)
 		return op_buffer(r, n->ragged - 1);
-	return (has_copies(e) ? mirror_kept(e->mirror) : e->rows->block) + at;
+	return (e->mirror != NULL ? mirror_kept(e->mirror) : e->rows->block) + at;
 }
 
 const float *
@@ -101,7 +94,7 @@ op_buffer(const struct op_run *r, size_t input)
 {
 	const struct exec *e = r->exec;
 
-	return has_copies(e) ? mirror_buffer(e->mirror, input) : e->rows->input[input].buffer;
+	return e->mirror != NULL ? mirror_buffer(e->mirror, input) : e->rows->input[input].buffer;
 }
 
 void

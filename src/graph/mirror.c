@@ -87,12 +87,8 @@ place_all(struct mirror *m)
 	m->param = cut(&end, g->P * sizeof(float));
 	m->gradient = cut(&end, g->P * sizeof(float));
 	m->block = cut(&end, m->layout->floats * sizeof(float));
-	if (g->rows_are_there) {
-		m->plan.bytes = end;
-		return;
-	}
-	m->kept = cut(&end, m->layout->kept_floats * sizeof(float));
 	m->rounded = cut(&end, g->n_rounded * sizeof(uint16_t));
+	m->kept = cut(&end, m->layout->kept_floats * sizeof(float));
 	for (size_t i = 0; i < g->n_inputs; i++)
 		m->input[i].buffer =
 			cut(&end, m->input[i].N * g->buffered[i] * sizeof(float));
@@ -415,15 +411,19 @@ get_params(struct mirror *m, enum graph_output output, float *grad)
 	}
 }
 
-/* n gradients of occurrences that were written, where row_grads have them; to be copied there
- * from the mirror, or to be looked at. */
+/* n gradients of occurrences to where row_grads have them: on the host, or there, and then it is
+ * there that they are looked at. */
 static void
 get_piece(struct mirror *m, float *rows, const float *from, size_t n)
 {
-	if (m->g->rows_are_there)
-		m->gpu->gpu->kernel->finite(n, rows, there(m, m->rows_bad));
-	else
-		m->gpu->gpu->download(rows, from, n * sizeof(*rows));
+	const struct gpu *gpu = m->gpu->gpu;
+
+	if (!m->g->rows_are_there) {
+		gpu->download(rows, from, n * sizeof(*rows));
+		return;
+	}
+	gpu->kernel->copy_rows(1, n, from, n, rows, n);
+	gpu->kernel->finite(n, rows, there(m, m->rows_bad));
 }
 
 static void

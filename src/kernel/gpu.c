@@ -44,12 +44,12 @@ fail_too_much(const struct gpu_memory *m, const struct lack *l)
 
 	if (n_devices(m) > 1)
 		snprintf(which, sizeof(which), " %d", m->device[l->place]);
-	rs_fail(RS_ERESOURCE, "GPU%s: the dense network wants %s of its memory, %s %s", which,
+	rs_fail(RS_ERESOURCE, "GPU%s: training wants %s of its memory, %s %s", which,
 		text_of(l->wanted, want), l->is_limit ? "gpu.memory_limit is" : "free are",
 		text_of(l->there, has));
 	return rs_hint("less is needed with a smaller train.batch_size, with more train.slots, "
-		"with a smaller max_length of fields or with fewer threads; "
-		"none with placement.device = cpu");
+		"with a smaller max_length of fields, with fewer threads or with "
+		"gpu.tables = host; none with placement.device = cpu");
 }
 
 static size_t

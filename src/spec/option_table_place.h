@@ -45,6 +45,13 @@
 	{ "gpu", "tf32", OPTION_BOOL, "no", IN(gpu.tf32),
 	  .text = "products of fp32 in training take the first 10 bits of each mantissa, as TF32 "
 	  "has, and sum in fp32; on a GPU alone, where they are faster" },
+	{ "gpu", "tables", OPTION_CHOICE, "auto", IN(gpu.tables), FREE,
+	  .choices = "auto host gpu",
+	  .text = "where tables are while a GPU trains; host: in this machine's memory, their rows "
+	  "go to the GPU and gradients come back; gpu: there, too, where steps are done, or the "
+	  "run is refused; auto: gpu when one process trains on one GPU, its memory has room "
+	  "and all tables are hashed, of fp32, of one round and in memory, else host, and the "
+	  "run says why" },
 
 	{ "cluster", "workers", OPTION_INT, "0", IN(cluster.workers), FREE, RANGE(0, 1024),
 	  .text = "worker processes; 0: train in one process" },

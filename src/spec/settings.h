@@ -49,6 +49,7 @@ enum din_pooling  { DIN_ATTENTION, DIN_MEAN, DIN_SUM };
 enum item_sample  { SAMPLE_UNIFORM, SAMPLE_POPULARITY };
 enum eval_candidates { EVAL_ROWS, EVAL_CATALOGUE };
 enum placement_mode { PLACE_AUTO, PLACE_LOCAL, PLACE_ALLREDUCE, PLACE_PS, PLACE_HYBRID };
+enum gpu_tables { GPU_TABLES_AUTO, GPU_TABLES_HOST, GPU_TABLES_GPU };
 enum placement_device { DEVICE_AUTO, DEVICE_CPU, DEVICE_CUDA };
 enum consistency  { CONSISTENCY_SYNC, CONSISTENCY_SSP, CONSISTENCY_ASYNC };
 enum compression  { COMPRESS_AUTO, COMPRESS_NONE, COMPRESS_FP16, COMPRESS_INT8 };
@@ -263,6 +264,7 @@ struct gpu_settings {
 	struct number_list devices;         /* numbers; none = all                  */
 	int     tf32;                       /* products of fp32 in training         */
 	int64_t memory_limit;               /* bytes of each; 0 = what is free      */
+	enum gpu_tables tables;             /* where they are while they train      */
 };
 
 /* The processes of a run and how they find and watch each other; no part of the model. */

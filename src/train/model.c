@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "embed/stacked.h"
 #include "train/frequency.h"
+#include "train/model_tables.h"
 #include "train/ranks.h"
 #include "train/replicated.h"
 
@@ -54,21 +55,23 @@ open_tables(struct model *m, const struct settings *s, const struct model_option
 	for (size_t i = 0; i < m->n_tables; i++)
 		RS_TRY(model_describe_table(m, i, &m->table[i]));
 	RS_TRY(model_share_resident(m));
-	if (options->shape_only)
-		return RS_OK;
-	RS_TRY(model_open_stacked(m));
-
-	struct lookup_local_options lookup = {
+	struct lookup_device_options device = { .local = {
 		.kernel = m->kernel, .table = m->table, .n_tables = m->n_tables,
 		.n_slots = model_slots(s), .n_inputs = graph_n_inputs(m->graph),
 		.n_threads = options->n_threads, .for_training = options->for_training,
 		.keeps_changes = options->for_training && s->train.full_every > 1,
-	};
+	} };
+	RS_TRY(model_place_tables(m, options->tables, &device));
+	if (options->shape_only)
+		return RS_OK;
+	RS_TRY(model_open_stacked(m));
 	if (m->place != NULL && m->place->open_lookup != NULL)
-		return m->place->open_lookup(m->place->context, &lookup, &m->lookup);
+		return m->place->open_lookup(m->place->context, &device.local, &m->lookup);
 	if (ranks_several(m->place) && options->for_training)
-		return replicated_open(&lookup, m->place->exchange, &m->lookup);
-	return lookup_local_open(&lookup, &m->lookup);
+		return replicated_open(&device.local, m->place->exchange, &m->lookup);
+	if (graph_rows_are_there(m->graph))
+		return lookup_device_open(&device, &m->lookup);
+	return lookup_local_open(&device.local, &m->lookup);
 }
 
 static enum rs_status

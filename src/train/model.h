@@ -57,6 +57,7 @@ struct model {
 	struct model_base base;
 	const struct train_place *place;   /* borrowed; NULL: all is in this process  */
 	struct gpu_memory *gpu;        /* borrowed; NULL: the dense network is on the host */
+	char why_tables[256];          /* why they are on the GPU that trains, or not; else ""  */
 	int    pins_threads;           /* train.pin_threads of this run               */
 };
 
@@ -65,6 +66,7 @@ struct model_options {
 	struct gpu_memory *gpu;        /* borrowed; runs the dense network; NULL: the host */
 	size_t n_threads;
 	int    pins_threads;
+	enum gpu_tables tables;        /* where they are while the GPU trains         */
 	int    for_training;           /* 0: no optimizer state                       */
 	int    shape_only;             /* lookup stays NULL: no table takes memory    */
 	const struct train_place *place;   /* borrowed; NULL: all is in this process  */

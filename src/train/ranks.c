@@ -6,6 +6,13 @@
 
 #include "base/thread.h"
 
+int
+ranks_wanted(const struct settings *settings)
+{
+	return settings->cluster.workers > 1 || settings->cluster.ps > 0
+	    || settings->placement.mode == PLACE_PS || settings->placement.mode == PLACE_HYBRID;
+}
+
 void
 ranks_share(const struct train_place *p, size_t n, size_t *begin, size_t *end)
 {

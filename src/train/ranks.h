@@ -14,10 +14,14 @@
 #include <stdint.h>
 
 #include "base/status.h"
+#include "spec/settings.h"
 #include "train/place.h"
 
 #define RANKS_MAX      1024
 #define RANKS_PATIENCE 21600.0         /* seconds; who dies is told of by stop       */
+
+/* The run is to have several processes. */
+int ranks_wanted(const struct settings *settings);
 
 static inline int
 ranks_several(const struct train_place *p)

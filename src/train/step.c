@@ -457,23 +457,6 @@ stepper_barrier(struct stepper *s, size_t worker)
 	(void)s->reducer->ops->barrier(s->reducer, worker);
 }
 
-static size_t
-slot_rows(const struct stepper *s)
-{
-	const size_t batch_size = (size_t)spec_settings(s->model->spec)->train.batch_size;
-
-	return (batch_size + s->n_slots - 1) / s->n_slots;
-}
-
-/* The rows that a worker has room for at first. */
-static size_t
-worker_rows(const struct stepper *s)
-{
-	const size_t rows = slot_rows(s);
-
-	return rows > STEP_PREDICT_CHUNK ? rows : STEP_PREDICT_CHUNK;
-}
-
 static enum rs_status
 worker_init(struct stepper *s, size_t i)
 {
@@ -483,8 +466,8 @@ worker_init(struct stepper *s, size_t i)
 	w->slot_end = s->slot_begin + (s->slot_end - s->slot_begin) * (i + 1) / s->n_workers;
 	slots_give(w);
 	RS_TRY(slot_view_init(&w->view, s->model));
-	RS_TRY(worker_reserve(s, w, worker_rows(s)));
-	return exec_reserve_training(w->exec, GRAPH_LOGIT, slot_rows(s));
+	RS_TRY(worker_reserve(s, w, step_worker_rows(s->model)));
+	return exec_reserve_training(w->exec, GRAPH_LOGIT, step_slot_rows(s->model));
 }
 
 static enum rs_status
@@ -515,21 +498,6 @@ open_exchange(struct stepper *s)
 	return memory_alloc(place->n_ranks, sizeof(*s->culprit), &s->culprit);
 }
 
-/* Whether what the threads and, of a loss over many items, the slots take of a GPU fits. */
-static enum rs_status
-check_gpu(const struct stepper *s)
-{
-	const struct model *m = s->model;
-	struct gpu_claim claim[] = { { .n = s->n_workers }, { .n = s->slot_end - s->slot_begin } };
-
-	if (m->gpu == NULL)
-		return RS_OK;
-	RS_TRY(exec_gpu_bytes(m->graph, worker_rows(s), &claim[0].bytes));
-	if (s->contrast != NULL)
-		RS_TRY(exec_gpu_bytes(m->graph, contrast_rows(m, s->n_slots), &claim[1].bytes));
-	return gpu_memory_check(m->gpu, claim, sizeof(claim) / sizeof(claim[0]));
-}
-
 static enum rs_status
 stepper_init(struct stepper *s)
 {
@@ -548,7 +516,7 @@ stepper_init(struct stepper *s)
 	RS_TRY(dense_init(&s->dense, s->model, s->n_workers));
 	if (contrast_needed(spec_settings(s->model->spec)))
 		RS_TRY(contrast_create(s->model, s->n_slots, s->n_workers, &s->contrast));
-	RS_TRY(check_gpu(s));
+	RS_TRY(step_check_gpu(s->model, s->n_workers, 0));
 	for (size_t i = 0; i < s->n_workers; i++)
 		RS_TRY(worker_init(s, i));
 	return RS_OK;

@@ -35,6 +35,9 @@ struct stepper;
 
 enum rs_status stepper_create(struct model *m, size_t n_workers, struct stepper **out);
 void stepper_free(struct stepper *s);
+/* RS_ERESOURCE: what so many workers take of a GPU, and besides tables of so many bytes that are
+ * not there yet, does not fit; without a GPU nothing is taken. */
+enum rs_status step_check_gpu(const struct model *m, size_t n_workers, size_t tables);
 /* rate: dense learning rate of this step; rate_factor: for scheduled tables. */
 enum rs_status step_run(struct stepper *s, size_t worker, const struct batch *batch,
 	double rate, double rate_factor, struct step_result *out);

@@ -1,4 +1,4 @@
-/* Inside of a stepper; for step.c, step_culprit.c and step_predict.c only. */
+/* Inside of a stepper; for step.c, step_culprit.c, step_gpu.c and step_predict.c only. */
 #ifndef TRAIN_STEP_PRIVATE_H
 #define TRAIN_STEP_PRIVATE_H
 
@@ -51,6 +51,9 @@ struct stepper {
 	struct rs_failure failure;
 };
 
+/* The most rows of a slot in batches of the spec, and those that a worker has room for at first. */
+size_t step_slot_rows(const struct model *m);
+size_t step_worker_rows(const struct model *m);
 /* The failure of the first worker that has one is everyone's. */
 void step_fail_note(struct stepper *s, enum rs_status status);
 enum rs_status step_fail_check(struct stepper *s);

@@ -535,6 +535,7 @@ train_run(struct spec *spec, const struct train_options *options, struct train_s
 		.place = options->place,
 		.n_threads = train_count_threads(spec_settings(spec), options->place),
 		.pins_threads = spec_settings(spec)->train.pin_threads,
+		.tables = spec_settings(spec)->gpu.tables,
 	};
 	status = train_forget_places(spec);
 	if (status == RS_OK && (status = enter_directory(&t)) != RS_OK)

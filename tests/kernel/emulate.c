@@ -267,12 +267,13 @@ emulate_skip(int is_skipping)
 void
 emulate_replay(const struct emulate_recording *r)
 {
-	if (mine.memory != NULL)
+	if (mine.memory != NULL) {
 		emulate_open(mine.memory);
+		open_common();
+	}
 	for (size_t i = 0; i < r->n; i++)
 		run_now(&r->call[i]);
-	if (mine.memory != NULL)
-		emulate_close(mine.memory);
+	emulate_stop();
 }
 
 void

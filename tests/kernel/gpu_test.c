@@ -79,11 +79,11 @@ every_gpu_has_to_have_room(void **state)
 	assert_int_equal(gpu_memory_check(&m, &claim, 1), RS_OK);
 	claim.n = 5;
 	assert_int_equal(gpu_memory_check(&m, &claim, 1), RS_ERESOURCE);
-	assert_non_null(strstr(rs_failure()->text, "GPU 0: the dense network wants "));
+	assert_non_null(strstr(rs_failure()->text, "GPU 0: training wants "));
 	m.n_devices = 1;
 	claim.n = 3;
 	assert_int_equal(gpu_memory_check(&m, &claim, 1), RS_ERESOURCE);
-	assert_non_null(strstr(rs_failure()->text, "GPU: the dense network wants "));
+	assert_non_null(strstr(rs_failure()->text, "GPU: training wants "));
 }
 
 int

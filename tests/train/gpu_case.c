@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "contrast_case.h"
+#include "embed/lookup_device.h"
 #include "step_case.h"
 
 #define FIELDS "[field a]\ncolumn = a\nbuckets = 50\n" \
@@ -74,10 +75,12 @@ const struct gpu_case gpu_case_brain_table[] = {
 	{ NULL, NULL, NULL, 0 },
 };
 
+const char *gpu_case_tables = "auto";
+
 struct model *
 gpu_case_model(const struct gpu_case *c, struct gpu_memory *gpu, size_t n_threads)
 {
-	const struct model_options options = { .kernel = "ref", .gpu = gpu,
+	struct model_options options = { .kernel = "ref", .gpu = gpu,
 		.n_threads = n_threads, .for_training = 1 };
 	char text[2048];
 	struct spec *spec;
@@ -86,10 +89,12 @@ gpu_case_model(const struct gpu_case *c, struct gpu_memory *gpu, size_t n_thread
 	snprintf(text, sizeof(text), "[model]\ntype = %s\n[data]\ntrain = none.csv\n"
 		"format = csv\nlabel = y\n%s[embedding]\ndim = 4\ninit_stddev = 0.1\n"
 		"optimizer = sgd\nlearning_rate = 0.1\n[train]\nbatch_size = 96\nslots = 4\n"
-		"optimizer = momentum\nlearning_rate = 0.05\n", c->model, c->more);
+		"optimizer = momentum\nlearning_rate = 0.05\n[gpu]\ntables = %s\n", c->model,
+		c->more, gpu_case_tables);
 	if (spec_load_text(text, c->name, &spec) != RS_OK)
 		fail_msg("%s: %s", c->name,
 			spec_n_problems(spec) > 0 ? spec_problem(spec, 0)->text : "?");
+	options.tables = spec_settings(spec)->gpu.tables;
 	if (model_create(spec, &options, &m) != RS_OK)
 		fail_msg("%s: %s", c->name, rs_failure()->text);
 	return m;
@@ -151,13 +156,22 @@ compare(const struct comparison *c, const float *host, const float *there, size_
 				there[i], host[i]);
 }
 
+static struct lookup *
+home_of(const struct model *m)
+{
+	struct lookup *home;
+
+	assert_int_equal(lookup_device_home(m->lookup, &home), RS_OK);
+	return home;
+}
+
 static const float *
-row_of(const struct model *m, size_t table, uint64_t id)
+row_of(struct lookup *l, size_t table, uint64_t id)
 {
 	const float *row;
 	const struct lookup_pull p = { .table = table, .ids = &id, .n = 1, .row = &row };
 
-	assert_int_equal(m->lookup->ops->pull(m->lookup, &p), RS_OK);
+	assert_int_equal(l->ops->pull(l, &p), RS_OK);
 	return row;
 }
 
@@ -192,5 +206,6 @@ gpu_case_compare(const char *name, const struct gpu_run *host, const struct gpu_
 	c.what = "number of a row";
 	for (size_t t = 0; t < a->n_tables; t++)
 		for (uint64_t id = 0; id < a->table[t].rows; id++)
-			compare(&c, row_of(a, t, id), row_of(b, t, id), a->table[t].dim);
+			compare(&c, row_of(home_of(a), t, id), row_of(home_of(b), t, id),
+				a->table[t].dim);
 }

@@ -18,6 +18,8 @@ extern const struct gpu_case gpu_case_table[];
 /* Those whose layers multiply two bytes; on the host after kernel_force(). */
 extern const struct gpu_case gpu_case_brain_table[];
 
+/* gpu.tables of the models that follow; "auto" at first. */
+extern const char *gpu_case_tables;
 /* gpu NULL: on the host, by the reference. */
 struct model *gpu_case_model(const struct gpu_case *c, struct gpu_memory *gpu, size_t n_threads);
 /* The i-th of a run; B rows. */

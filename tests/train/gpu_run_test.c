@@ -12,7 +12,7 @@
 
 /* A run that ends well; n_ranks 0: without a place. */
 struct run {
-	const char *model, *train, *valid;   /* NULL: those of the spec               */
+	const char *model, *train, *valid, *tables;   /* NULL: those of the spec      */
 	struct gpu_memory *gpu;
 	size_t n_ranks;
 	int threads;
@@ -35,6 +35,7 @@ train(struct run *run)
 		job[r].threads = run->threads;
 		job[r].train = run->train;
 		job[r].valid = run->valid;
+		job[r].tables = run->tables;
 	}
 	place_run_jobs(job, n, hub);
 	for (size_t r = 0; r < n; r++)
@@ -93,7 +94,8 @@ two_bytes_converge_as_four(void **state)
 	snprintf(more, sizeof(more), "%s/more.csv", place_run_top);
 	snprintf(later, sizeof(later), "%s/later.csv", place_run_top);
 	struct run floats = { .model = "wide", .train = more, .valid = later, .gpu = &gpu };
-	struct run there = { .model = "brain", .train = more, .valid = later, .gpu = &gpu };
+	struct run there = { .model = "brain", .train = more, .valid = later, .gpu = &gpu,
+		.tables = "host" };
 	struct run host = { .model = "brain", .train = more, .valid = later };
 
 	train(&floats);
@@ -117,13 +119,15 @@ threads_and_ranks_change_no_bit(void **state)
 	for (size_t i = 0; i < N_ROWS(model); i++) {
 		struct run alone = { .model = model[i], .gpu = &gpu };
 		struct run threads = { .model = model[i], .gpu = &gpu, .threads = 2 };
+		struct run host = { .model = model[i], .gpu = &gpu, .tables = "host" };
 		struct run ranks = { .model = model[i], .gpu = &gpu, .n_ranks = 3 };
 
 		train(&alone);
 		train(&threads);
 		place_run_assert_same(alone.directory, threads.directory, 1);
+		train(&host);
 		train(&ranks);
-		place_run_assert_same(alone.directory, ranks.directory, 1);
+		place_run_assert_same(host.directory, ranks.directory, 1);
 	}
 }
 

@@ -14,21 +14,38 @@
 #include "gpu_bed.h"
 
 static void
-every_model_trains_as_on_the_host(void **state)
+train_every_model(const char *lookup)
 {
 	static struct gpu_run host, there;
 
-	(void)state;
 	for (const struct gpu_case *c = gpu_case_table; c->name != NULL; c++)
 		for (size_t n_threads = 1; n_threads <= 3; n_threads += 2) {
 			emulate_backwards(n_threads > 1);
 			gpu_case_run(c, NULL, 1, &host);
 			gpu_case_run(c, &gpu, n_threads, &there);
+			assert_string_equal(host.m->lookup->ops->name, "local");
+			assert_string_equal(there.m->lookup->ops->name, lookup);
 			gpu_case_compare(c->name, &host, &there, 1e-5);
 			model_free(host.m);
 			model_free(there.m);
 			assert_clean(c->name);
 		}
+}
+
+static void
+every_model_trains_as_on_the_host(void **state)
+{
+	(void)state;
+	train_every_model("device");
+}
+
+static void
+every_model_trains_with_tables_on_the_host(void **state)
+{
+	(void)state;
+	gpu_case_tables = "host";
+	train_every_model("local");
+	gpu_case_tables = "auto";
 }
 
 /* The case in floats. */
@@ -143,7 +160,7 @@ a_plan_beyond_the_limit_is_refused(void **state)
 	for (const struct gpu_case *c = gpu_case_table;; c = towers) {
 		struct model *m = gpu_case_model(c, &little, 3);
 		assert_int_equal(workers_create(m, 3, &w), RS_ERESOURCE);
-		assert_non_null(strstr(rs_failure()->text, "GPU: the dense network wants "));
+		assert_non_null(strstr(rs_failure()->text, "GPU: training wants "));
 		assert_non_null(strstr(rs_failure()->text, "gpu.memory_limit is 0.5 MiB"));
 		assert_non_null(strstr(rs_failure()->hint, "train.batch_size"));
 		model_free(m);
@@ -177,7 +194,7 @@ a_loss_over_many_items_is_planned_with_them(void **state)
 		}
 		little.limit = 8 * few;
 	}
-	assert_non_null(strstr(rs_failure()->text, "GPU: the dense network wants "));
+	assert_non_null(strstr(rs_failure()->text, "GPU: training wants "));
 	model_free(m);
 	assert_clean(all.name);
 }
@@ -215,8 +232,10 @@ threads_are_dealt_to_gpus_and_change_no_bit(void **state)
 	(void)state;
 	while (strcmp(c->name, "deepfm") != 0)
 		c++;
+	gpu_case_tables = "host";
 	gpu_case_run(c, &gpu, 1, &one);
 	gpu_case_run(c, &gpus, 4, &several);
+	gpu_case_tables = "auto";
 	gpu_case_compare(c->name, &one, &several, 0);
 	model_free(one.m);
 	assert_int_equal(workers_create(several.m, 4, &w), RS_OK);
@@ -233,7 +252,7 @@ threads_are_dealt_to_gpus_and_change_no_bit(void **state)
 	workers_free(w);
 	gpus.limit = largest - 1;
 	assert_int_equal(workers_create(several.m, 4, &w), RS_ERESOURCE);
-	assert_non_null(strstr(rs_failure()->text, "GPU 2: the dense network wants "));
+	assert_non_null(strstr(rs_failure()->text, "GPU 2: training wants "));
 	assert_int_equal(workers_create(several.m, 3, &w), RS_OK);
 	workers_free(w);
 	gpus.device[1] = EMULATED_GPUS;
@@ -395,11 +414,68 @@ a_step_that_is_not_finite_names_the_operator(void **state)
 	assert_int_equal(kernel_force("auto"), RS_OK);
 }
 
+/* Why tables are where they are; gpu.tables = gpu is refused with that. */
+static void
+expect_tables(const struct gpu_case *c, struct gpu_memory *on, const char *lookup,
+	const char *why, enum rs_status refused)
+{
+	struct model *m = gpu_case_model(c, on, 2);
+	const struct model_options options = { .kernel = "ref", .gpu = on, .n_threads = 2,
+		.for_training = 1, .tables = GPU_TABLES_GPU };
+	struct spec *spec;
+	struct buffer text;
+
+	assert_string_equal(m->lookup->ops->name, lookup);
+	if (strstr(m->why_tables, why) == NULL)
+		fail_msg("%s: %s", c->name, m->why_tables);
+	buffer_init(&text, 1 << 20);
+	assert_int_equal(spec_print(m->spec, 0, &text), RS_OK);
+	assert_int_equal(spec_load_text(text.data, c->name, &spec), RS_OK);
+	buffer_free(&text);
+	model_free(m);
+	assert_int_equal(model_create(spec, &options, &m), refused);
+	if (refused == RS_OK) {
+		assert_string_equal(m->lookup->ops->name, "device");
+		model_free(m);
+	} else {
+		assert_non_null(strstr(rs_failure()->text, "gpu.tables = gpu: "));
+		assert_non_null(strstr(rs_failure()->text, why));
+	}
+	assert_clean(c->name);
+}
+
+static void
+tables_are_where_they_can_be_and_the_model_says_why(void **state)
+{
+	static const struct gpu_case plain = { "plain", "fm", "[field a]\ncolumn = a\n"
+		"buckets = 50000\n", 0 };
+	static const struct gpu_case exact = { "exact", "fm", "[field a]\ncolumn = a\n"
+		"table = exact\nbuckets = 50\n", 0 };
+	static const struct gpu_case narrow = { "narrow", "fm", "[field a]\ncolumn = a\n"
+		"buckets = 50\n[embedding]\nstorage = bf16\n", 0 };
+	static const struct gpu_case stack = { "stack", "fm", "[field a]\ncolumn = a\n"
+		"buckets = 50\nrounds = 2\n", 0 };
+	struct gpu_memory two = { .gpu = &gpu_emulated, .n_devices = 2, .device = { 0, 1 } };
+	struct gpu_memory little = { .gpu = &gpu_emulated, .limit = 1 << 20 };
+
+	(void)state;
+	expect_tables(&plain, &gpu, "device", "they take 1.", RS_OK);
+	expect_tables(&plain, &two, "local", "it trains on several GPUs", RS_ESPEC);
+	expect_tables(&plain, &little, "local", "gpu.memory_limit is 1.0 MiB", RS_ERESOURCE);
+	expect_tables(&exact, &gpu, "local", "table 'a': it is exact", RS_ESPEC);
+	expect_tables(&narrow, &gpu, "local", "table 'a': its weights have two", RS_ESPEC);
+	expect_tables(&stack, &gpu, "local", "table 'a': an id of it has several rows", RS_ESPEC);
+	gpu_case_tables = "host";
+	expect_tables(&plain, &gpu, "local", "gpu.tables = host", RS_OK);
+	gpu_case_tables = "auto";
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_model_trains_as_on_the_host),
+		cmocka_unit_test(every_model_trains_with_tables_on_the_host),
 		cmocka_unit_test(two_bytes_train_as_rounded_on_the_host),
 		cmocka_unit_test(tf32_is_for_products_of_training_on_a_gpu),
 		cmocka_unit_test(a_plan_beyond_the_limit_is_refused),
@@ -410,6 +486,7 @@ main(void)
 		cmocka_unit_test(what_kernels_need_besides_is_planned_for_many_rows),
 		cmocka_unit_test(what_fails_on_the_gpu_fails_the_step_in_every_worker),
 		cmocka_unit_test(a_step_that_is_not_finite_names_the_operator),
+		cmocka_unit_test(tables_are_where_they_can_be_and_the_model_says_why),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

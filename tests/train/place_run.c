@@ -157,6 +157,8 @@ run_rank(void *argument)
 		job->status = spec_set(spec, "data", "valid", job->valid);
 	if (job->status == RS_OK && job->policy != NULL)
 		job->status = spec_set(spec, "cluster", "policy", job->policy);
+	if (job->status == RS_OK && job->tables != NULL)
+		job->status = spec_set(spec, "gpu", "tables", job->tables);
 	if (job->status == RS_OK && job->hub != NULL)
 		job->status = spec_set(spec, "cluster", "ps", "2");
 	if (job->status == RS_OK)

@@ -25,6 +25,7 @@ struct job {
 	struct gpu_memory *gpu;        /* NULL: on the host                           */
 	/* Puts another exchange over that of the hub, of the run alone; NULL: none. */
 	enum rs_status (*cover)(struct job *job, struct train_place *place);
+	const char *tables;            /* gpu.tables; NULL: that of the spec          */
 	volatile int signal;
 	/* Out. */
 	enum rs_status status;

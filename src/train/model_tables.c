@@ -1,0 +1,92 @@
+/* Where the tables of a run that trains on a GPU are, and why. */
+#include "train/model_tables.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "train/ranks.h"
+#include "train/step.h"
+
+/* Of a step, as many as the spec says there can be. */
+static size_t
+most_occurrences(const struct model *m)
+{
+	const size_t B = (size_t)spec_settings(m->spec)->train.batch_size;
+	size_t n = 0;
+
+	for (size_t i = 0; i < graph_n_inputs(m->graph); i++) {
+		const size_t ids = graph_input(m->graph, i)->max_ids;
+
+		n += B * (ids > 0 ? ids : 1);
+	}
+	return n;
+}
+
+/* Why not, but for memory; NULL: they can be there. */
+static const char *
+refusal(const struct model *m, enum gpu_tables wanted, char text[DEVICE_WHY_MAX])
+{
+	if (wanted == GPU_TABLES_HOST)
+		return "gpu.tables = host";
+	if (m->place != NULL || ranks_wanted(spec_settings(m->spec)))
+		return "the run has several processes";
+	if (m->gpu->n_devices > 1)
+		return "it trains on several GPUs, gpu.devices can name one";
+	return lookup_device_takes(m->table, m->n_tables, text) ? NULL : text;
+}
+
+/* With rows there the network takes less for copies, and more for gradients. */
+static enum rs_status
+check_memory(struct model *m, const struct lookup_device_options *o, size_t n_threads,
+	size_t *bytes)
+{
+	graph_set_rows_there(m->graph, 1);
+	enum rs_status status = lookup_device_bytes(o, bytes);
+	if (status == RS_OK)
+		status = step_check_gpu(m, n_threads, *bytes);
+	if (status != RS_OK)
+		graph_set_rows_there(m->graph, 0);
+	return status;
+}
+
+static void
+set_reason(struct model *m, const char *text)
+{
+	snprintf(m->why_tables, sizeof(m->why_tables), "%s", text);
+}
+
+static enum rs_status
+stay_on_host(struct model *m, enum gpu_tables wanted, enum rs_status status, const char *why)
+{
+	set_reason(m, why);
+	if (wanted != GPU_TABLES_GPU)
+		return RS_OK;
+	rs_fail(status, "gpu.tables = gpu: %s", m->why_tables);
+	return rs_hint("set gpu.tables = auto or host to train with tables on the host");
+}
+
+enum rs_status
+model_place_tables(struct model *m, enum gpu_tables wanted, struct lookup_device_options *o)
+{
+	const struct settings *s = spec_settings(m->spec);
+	const size_t n_threads = model_workers(s, o->local.n_threads > 0 ? o->local.n_threads : 1);
+	char text[DEVICE_WHY_MAX];
+	size_t bytes;
+
+	if (m->gpu == NULL || !o->local.for_training)
+		return RS_OK;
+	const char *why = refusal(m, wanted, text);
+	if (why != NULL)
+		return stay_on_host(m, wanted, RS_ESPEC, why);
+	o->gpu = m->gpu;
+	o->n = most_occurrences(m);
+	const enum rs_status status = check_memory(m, o, n_threads, &bytes);
+	if (status == RS_ERESOURCE) {
+		snprintf(text, sizeof(text), "%.*s", DEVICE_WHY_MAX - 1, rs_failure()->text);
+		return stay_on_host(m, wanted, status, text);
+	}
+	RS_TRY(status);
+	snprintf(text, sizeof(text), "they take %.1f MiB of its memory", (double)bytes / 0x1p20);
+	set_reason(m, text);
+	return RS_OK;
+}
