@@ -244,7 +244,6 @@ fill_start(const struct lookup_walk *w, const struct rows_file_piece *p, struct 
 	float *const weights = s->weights + k * w->dim;
 
 	row_start_weights(&start, ROW_FP32, s->begin + k, w->dim, weights);
-	row_round(p->header->storage, weights, w->dim);
 	if (p->has_state)
 		o.initial_accumulator = start.accumulator;
 	if (w->n_slot > 0)

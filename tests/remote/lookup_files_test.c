@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include "tests/embed/touch.h"
+
 #define LAST 9                      /* steps                                          */
 
 static struct bed_worker worker[BED_SLOTS];
@@ -425,6 +427,38 @@ who_waits_goes_from_shards_to_shards_and_to_one_process(void **state)
 	bed_rules = (struct lookup_tenancy){ .admit = ADMISSION_ALL };
 }
 
+/* Rows by id with weights of two bytes, loaded where they are of four: rows that are in no
+ * entry, too, are what one process makes of them. */
+static void
+rows_by_id_of_another_storage_are_those_of_one_process(void **state)
+{
+	const struct bed_run run = { .n_ranks = 1, .n_threads = 1, .kind = ROW_ADAGRAD };
+	struct lookup *const local = bed_local(ROW_ADAGRAD);
+	struct lookup_table table[BED_TABLES];
+	const struct lookup_local_options options = bed_options(table, 1);
+	struct lookup *narrow;
+	struct bed b;
+	char path[300];
+	const char *const list[] = { path };
+
+	(void)state;
+	workers_clear();
+	bed_tables(table, ROW_ADAGRAD);
+	table[2].storage = ROW_BF16;
+	assert_int_equal(lookup_local_open(&options, &narrow), RS_OK);
+	assert_int_equal(touch_rows(narrow, 2, &table[2], 7), RS_OK);
+	bed_open(&b, 2);
+	bed_train(&b, &run, worker, 1, 0);
+	bed_save(narrow, b.directory, "narrow", 2, path, sizeof(path));
+	assert_int_equal(local->ops->load(local, 2, list, 1), RS_OK);
+	assert_int_equal(worker[0].r.lookup->ops->load(worker[0].r.lookup, 2, list, 1), RS_OK);
+	bed_assert_equal(local, worker[0].r.lookup);
+	bed_workers_close(worker, 1);
+	bed_close(&b);
+	narrow->ops->close(narrow);
+	local->ops->close(local);
+}
+
 int
 main(void)
 {
@@ -440,6 +474,7 @@ main(void)
 		BED_TEST_EXACT(L058_a_damaged_file_is_named_and_changes_nothing),
 		cmocka_unit_test(state_of_another_optimizer_starts_anew_and_so_after_a_reset),
 		BED_TEST_EXACT(state_of_another_optimizer_starts_anew_and_so_after_a_reset),
+		cmocka_unit_test(rows_by_id_of_another_storage_are_those_of_one_process),
 		cmocka_unit_test(what_rounding_left_out_goes_on_with_the_run),
 		cmocka_unit_test(other_ranks_hold_back_the_same_in_sum),
 		cmocka_unit_test(a_save_has_what_other_ranks_push_later_for_the_steps_before_it),
