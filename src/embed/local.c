@@ -8,7 +8,6 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/thread.h"
 #include "embed/local.h"
 #include "embed/merge.h"
 #include "embed/pull.h"
