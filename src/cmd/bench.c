@@ -144,16 +144,21 @@ tell(const struct bench *b, const struct bench_result *r)
 	return output_flush();
 }
 
-/* The i-th of all models in all precisions and placements; the last changes first. */
+/* The i-th of all models in all precisions and placements; the last changes first.  The first
+ * of a model that is not skipped has its reading, too. */
 static enum rs_status
 measure_model(struct bench *b, size_t i, struct bench_result *out)
 {
 	const size_t of_model = b->precision.n * b->placement.n;
+	size_t first = i - i % of_model;
+
+	while (first < i && b->result[first].why[0] != '\0')
+		first++;
 	const struct bench_request request = {
 		.a = b->a, .model = b->model.name[i / of_model], .rows = b->rows,
 		.precision = b->precision.name[i / b->placement.n % b->precision.n],
 		.placement = b->placement.name[i % b->placement.n], .seconds = b->seconds,
-		.with_inputs = i % of_model == 0,
+		.with_inputs = first == i,
 		.may_lack = b->precision.is_all || b->placement.is_all,
 	};
 

@@ -139,11 +139,12 @@ placement_of(const struct bench *b, const struct settings *s)
 static enum rs_status
 open_places(struct bench *b, const struct settings *s, const char *placement)
 {
+	struct settings own = *s;
 	const char *why;
 
-	RS_TRY(session_device(s, &b->gpu, &why));
 	if (placement != bench_placement_names[BENCH_CUDA])
-		b->gpu.gpu = NULL;
+		own.placement.device = DEVICE_CPU;
+	RS_TRY(session_device(&own, &b->gpu, &why));
 	if (placement == bench_placement_names[BENCH_SHARDS])
 		return bench_shards_open(s, &b->shards);
 	return RS_OK;

@@ -107,6 +107,9 @@ else
 	grep -q '^deepfm, fp32, cuda: skipped: placement.device = cuda: ' "$dir/out" || fail "not told: $(cat "$dir/out")"
 	bench --placement all --json || fail "--placement all --json: exit $?"
 	has '"samples_per_s":null,.*"placement":"cuda","skipped":"placement.device = cuda: ' "cuda in JSON"
+	# Reading is measured once, with the first that is there.
+	bench --placement cuda --placement all --json || fail "cuda, then all: exit $?"
+	[ "$(tr '{' '\n' < "$dir/out" | grep -c '"measure":"parse"')" = 1 ] || fail "reading: $(cat "$dir/out")"
 fi
 for wrong in "--precision bf61:did you mean 'bf16'" "--placement shard:did you mean 'shards'" \
 	"--format csf:did you mean 'csv'"; do
