@@ -110,9 +110,9 @@ struct train_summary {
 	size_t   n_files;
 };
 
-/* Takes the spec, whose [placement], [gpu], [cluster] and keys of threads are no part of what is
- * saved.  RS_EDIVERGED, RS_ESIGNAL, RS_EPARTIAL are ends with a filled
- * summary; free it with train_summary_free in every case. */
+/* Takes the spec, whose [placement], [cluster], keys of threads and those of [gpu] that a resumed
+ * run may change are no part of what is saved.  RS_EDIVERGED, RS_ESIGNAL, RS_EPARTIAL are ends
+ * with a filled summary; free it with train_summary_free in every case. */
 enum rs_status train_run(struct spec *spec, const struct train_options *options,
 	struct train_summary *out);
 void train_summary_free(struct train_summary *s);

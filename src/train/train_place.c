@@ -6,12 +6,19 @@
 #include "train/ranks.h"
 #include "train/train_private.h"
 
+/* What of [gpu] trains another model when it changes is the model's. */
+static int
+is_of_place(const struct option_row *row)
+{
+	return strcmp(row->section, "placement") == 0 || strcmp(row->section, "cluster") == 0
+		|| (strcmp(row->section, "gpu") == 0 && row->is_free);
+}
+
 enum rs_status
 train_forget_places(struct spec *spec)
 {
 	for (const struct option_row *row = option_table; row->section != NULL; row++)
-		if (strcmp(row->section, "placement") == 0 || strcmp(row->section, "gpu") == 0
-			|| strcmp(row->section, "cluster") == 0)
+		if (is_of_place(row))
 			RS_TRY(spec_set(spec, row->section, row->key,
 				row->dflt != NULL ? row->dflt : ""));
 	RS_TRY(spec_set(spec, "train", "pin_threads", "no"));

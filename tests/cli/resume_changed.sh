@@ -28,13 +28,16 @@ again() {
 
 again
 [ ! -s err ] || { echo 'a run resumed as it was is told of changes' >&2; cat err >&2; exit 1; }
-again -j 1 -o train.keep=5 -o train.full_every=4 -o data.threads=2 -o runs.db=other.db
+again -j 1 -o train.keep=5 -o train.full_every=4 -o data.threads=2 -o runs.db=other.db \
+	-o gpu.tables=host
 [ ! -s err ] || { echo 'told of keys that change nothing' >&2; cat err >&2; exit 1; }
 
 again -o embedding.admit_count=7
 says 'resumed with embedding.admit_count = 7'
 says "'3'"
 [ "$(grep -c 'resumed with' err)" = 1 ] || { cat err >&2; exit 1; }
+again -o gpu.tf32=yes
+says 'resumed with gpu.tf32 = yes'
 again -o dnn.dropout=0.5 -o train.batch_size=50 -o 'field x.transform=log1p'
 for key in dnn.dropout train.batch_size 'field x.transform'; do says "resumed with $key ="; done
 

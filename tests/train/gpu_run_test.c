@@ -110,6 +110,27 @@ two_bytes_converge_as_four(void **state)
 	assert_true(t->logloss != f->logloss);
 }
 
+/* A version keeps the key, as the run that goes on with it would be another without. */
+static void
+tf32_is_what_a_run_trains_with(void **state)
+{
+	struct run floats = { .model = "wide", .gpu = &gpu };
+	struct run coarse = { .model = "coarse", .gpu = &gpu };
+	struct run host = { .model = "coarse" };
+	struct spec *spec;
+
+	(void)state;
+	train(&floats);
+	train(&coarse);
+	train(&host);
+	assert_true(coarse.summary.loss != floats.summary.loss);
+	assert_true(fabs(coarse.summary.loss / floats.summary.loss - 1) < 1e-2);
+	assert_true(fabs(host.summary.loss / floats.summary.loss - 1) < 1e-5);
+	assert_int_equal(checkpoint_spec(coarse.directory, coarse.summary.version, &spec), RS_OK);
+	assert_true(spec_settings(spec)->gpu.tf32);
+	spec_free(spec);
+}
+
 static void
 threads_and_ranks_change_no_bit(void **state)
 {
@@ -244,6 +265,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(figures_are_those_of_the_host),
 		cmocka_unit_test(two_bytes_converge_as_four),
+		cmocka_unit_test(tf32_is_what_a_run_trains_with),
 		cmocka_unit_test(threads_and_ranks_change_no_bit),
 		cmocka_unit_test(a_stopped_run_goes_on),
 		cmocka_unit_test(a_version_scores_alike_wherever_it_is_read),

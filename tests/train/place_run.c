@@ -75,6 +75,7 @@ static const struct { const char *name, *text; } model[] = {
 		"schedule = plateau\nplateau_factor = 0.5\nplateau_patience = 1\n" },
 	{ "wide", WIDE TRAIN SWIFT },
 	{ "brain", WIDE TRAIN SWIFT BRAIN },
+	{ "coarse", WIDE TRAIN SWIFT "[gpu]\ntf32 = yes\n" },
 	{ "diverging_brain", WIDE TRAIN BRAIN
 		"epochs = 2\nlearning_rate = 1000\noptimizer = sgd\n" },
 	{ "dcn", "[model]\ntype = dcn\n" DATA FIELDS NUMBER
