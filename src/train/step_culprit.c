@@ -6,7 +6,7 @@
 #include "train/step_private.h"
 
 /* The first operator of a slot that is not finite; nothing was applied, so the
- * forward pass gives again what it gave. */
+ * forward pass gives again what it gave, and takes no memory for its rows. */
 static const char *
 slot_culprit(struct stepper *s, struct step_worker *w, size_t slot, const struct batch *batch)
 {
@@ -16,7 +16,7 @@ slot_culprit(struct stepper *s, struct step_worker *w, size_t slot, const struct
 	if (begin == end)
 		return NULL;
 	slot_view_set(&w->view, batch, begin, end);
-	exec_set_rows(w->exec, NULL);
+	exec_set_rows(w->exec, s->slot[slot].rows);
 	if (slot_view_pull(&w->view, slot, 0) != RS_OK
 	    || exec_forward(w->exec, s->model->param, &w->view.feed, 1) == NULL
 	    || exec_wait(w->exec) != RS_OK)

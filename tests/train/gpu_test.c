@@ -414,6 +414,35 @@ a_step_that_is_not_finite_names_the_operator(void **state)
 	assert_int_equal(kernel_force("auto"), RS_OK);
 }
 
+/* To look for it takes no memory that was not planned. */
+static void
+it_is_named_where_no_memory_is_left(void **state)
+{
+	struct gpu_memory little = { .gpu = &gpu_emulated };
+	const struct gpu_case *c = gpu_case_table;
+	struct step_result result;
+	struct workers *w;
+	struct batch batch;
+
+	(void)state;
+	while (strcmp(c->name, "deepfm") != 0)
+		c++;
+	struct model *m = gpu_case_model(c, &little, 2);
+	assert_int_equal(workers_create(m, 2, &w), RS_OK);
+	gpu_case_batch(c, m, GPU_CASE_B, 0, &batch);
+	assert_int_equal(workers_step(w, &batch, 0.05, 1, &result), RS_OK);
+	little.limit = atomic_load(&little.used);
+	batch.dense[50 * batch.K] = INFINITY;
+	batch.missing[50 * batch.K] = 0;
+	assert_int_equal(workers_step(w, &batch, 0.05, 1, &result), RS_OK);
+	assert_int_equal(result.skipped, 1);
+	assert_non_null(result.culprit);
+	batch_free(&batch);
+	workers_free(w);
+	model_free(m);
+	assert_clean(c->name);
+}
+
 /* Why tables are where they are; gpu.tables = gpu is refused with that. */
 static void
 expect_tables(const struct gpu_case *c, struct gpu_memory *on, const char *lookup,
@@ -486,6 +515,7 @@ main(void)
 		cmocka_unit_test(what_kernels_need_besides_is_planned_for_many_rows),
 		cmocka_unit_test(what_fails_on_the_gpu_fails_the_step_in_every_worker),
 		cmocka_unit_test(a_step_that_is_not_finite_names_the_operator),
+		cmocka_unit_test(it_is_named_where_no_memory_is_left),
 		cmocka_unit_test(tables_are_where_they_can_be_and_the_model_says_why),
 	};
 
