@@ -67,20 +67,21 @@ enum rs_status
 gpu_memory_check(struct gpu_memory *m, const struct gpu_claim *claim, size_t n)
 {
 	const size_t N = n_devices(m);
-	size_t used[GPU_DEVICES_MAX] = { 0 };
+	size_t now[GPU_DEVICES_MAX], used[GPU_DEVICES_MAX];
 
+	for (size_t i = 0; i < N; i++)
+		now[i] = used[i] = atomic_load(&m->used_of[i]);
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < claim[i].n; k++)
 			used[emptiest(used, N)] += claim[i].bytes;
 	for (size_t i = 0; i < N; i++) {
-		struct lack l = { .wanted = used[i], .place = i };
+		struct lack l = { .wanted = used[i] - now[i], .place = i };
 
 		RS_TRY(m->gpu->memory(m->device[i], &l.there));
-		const size_t now = atomic_load(&m->used_of[i]);
-		l.is_limit = m->limit > 0 && m->limit < l.there + now;
+		l.is_limit = m->limit > 0 && m->limit < l.there + now[i];
 		if (l.is_limit) {
 			l.there = m->limit;
-			l.wanted += now;
+			l.wanted = used[i];
 		}
 		if (l.wanted > l.there)
 			return fail_too_much(m, &l);

@@ -86,6 +86,26 @@ every_gpu_has_to_have_room(void **state)
 	assert_non_null(strstr(rs_failure()->text, "GPU: training wants "));
 }
 
+/* As queues are, which go where least is used. */
+static void
+claims_are_dealt_beside_what_is_used(void **state)
+{
+	struct gpu_memory m = { .gpu = &gpu_emulated, .n_devices = 2, .device = { 0, 2 } };
+	struct gpu_plan plan = { .bytes = 4000 };
+	struct gpu_queue *q;
+	char *block;
+
+	(void)state;
+	assert_int_equal(gpu_memory_open(&m, &plan, &q, &block), RS_OK);
+	m.limit = atomic_load(&m.used_of[0]);
+	struct gpu_claim claim = { .bytes = m.limit / 2, .n = 2 };
+	assert_int_equal(gpu_memory_check(&m, &claim, 1), RS_OK);
+	claim.n = 3;
+	assert_int_equal(gpu_memory_check(&m, &claim, 1), RS_ERESOURCE);
+	gpu_memory_close(&m, &plan, q);
+	assert_int_equal(emulated_gpu_in_use(), 0);
+}
+
 int
 main(void)
 {
@@ -93,6 +113,7 @@ main(void)
 		cmocka_unit_test(processes_of_a_host_share_its_gpus),
 		cmocka_unit_test(queues_go_where_least_is_used),
 		cmocka_unit_test(every_gpu_has_to_have_room),
+		cmocka_unit_test(claims_are_dealt_beside_what_is_used),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
