@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "base/file.h"
+#include "embed/rows_delta.h"
+#include "embed/rows_file.h"
 #include "embed/table_file.h"
 #include "kernel/kernel.h"
 
@@ -292,6 +294,84 @@ parts_of_a_table_write_files_of_their_rows_and_read_theirs(void **state)
 	drop_table(&middle);
 }
 
+/* n rows differ between two tables. */
+static void
+assert_between(const struct table *from, const struct table *to, uint64_t n)
+{
+	const struct lookup_step step = { .version = 2, .parent = 1 };
+	const struct rows_file_header *h;
+	struct file_writer w;
+	struct file_map m;
+
+	assert_int_equal(file_writer_open_memory(&w), RS_OK);
+	assert_int_equal(rows_delta_between(from, to, &step, &w), RS_OK);
+	assert_int_equal(file_writer_commit(&w), RS_OK);
+	assert_int_equal(file_map_open(&m, w.path), RS_OK);
+	assert_int_equal(rows_file_check(&m, w.path, &h), RS_OK);
+	assert_int_equal(h->n, n);
+	file_map_close(&m);
+	file_writer_close(&w);
+}
+
+static void
+copy_by_id(const struct table *from, struct table *to)
+{
+	struct file_writer w;
+
+	assert_int_equal(file_writer_open_memory(&w), RS_OK);
+	assert_int_equal(rows_file_write(from, ROW_FP32, &w), RS_OK);
+	assert_int_equal(file_writer_commit(&w), RS_OK);
+	assert_int_equal(rows_file_read(to, (const char *const[]){ w.path }, 1), RS_OK);
+	file_writer_close(&w);
+}
+
+/* Rows that nobody touched, of a table with another seed, are no less there than others. */
+static void
+rows_that_do_not_begin_so_are_in_a_file_of_rows_by_id(void **state)
+{
+	enum { ROWS = 200 };
+	struct table a = make_table(ROWS, ROW_ADAM, 1), same = make_table(ROWS, ROW_ADAM, 1);
+	struct table other = make_table(ROWS, ROW_ADAM, 2);
+	struct table as_begun = make_table(ROWS, ROW_ADAM, 2);
+	struct table by_id = make_table(ROWS, ROW_ADAM, 3);
+
+	(void)state;
+	table_touch(&a, 5);
+	save(&a, "seed");
+	assert_int_equal(load(&same, "seed"), RS_OK);
+	assert_int_equal(rows_file_count(&same), 1);
+	assert_between(&a, &same, 0);
+	assert_int_equal(load(&other, "seed"), RS_OK);
+	assert_int_equal(rows_file_count(&other), ROWS);
+	assert_between(&as_begun, &other, ROWS);
+	copy_by_id(&other, &by_id);
+	assert_int_equal(rows_file_count(&by_id), ROWS);
+	assert_between(&as_begun, &by_id, ROWS);
+	assert_tables_equal(&a, &other);
+	assert_tables_equal(&a, &by_id);
+	drop_table(&a);
+	drop_table(&same);
+	drop_table(&other);
+	drop_table(&as_begun);
+	drop_table(&by_id);
+}
+
+/* An entry has 16 bytes more than the 40 of a row. */
+static void
+a_file_of_rows_by_id_has_half_the_bytes_at_most(void **state)
+{
+	struct table t = make_table(14, ROW_ADAM, 1);
+	const struct rows_file_shape shape = rows_file_shape_of(&t);
+
+	(void)state;
+	assert_int_equal(t.stride, 10);
+	assert_true(rows_file_suits(&shape, 0, 14));
+	assert_true(rows_file_suits(&shape, 5, 14));
+	assert_false(rows_file_suits(&shape, 6, 14));
+	assert_false(rows_file_suits(&shape, 14, 14));
+	drop_table(&t);
+}
+
 int
 main(void)
 {
@@ -303,6 +383,8 @@ main(void)
 		cmocka_unit_test(another_optimizer_starts_from_its_initial_state),
 		cmocka_unit_test(L058_a_truncated_or_foreign_file_is_refused),
 		cmocka_unit_test(parts_of_a_table_write_files_of_their_rows_and_read_theirs),
+		cmocka_unit_test(rows_that_do_not_begin_so_are_in_a_file_of_rows_by_id),
+		cmocka_unit_test(a_file_of_rows_by_id_has_half_the_bytes_at_most),
 	};
 
 	return cmocka_run_group_tests(tests, make_directory, remove_directory);
