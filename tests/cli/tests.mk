@@ -45,6 +45,7 @@ dist_check_SCRIPTS += tests/cli/faults_tables.sh
 dist_check_SCRIPTS += tests/cli/follow.sh
 dist_check_SCRIPTS += tests/cli/gc.sh
 dist_check_SCRIPTS += tests/cli/gc_rejected.sh
+dist_check_SCRIPTS += tests/cli/gpu_figures.sh
 dist_check_SCRIPTS += tests/cli/hash_stack.sh
 dist_check_SCRIPTS += tests/cli/help.sh
 dist_check_SCRIPTS += tests/cli/incremental.sh

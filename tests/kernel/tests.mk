@@ -19,14 +19,15 @@ check_PROGRAMS += tests/kernel/narrow_test
 gpu_tests =
 EXTRA_DIST += tests/kernel/cuda_test.c
 if HAVE_CUDA
-gpu_tests += tests/kernel/cuda_test
+gpu_tests += tests/kernel/cuda_test tests/cli/gpu_figures.sh
 check_PROGRAMS += tests/kernel/cuda_test
 tests_kernel_cuda_test_SOURCES = tests/kernel/cuda_test.c $(kernel_compare)
 endif
 
+gpu_logs = $(gpu_tests:.sh=)
 check-gpu: $(gpu_tests)
 	@if test -z '$(strip $(gpu_tests))'; then echo 'SKIP: this build has no CUDA'; \
 	else $(MAKE) $(AM_MAKEFLAGS) check-TESTS TESTS='$(gpu_tests)' \
 		check_PROGRAMS='$(gpu_tests)' && \
-		sed -n 's/^nothing ran/SKIP: nothing ran/p' $(gpu_tests:=.log) | sort -u; fi
+		sed -n 's/^nothing ran/SKIP: nothing ran/p' $(gpu_logs:=.log) | sort -u; fi
 .PHONY: check-gpu
