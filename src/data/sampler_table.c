@@ -12,7 +12,7 @@
 struct member { uint64_t group; uint32_t item; };
 
 static int
-member_order(const void *a, const void *b)
+order_of_members(const void *a, const void *b)
 {
 	const struct member *const x = a, *const y = b;
 
@@ -39,7 +39,7 @@ table_group(struct sampler_table *t, const uint64_t *group)
 	for (size_t i = 0; i < t->n; i++)
 		member[i] = (struct member){ group != NULL ? group[i] : 0, (uint32_t)i };
 	if (group != NULL)
-		qsort(member, t->n, sizeof *member, member_order);
+		qsort(member, t->n, sizeof *member, order_of_members);
 	for (size_t i = 0; i < t->n; i++) {
 		t->item[i] = member[i].item;
 		t->place[member[i].item] = (uint32_t)i;
