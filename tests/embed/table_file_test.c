@@ -356,6 +356,34 @@ rows_that_do_not_begin_so_are_in_a_file_of_rows_by_id(void **state)
 	drop_table(&by_id);
 }
 
+/* Of a table that does not train, too. */
+static void
+all_rows_of_a_file_are_kept_where_nothing_trains(void **state)
+{
+	enum { ROWS = 200 };
+	struct table a = make_table(ROWS, ROW_ADAM, 1), as_begun, t;
+	struct table *const serving[] = { &as_begun, &t };
+
+	(void)state;
+	table_touch(&a, 5);
+	save(&a, "serving");
+	for (size_t i = 0; i < 2; i++) {
+		struct lookup_table settings = a.settings;
+
+		settings.seed = 2;
+		assert_int_equal(table_open(serving[i], &settings, &kernel_ref, 0), RS_OK);
+		serving[i]->block = calloc(1, serving[i]->block_bytes);
+		assert_non_null(serving[i]->block);
+	}
+	assert_int_equal(load(&t, "serving"), RS_OK);
+	assert_int_equal(rows_file_count(&t), ROWS);
+	assert_between(&as_begun, &t, ROWS);
+	assert_between(&a, &t, 0);
+	drop_table(&a);
+	drop_table(&as_begun);
+	drop_table(&t);
+}
+
 /* An entry has 16 bytes more than the 40 of a row. */
 static void
 a_file_of_rows_by_id_has_half_the_bytes_at_most(void **state)
@@ -384,6 +412,7 @@ main(void)
 		cmocka_unit_test(L058_a_truncated_or_foreign_file_is_refused),
 		cmocka_unit_test(parts_of_a_table_write_files_of_their_rows_and_read_theirs),
 		cmocka_unit_test(rows_that_do_not_begin_so_are_in_a_file_of_rows_by_id),
+		cmocka_unit_test(all_rows_of_a_file_are_kept_where_nothing_trains),
 		cmocka_unit_test(a_file_of_rows_by_id_has_half_the_bytes_at_most),
 	};
 
