@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "data/catalogue.h"
+#include "embed/lookup_device.h"
 #include "gpu_case.h"
 #include "gpu_bed.h"
 
@@ -443,6 +444,59 @@ it_is_named_where_no_memory_is_left(void **state)
 	assert_clean(c->name);
 }
 
+/* Rows of users are zero, those of items as large as can be. */
+static void
+set_rows(struct model *m)
+{
+	struct lookup *home;
+
+	assert_int_equal(m->n_tables, 2);
+	assert_int_equal(lookup_device_home(m->lookup, &home), RS_OK);
+	for (size_t t = 0; t < 2; t++)
+		for (uint64_t id = 0; id < m->table[t].rows; id++) {
+			const float *row;
+			const struct lookup_pull p = { .table = t, .ids = &id, .n = 1,
+				.row = &row };
+
+			assert_int_equal(home->ops->pull(home, &p), RS_OK);
+			for (size_t d = 0; d < m->table[t].dim; d++)
+				((float *)(uintptr_t)row)[d] = t == 0 ? 0 : 3e38f;
+		}
+}
+
+/* Logits are zero, there is no parameter, and gradients of items are zero. */
+static void
+a_gradient_of_a_row_alone_makes_a_step_bad(void **state)
+{
+	static const struct gpu_case c = { "rows", "two_tower", "[field u]\ncolumn = u\n"
+		"buckets = 30\n[field i]\ncolumn = i\nbuckets = 20\n[tower user]\nfields = u\n"
+		"hidden =\n[tower item]\nfields = i\nhidden =\n[two_tower]\n"
+		"similarity = dot\ntemperature = 1e-6\n", 0 };
+
+	(void)state;
+	for (size_t side = 0; side < 3; side++) {
+		gpu_case_tables = side == 1 ? "host" : "auto";
+		struct model *m = gpu_case_model(&c, side == 0 ? NULL : &gpu, 2);
+		struct step_result result;
+		struct workers *w;
+		float value[GPU_CASE_B];
+		struct batch batch;
+
+		set_rows(m);
+		assert_int_equal(workers_create(m, 2, &w), RS_OK);
+		gpu_case_batch(&c, m, GPU_CASE_B, 0, &batch);
+		assert_int_equal(workers_step(w, &batch, 0.05, 1, &result), RS_OK);
+		assert_int_equal(result.skipped, 1);
+		assert_int_equal(workers_predict(w, &batch, value, NULL), RS_OK);
+		for (size_t b = 0; b < GPU_CASE_B; b++)
+			assert_true(value[b] == 0);
+		batch_free(&batch);
+		workers_free(w);
+		model_free(m);
+		assert_clean(c.name);
+	}
+}
+
 /* Why tables are where they are; gpu.tables = gpu is refused with that. */
 static void
 expect_tables(const struct gpu_case *c, struct gpu_memory *on, const char *lookup,
@@ -516,6 +570,7 @@ main(void)
 		cmocka_unit_test(what_fails_on_the_gpu_fails_the_step_in_every_worker),
 		cmocka_unit_test(a_step_that_is_not_finite_names_the_operator),
 		cmocka_unit_test(it_is_named_where_no_memory_is_left),
+		cmocka_unit_test(a_gradient_of_a_row_alone_makes_a_step_bad),
 		cmocka_unit_test(tables_are_where_they_can_be_and_the_model_says_why),
 	};
 
