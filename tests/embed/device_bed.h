@@ -169,21 +169,24 @@ commit(struct lookup *l, struct lookup_commit commit, size_t n_threads)
 	return status;
 }
 
-/* Pulls, and pushes gradients at `value`; every second step has factors. */
+/* Pulls, and pushes gradients at `value`; every second step has factors, the first such those of
+ * one input alone. */
 static inline void
 pull_and_push(struct lookup *l, uint64_t key, const float *value)
 {
 	static const float *row[N];
+	const size_t n = N - key % 3;
 
 	for (size_t slot = 0; slot < SLOTS; slot++)
 		for (size_t i = 0; i < INPUTS; i++) {
 			const struct lookup_pull pull = { .slot = slot, .table = table_of[i],
-				.input = i, .ids = pushed.id[slot][i], .n = N, .row = row,
+				.input = i, .ids = pushed.id[slot][i], .n = n, .row = row,
 				.training = 1 };
 			const struct lookup_push push = { .slot = slot, .table = table_of[i],
-				.input = i, .ids = pushed.id[slot][i], .n = N,
+				.input = i, .ids = pushed.id[slot][i], .n = n,
 				.grad = pushed.grad[slot][i],
-				.scale = key % 2 == 0 && i != 1 ? pushed.scale[slot][i] : NULL };
+				.scale = key % 2 == 0 && (key == 2 ? i == 0 : i != 1)
+					? pushed.scale[slot][i] : NULL };
 
 			for (size_t j = 0; j < N; j++)
 				pushed.grad[slot][i][j] = value
