@@ -29,7 +29,7 @@ auc() {
 	shift
 	rm -rf m
 	expect 0 timeout -k 9 500 "$T" train "$spec" -f m --json "$@"
-	sed -n 's/.*"valid":{[^}]*"auc":\([0-9.]*\).*/\1/p' out >"$name"
+	sed -n 's/.*"valid":{[^}]*"auc":\([0-9.]*\).*/\1/p' out | tail -n 1 >"$name"
 	[ -s "$name" ] || { cat out err >&2; echo "$name: no AUC" >&2; exit 1; }
 }
 # near NAME MOST: its AUC is within so much of the CPU's.
