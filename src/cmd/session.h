@@ -59,7 +59,7 @@ int session_is_key_option(const char *option);
 enum rs_status session_directory(struct session *s, const struct settings *settings);
 /* What placement.device, gpu.devices and train.precision ask for; *why: the name of the first
  * GPU and which there are, or why there is none, where one could be thought of, else NULL.
- * RS_EPEER: it cannot be had; RS_ESPEC: the precision cannot. */
+ * RS_EPEER: it cannot be had; RS_ESPEC: the precision cannot, or gpu.tables with the CPU. */
 enum rs_status session_device(const struct settings *settings, struct gpu_memory *gpu,
 	const char **why);
 /* The share of the i-th of the n workers of this host, and *why of it. */

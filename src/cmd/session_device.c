@@ -16,13 +16,13 @@ check_cpu(const struct settings *settings)
 	return model_is_narrow(settings) ? narrow_select(&set) : RS_OK;
 }
 
-/* That is said of gpu.tables = gpu, too. */
+/* That is said of gpu.tables = gpu, too, which then ends with the status. */
 static enum rs_status
-stay_on_cpu(const struct settings *settings, const char *why)
+stay_on_cpu(const struct settings *settings, enum rs_status status, const char *why)
 {
 	if (settings->gpu.tables != GPU_TABLES_GPU)
 		return check_cpu(settings);
-	rs_fail(RS_EPEER, "gpu.tables = gpu: %s", why);
+	rs_fail(status, "gpu.tables = gpu: %s", why);
 	return rs_hint("set gpu.tables = auto or host to train on the CPU");
 }
 
@@ -125,7 +125,7 @@ session_device(const struct settings *settings, struct gpu_memory *gpu, const ch
 	*gpu = (struct gpu_memory){ .gpu = NULL };
 	gpu->limit = (size_t)settings->gpu.memory_limit;
 	if (settings->placement.device == DEVICE_CPU)
-		return stay_on_cpu(settings, "placement.device is cpu");
+		return stay_on_cpu(settings, RS_ESPEC, "placement.device = cpu");
 	const struct device *const d = device_look();
 
 	gpu->gpu = device_gpu();
@@ -136,7 +136,7 @@ session_device(const struct settings *settings, struct gpu_memory *gpu, const ch
 	}
 	*why = d->is_compiled ? d->text : NULL;
 	if (settings->placement.device == DEVICE_AUTO)
-		return stay_on_cpu(settings, d->text);
+		return stay_on_cpu(settings, RS_EPEER, d->text);
 	rs_fail(RS_EPEER, "placement.device = cuda: %s", d->text);
 	return rs_hint("set placement.device = auto or cpu to train on the CPU");
 }

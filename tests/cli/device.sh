@@ -45,7 +45,15 @@ expect 69 "$T" train s.ini -f cuda -o placement.device=cuda -o train.precision=b
 says 'placement.device = cuda: '
 expect 69 "$T" train s.ini -f cuda -o placement.device=cuda -o cluster.workers=2
 [ ! -e cuda ] || { echo 'a refused run left a model' >&2; exit 1; }
+# Tables that have to be on a GPU: there is none, or the spec keeps to the CPU itself.
+expect 69 "$T" train s.ini -f cuda -o gpu.tables=gpu
+says 'gpu.tables = gpu: '
+expect 78 "$T" train s.ini -f cuda -o gpu.tables=gpu -o placement.device=cpu
+says 'gpu.tables = gpu: placement.device = cpu'
+says 'set gpu.tables = auto or host'
+[ ! -e cuda ] || { echo 'a refused run left a model' >&2; exit 1; }
 # A plan says what train will do.
+expect 78 "$T" plan s.ini -o gpu.tables=gpu -o placement.device=cpu
 expect 69 "$T" plan s.ini -o placement.device=cuda
 says 'set placement.device = auto or cpu'
 expect 0 "$T" plan s.ini
