@@ -11,6 +11,7 @@
 #include "base/thread.h"
 #include "embed/device_rows.h"
 #include "embed/local.h"
+#include "embed/lookup_over.h"
 #include "embed/pull.h"
 #include "embed/pushes.h"
 #include "embed/row_optimizer.h"
@@ -21,8 +22,7 @@
 enum { AT_HOME, AT_BOTH, THERE };
 
 struct device {
-	struct lookup base;
-	struct lookup *home;
+	struct lookup_over over;           /* what is here, whose tables are home      */
 	struct device_rows *rows;
 	size_t n_tables, n_threads;
 	struct pushes pushes;
@@ -51,7 +51,7 @@ draw_run(void *argument)
 	uint64_t piece = atomic_fetch_add(&d->next_piece, 1), first = 0;
 
 	for (size_t i = 0; i < d->n_tables; i++) {
-		const struct table *t = local_table(d->home, i);
+		const struct table *t = local_table(d->over.under, i);
 		const uint64_t pieces = (t->n_rows + DRAW_ROWS - 1) / DRAW_ROWS;
 
 		for (; piece < first + pieces; piece = atomic_fetch_add(&d->next_piece, 1)) {
@@ -96,7 +96,7 @@ go_there(struct device *d)
 	if (atomic_load(&d->place) == AT_HOME) {
 		status = draw_all(d);
 		if (status == RS_OK)
-			status = device_rows_upload(d->rows, d->home);
+			status = device_rows_upload(d->rows, d->over.under);
 		if (status == RS_OK)
 			atomic_store_explicit(&d->place, AT_BOTH, memory_order_release);
 	}
@@ -113,7 +113,7 @@ come_home(struct device *d)
 	if (d->failure.status != RS_OK)
 		status = rs_failure_put(&d->failure);
 	else if (atomic_load(&d->place) == THERE)
-		status = device_rows_download(d->rows, d->home);
+		status = device_rows_download(d->rows, d->over.under);
 	if (status == RS_OK && atomic_load(&d->place) == THERE)
 		atomic_store(&d->place, AT_BOTH);
 	pthread_mutex_unlock(&d->lock);
@@ -135,7 +135,7 @@ static enum rs_status
 device_pull(struct lookup *base, const struct lookup_pull *p)
 {
 	struct device *d = device_of(base);
-	const struct table *t = local_table(d->home, p->table);
+	const struct table *t = local_table(d->over.under, p->table);
 	size_t stride;
 	const float *rows = device_rows_at(d->rows, p->table, &stride);
 
@@ -174,7 +174,7 @@ begin_step(struct device *d, const struct pushes_order *o)
 static void
 stage_table(struct device *d, const struct pushes_order *o, size_t table)
 {
-	struct table *t = local_table(d->home, table);
+	struct table *t = local_table(d->over.under, table);
 
 	device_rows_put(d->rows, table, o->push + o->begin[table],
 		o->begin[table + 1] - o->begin[table]);
@@ -203,7 +203,7 @@ decay_all(struct device *d, double factor)
 {
 	RS_TRY(stay_home(d));
 	for (size_t i = 0; i < d->n_tables; i++)
-		RS_TRY(table_decay(local_table(d->home, i), factor));
+		RS_TRY(table_decay(local_table(d->over.under, i), factor));
 	return RS_OK;
 }
 
@@ -249,13 +249,13 @@ device_save(struct lookup *base, size_t table, struct file_writer *w)
 	struct device *d = device_of(base);
 
 	RS_TRY(come_home(d));
-	return d->home->ops->save(d->home, table, w);
+	return d->over.under->ops->save(d->over.under, table, w);
 }
 
 static size_t
 device_savers(const struct lookup *base)
 {
-	const struct lookup *home = ((const struct device *)base)->home;
+	const struct lookup *home = ((const struct device *)base)->over.under;
 
 	return home->ops->savers(home);
 }
@@ -266,39 +266,7 @@ device_load(struct lookup *base, size_t table, const char *const *path, size_t n
 	struct device *d = device_of(base);
 
 	RS_TRY(stay_home(d));
-	return d->home->ops->load(d->home, table, path, n_paths);
-}
-
-static enum rs_status
-device_save_tenancy(struct lookup *base, size_t table, struct file_writer *w)
-{
-	struct lookup *home = device_of(base)->home;
-
-	return home->ops->save_tenancy(home, table, w);
-}
-
-static enum rs_status
-device_load_tenancy(struct lookup *base, size_t table, const char *const *path, size_t n_paths)
-{
-	struct lookup *home = device_of(base)->home;
-
-	return home->ops->load_tenancy(home, table, path, n_paths);
-}
-
-static enum rs_status
-device_tenants(struct lookup *base, size_t table, struct lookup_tenants *out)
-{
-	struct lookup *home = device_of(base)->home;
-
-	return home->ops->tenants(home, table, out);
-}
-
-static int
-device_knows_changes(struct lookup *base, size_t table)
-{
-	struct lookup *home = device_of(base)->home;
-
-	return home->ops->knows_changes(home, table);
+	return d->over.under->ops->load(d->over.under, table, path, n_paths);
 }
 
 static enum rs_status
@@ -308,7 +276,7 @@ device_save_delta(struct lookup *base, size_t table, const struct lookup_step *s
 	struct device *d = device_of(base);
 
 	RS_TRY(come_home(d));
-	return d->home->ops->save_delta(d->home, table, step, w);
+	return d->over.under->ops->save_delta(d->over.under, table, step, w);
 }
 
 static enum rs_status
@@ -318,15 +286,7 @@ device_load_delta(struct lookup *base, size_t table, const struct lookup_step *s
 	struct device *d = device_of(base);
 
 	RS_TRY(stay_home(d));
-	return d->home->ops->load_delta(d->home, table, step, path);
-}
-
-static void
-device_forget_changes(struct lookup *base)
-{
-	struct lookup *home = device_of(base)->home;
-
-	home->ops->forget_changes(home);
+	return d->over.under->ops->load_delta(d->over.under, table, step, path);
 }
 
 static void
@@ -335,18 +295,9 @@ device_reset_state(struct lookup *base, size_t table)
 	struct device *d = device_of(base);
 
 	if (stay_home(d) == RS_OK)
-		d->home->ops->reset_state(d->home, table);
+		d->over.under->ops->reset_state(d->over.under, table);
 	else                            /* nobody can be told: the next save fails      */
 		rs_failure_take(&d->failure);
-}
-
-/* What is touched is noted at home when it is committed. */
-static int
-device_touched(const struct lookup *base, size_t table, uint64_t id)
-{
-	const struct lookup *home = ((const struct device *)base)->home;
-
-	return home->ops->touched(home, table, id);
 }
 
 static uint64_t
@@ -354,7 +305,7 @@ device_bytes(const struct lookup *base)
 {
 	const struct device *d = (const struct device *)base;
 
-	return d->home->ops->bytes(d->home) + device_rows_here(d->rows);
+	return d->over.under->ops->bytes(d->over.under) + device_rows_here(d->rows);
 }
 
 static void
@@ -367,20 +318,21 @@ device_close(struct lookup *base)
 	free(d->order);
 	pushes_free(&d->pushes);
 	device_rows_close(d->rows);
-	if (d->home != NULL)
-		d->home->ops->close(d->home);
+	if (d->over.under != NULL)
+		d->over.under->ops->close(d->over.under);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 }
 
+/* What is touched or changed is noted at home when it is committed. */
 static const struct lookup_ops device_ops = {
 	.name = "device", .pull = device_pull, .push = device_push, .commit = device_commit,
 	.save = device_save, .savers = device_savers, .load = device_load,
-	.save_tenancy = device_save_tenancy, .load_tenancy = device_load_tenancy,
-	.tenants = device_tenants, .knows_changes = device_knows_changes,
+	.save_tenancy = lookup_over_save_tenancy, .load_tenancy = lookup_over_load_tenancy,
+	.tenants = lookup_over_tenants, .knows_changes = lookup_over_knows_changes,
 	.save_delta = device_save_delta, .load_delta = device_load_delta,
-	.forget_changes = device_forget_changes, .reset_state = device_reset_state,
-	.touched = device_touched, .bytes = device_bytes, .close = device_close,
+	.forget_changes = lookup_over_forget_changes, .reset_state = device_reset_state,
+	.touched = lookup_over_touched, .bytes = device_bytes, .close = device_close,
 };
 
 enum rs_status
@@ -389,7 +341,7 @@ lookup_device_home(struct lookup *l, struct lookup **out)
 	*out = l;
 	if (l->ops != &device_ops)
 		return RS_OK;
-	*out = device_of(l)->home;
+	*out = device_of(l)->over.under;
 	return come_home(device_of(l));
 }
 
@@ -441,7 +393,7 @@ open_all(struct device *d, const struct lookup_device_options *o)
 	const struct device_rows_options rows = rows_options(o);
 
 	RS_TRY(device_rows_open(&rows, &d->rows));
-	RS_TRY(lookup_local_open(&o->local, &d->home));
+	RS_TRY(lookup_local_open(&o->local, &d->over.under));
 	RS_TRY(pushes_init(&d->pushes, d->n_tables, o->local.n_slots, o->local.n_inputs));
 	RS_TRY(memory_alloc(d->n_threads, sizeof(*d->order), &d->order));
 	for (size_t i = 0; i < d->n_threads; i++)
@@ -456,15 +408,15 @@ lookup_device_open(const struct lookup_device_options *o, struct lookup **out)
 
 	assert(o->local.for_training);
 	RS_TRY(memory_alloc(1, sizeof(*d), &d));
-	d->base.ops = &device_ops;
+	d->over.base.ops = &device_ops;
 	d->n_tables = o->local.n_tables;
 	d->n_threads = o->local.n_threads > 0 ? o->local.n_threads : 1;
 	pthread_mutex_init(&d->lock, NULL);
 	const enum rs_status status = open_all(d, o);
 	if (status != RS_OK) {
-		device_close(&d->base);
+		device_close(&d->over.base);
 		return status;
 	}
-	*out = &d->base;
+	*out = &d->over.base;
 	return RS_OK;
 }

@@ -1,4 +1,5 @@
 librs_a_SOURCES += src/embed/lookup.h src/embed/local.c
+librs_a_SOURCES += src/embed/lookup_over.c src/embed/lookup_over.h
 librs_a_SOURCES += src/embed/drawn.c src/embed/drawn.h
 librs_a_SOURCES += src/embed/lookup_device.c src/embed/lookup_device.h
 librs_a_SOURCES += src/embed/device_rows.c src/embed/device_rows.h

@@ -25,15 +25,7 @@ replicated_commit(struct lookup *base, const struct lookup_commit *c)
 		RS_TRY(replicated_share(r, c->worker));
 	for (size_t i = 0; c->worker == 0 && i < (r->slot_end - r->slot_begin) * r->n_inputs; i++)
 		r->push[i].n = 0;
-	return r->local->ops->commit(r->local, c);
-}
-
-static enum rs_status
-replicated_pull(struct lookup *base, const struct lookup_pull *p)
-{
-	struct lookup *local = replicated_of(base)->local;
-
-	return local->ops->pull(local, p);
+	return r->over.under->ops->commit(r->over.under, c);
 }
 
 static enum rs_status
@@ -46,101 +38,11 @@ replicated_push(struct lookup *base, const struct lookup_push *p)
 	return RS_OK;
 }
 
-static enum rs_status
-replicated_save(struct lookup *base, size_t table, struct file_writer *w)
-{
-	struct lookup *local = replicated_of(base)->local;
-
-	return local->ops->save(local, table, w);
-}
-
-static enum rs_status
-replicated_load(struct lookup *base, size_t table, const char *const *path, size_t n_paths)
-{
-	struct lookup *local = replicated_of(base)->local;
-
-	return local->ops->load(local, table, path, n_paths);
-}
-
-static enum rs_status
-replicated_save_tenancy(struct lookup *base, size_t table, struct file_writer *w)
-{
-	struct lookup *local = replicated_of(base)->local;
-
-	return local->ops->save_tenancy(local, table, w);
-}
-
-static enum rs_status
-replicated_load_tenancy(struct lookup *base, size_t table, const char *const *path, size_t n_paths)
-{
-	struct lookup *local = replicated_of(base)->local;
-
-	return local->ops->load_tenancy(local, table, path, n_paths);
-}
-
-static enum rs_status
-replicated_tenants(struct lookup *base, size_t table, struct lookup_tenants *out)
-{
-	struct lookup *local = replicated_of(base)->local;
-
-	return local->ops->tenants(local, table, out);
-}
-
-static int
-replicated_knows_changes(struct lookup *base, size_t table)
-{
-	struct lookup *local = replicated_of(base)->local;
-
-	return local->ops->knows_changes(local, table);
-}
-
-static enum rs_status
-replicated_save_delta(struct lookup *base, size_t table, const struct lookup_step *step,
-	struct file_writer *w)
-{
-	struct lookup *local = replicated_of(base)->local;
-
-	return local->ops->save_delta(local, table, step, w);
-}
-
-static enum rs_status
-replicated_load_delta(struct lookup *base, size_t table, const struct lookup_step *step,
-	const char *path)
-{
-	struct lookup *local = replicated_of(base)->local;
-
-	return local->ops->load_delta(local, table, step, path);
-}
-
-static void
-replicated_forget_changes(struct lookup *base)
-{
-	struct lookup *local = replicated_of(base)->local;
-
-	local->ops->forget_changes(local);
-}
-
-static void
-replicated_reset_state(struct lookup *base, size_t table)
-{
-	struct lookup *local = replicated_of(base)->local;
-
-	local->ops->reset_state(local, table);
-}
-
-static int
-replicated_touched(const struct lookup *base, size_t table, uint64_t id)
-{
-	const struct lookup *local = ((const struct replicated *)base)->local;
-
-	return local->ops->touched(local, table, id);
-}
-
 static uint64_t
 replicated_bytes(const struct lookup *base)
 {
 	const struct replicated *r = (const struct replicated *)base;
-	uint64_t bytes = r->local->ops->bytes(r->local) + r->block.capacity
+	uint64_t bytes = r->over.under->ops->bytes(r->over.under) + r->block.capacity
 		+ r->n_grad * sizeof(*r->grad);
 
 	for (size_t i = 0; i < r->n_workers; i++)
@@ -160,8 +62,8 @@ replicated_close(struct lookup *base)
 		buffer_free(&r->merger[i].x);
 		buffer_free(&r->merger[i].counts);
 	}
-	if (r->local != NULL)
-		r->local->ops->close(r->local);
+	if (r->over.under != NULL)
+		r->over.under->ops->close(r->over.under);
 	buffer_free(&r->block);
 	free(r->merger);
 	free(r->grad);
@@ -179,13 +81,13 @@ replicated_close(struct lookup *base)
 }
 
 static const struct lookup_ops replicated_ops = {
-	.name = "replicated", .pull = replicated_pull, .push = replicated_push,
-	.commit = replicated_commit, .save = replicated_save, .load = replicated_load,
-	.save_tenancy = replicated_save_tenancy, .load_tenancy = replicated_load_tenancy,
-	.tenants = replicated_tenants, .reset_state = replicated_reset_state,
-	.touched = replicated_touched, .knows_changes = replicated_knows_changes,
-	.save_delta = replicated_save_delta, .load_delta = replicated_load_delta,
-	.forget_changes = replicated_forget_changes,
+	.name = "replicated", .pull = lookup_over_pull, .push = replicated_push,
+	.commit = replicated_commit, .save = lookup_over_save, .load = lookup_over_load,
+	.save_tenancy = lookup_over_save_tenancy, .load_tenancy = lookup_over_load_tenancy,
+	.tenants = lookup_over_tenants, .reset_state = lookup_over_reset_state,
+	.touched = lookup_over_touched, .knows_changes = lookup_over_knows_changes,
+	.save_delta = lookup_over_save_delta, .load_delta = lookup_over_load_delta,
+	.forget_changes = lookup_over_forget_changes,
 	.bytes = replicated_bytes, .close = replicated_close,
 };
 
@@ -256,7 +158,7 @@ replicated_init(struct replicated *r, const struct lookup_local_options *options
 	/* There a table has one push a slot, all that a node gives. */
 	local.n_inputs = options->n_tables;
 	local.keeps_changes = options->keeps_changes && rank == 0;     /* who saves */
-	return lookup_local_open(&local, &r->local);
+	return lookup_local_open(&local, &r->over.under);
 }
 
 enum rs_status
@@ -267,7 +169,7 @@ replicated_open(const struct lookup_local_options *options, struct exchange *exc
 	enum rs_status status;
 
 	RS_TRY(memory_alloc(1, sizeof(*r), &r));
-	r->base.ops = &replicated_ops;
+	r->over.base.ops = &replicated_ops;
 	r->exchange = exchange;
 	r->kernel = options->kernel;
 	r->n_tables = options->n_tables;
@@ -276,9 +178,9 @@ replicated_open(const struct lookup_local_options *options, struct exchange *exc
 	r->n_workers = options->n_threads > 0 ? options->n_threads : 1;
 	status = replicated_init(r, options);
 	if (status != RS_OK) {
-		replicated_close(&r->base);
+		replicated_close(&r->over.base);
 		return status;
 	}
-	*out = &r->base;
+	*out = &r->over.base;
 	return RS_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/thread.h"
+#include "embed/lookup_over.h"
 #include "embed/merge.h"
 #include "train/replicated.h"
 
@@ -35,8 +36,7 @@ struct section {
 };
 
 struct replicated {
-	struct lookup base;
-	struct lookup *local;
+	struct lookup_over over;           /* the local one                          */
 	struct exchange *exchange;
 	const struct kernel_set *kernel;
 	struct lookup_table *table;        /* [n_tables]                             */

@@ -358,7 +358,7 @@ push_section(struct replicated *r, const struct section *s)
 				(unsigned long long)t->rows);
 		r->grad[s->first + i] = s->x + i * t->dim;
 	}
-	return s->n > 0 ? r->local->ops->push(r->local, &p) : RS_OK;
+	return s->n > 0 ? r->over.under->ops->push(r->over.under, &p) : RS_OK;
 }
 
 static enum rs_status
