@@ -84,24 +84,14 @@ round_all(const struct bench_gpu *g, const struct model *m, char *block, size_t 
 	return used;
 }
 
-static size_t
-most_rows(const struct bench_gpu *g)
+static void
+plan_shapes(const struct bench_gpu *g, struct gpu_plan *plan)
 {
-	size_t n = 1;
-
-	for (size_t i = 0; i < g->n; i++)
-		n = g->product[i].m > n ? g->product[i].m : n;
-	return n;
-}
-
-static size_t
-most_columns(const struct bench_gpu *g)
-{
-	size_t n = 1;
-
-	for (size_t i = 0; i < g->n; i++)
-		n = g->product[i].n > n ? g->product[i].n : n;
-	return n;
+	plan->rows = plan->columns = 1;
+	for (size_t i = 0; i < g->n; i++) {
+		plan->rows = g->product[i].m > plan->rows ? g->product[i].m : plan->rows;
+		plan->columns = g->product[i].n > plan->columns ? g->product[i].n : plan->columns;
+	}
 }
 
 /* The block has the operands, and room for what is copied when that is more. */
@@ -112,9 +102,8 @@ open_queue(struct bench_gpu *g, const struct bench_gemm *gemm, const struct mode
 	const size_t all = round_all(g, m, NULL, operands);
 	const struct gpu *const gpu = g->memory->gpu;
 
-	g->plan = (struct gpu_plan){
-		.bytes = all > g->copy_bytes ? all : g->copy_bytes,
-		.rows = most_rows(g), .columns = most_columns(g) };
+	g->plan = (struct gpu_plan){ .bytes = all > g->copy_bytes ? all : g->copy_bytes };
+	plan_shapes(g, &g->plan);
 	RS_TRY(gpu_memory_check(g->memory,
 		&(struct gpu_claim){ .bytes = gpu->size(&g->plan), .n = 1 }, 1));
 	RS_TRY(gpu_memory_open(g->memory, &g->plan, &g->queue, &g->block));
