@@ -10,10 +10,8 @@
 #include "embed/rows_file.h"
 #include "embed/stage.h"
 #include "embed/table_file.h"
+#include "lib/mapped_index.h"
 #include "train/checkpoint_private.h"
-
-#define GUESSES   4u                   /* looks for an entry by what is between ids   */
-#define DOUBLINGS 16u                  /* of a step of at most 2^48 entries           */
 
 /* What a pull looks at: a cache line at most. */
 struct mapped_rows {
@@ -30,6 +28,8 @@ struct mapped_table {
 	struct file_map map;
 	char *path;
 	const struct manifest_file *file;
+	const struct mapped_rows *rows;
+	struct mapped_index index;     /* rows by id                                  */
 	/* Hashed, rows by id: another row is as rows begin. */
 	uint64_t n_ids;                /* 0: not such a table                         */
 	struct row_start start;
@@ -69,8 +69,10 @@ want_sound(const struct mapped_table *t, const struct mapped_rows *r, size_t at,
 
 /* The id of an entry, whose head has been compared. */
 static enum rs_status
-id_at(const struct mapped_table *t, const struct mapped_rows *r, uint64_t i, uint64_t *id)
+id_at(const void *context, uint64_t i, uint64_t *id)
 {
+	const struct mapped_table *const t = context;
+	const struct mapped_rows *const r = t->rows;
 	const size_t at = r->offset + (size_t)i * r->row_bytes;
 
 	RS_TRY(want_sound(t, r, at, sizeof(struct exact_entry)));
@@ -85,57 +87,21 @@ unknown_id(const struct mapped_table *t, uint64_t rows, uint64_t id)
 		PRIu64, rows, id);
 }
 
-/* Of how many entries there are among so many ids, which are spread evenly. */
-static inline uint64_t
-share_of(const struct mapped_table *t, const struct mapped_rows *r, uint64_t ids)
-{
-	const unsigned __int128 product = (unsigned __int128)ids * r->rows;
-
-	return t->n_ids > 0 ? (uint64_t)(product / t->n_ids) : (uint64_t)(product >> 64);
-}
-
-/* Entries in [low,high) come into question, the one at `at` does not: where to look next.  What is
- * between two ids says how far it is, so that a few looks are enough; from the GUESSES-th on
- * steps double, to two places around it, and halves lead to it. */
-static inline uint64_t
-look_next(const struct mapped_rows *r, const uint64_t bounds[2], uint64_t at, uint64_t step,
-	unsigned looks)
-{
-	const uint64_t low = bounds[0], high = bounds[1];
-
-	if (looks >= GUESSES && low > 0 && high < r->rows)
-		return low + (high - low) / 2;
-	if (looks >= GUESSES)
-		step = looks < GUESSES + DOUBLINGS ? step << (looks - GUESSES + 1) : r->rows;
-	if (at < low)
-		return step < high - at ? at + step : high - 1;
-	return step <= at - low ? at - step : low;
-}
-
 static enum rs_status
 find_entry(const struct mapped_table *t, const struct mapped_rows *r, uint64_t id,
 	const float **row)
 {
-	uint64_t bounds[2] = { 0, r->rows }, at = share_of(t, r, id), here;
+	uint64_t at;
 
 	*row = r->zero;
 	if (t->n_ids > 0 && id >= t->n_ids)
 		return unknown_id(t, t->n_ids, id);
-	for (unsigned looks = 1; bounds[0] < bounds[1]; looks++) {
-		RS_TRY(id_at(t, r, at, &here));
-		if (here == id) {
-			const size_t place = r->offset + (size_t)at * r->row_bytes;
-
-			RS_TRY(want_sound(t, r, place, r->row_bytes));
-			*row = (const float *)(const void *)(r->data + place
-				+ sizeof(struct exact_entry));
-			return RS_OK;
-		}
-		bounds[here > id] = here > id ? at : at + 1;
-		if (bounds[0] < bounds[1])
-			at = look_next(r, bounds, at,
-				share_of(t, r, here > id ? here - id : id - here) + 1, looks);
-	}
+	RS_TRY(mapped_index_find(&t->index, id, &at));
+	if (at == r->rows)
+		return RS_OK;
+	const size_t place = r->offset + (size_t)at * r->row_bytes;
+	RS_TRY(want_sound(t, r, place, r->row_bytes));
+	*row = (const float *)(const void *)(r->data + place + sizeof(struct exact_entry));
 	return RS_OK;
 }
 
@@ -192,6 +158,7 @@ mapped_close(struct lookup *base)
 	struct mapped *const m = (struct mapped *)base;
 
 	for (size_t i = 0; i < m->n_tables; i++) {
+		mapped_index_close(&m->table[i].index);
 		file_map_close(&m->table[i].map);
 		free(m->table[i].path);
 		free(m->rows[i].sound);
@@ -256,7 +223,9 @@ open_by_id(const struct lookup_table *want, struct mapped_table *t, struct mappe
 	r->rows = h->n;
 	t->n_ids = want->kind == TABLE_EXACT ? 0 : h->rows;
 	t->start = rows_file_start(h);
-	return RS_OK;
+	t->rows = r;
+	return mapped_index_open(&(struct mapped_index_ids){ .id = id_at, .context = t, .n = h->n,
+		.most = t->n_ids > 0 ? t->n_ids - 1 : UINT64_MAX }, &t->index);
 }
 
 static enum rs_status

@@ -3,6 +3,7 @@
 # the shared library is linked from it; no libtool, since every object is position
 # independent.
 librs_a_SOURCES += src/lib/mapped.c src/lib/mapped.h src/lib/version.c src/lib/version.h \
+	src/lib/mapped_index.c src/lib/mapped_index.h \
 	src/lib/recsys.c src/lib/recsys_scorer.c src/lib/recsys.h src/lib/recsys_private.h
 EXTRA_DIST += src/lib/librecsys.map
 
