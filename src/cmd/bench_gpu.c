@@ -87,7 +87,7 @@ round_all(const struct bench_gpu *g, const struct model *m, char *block, size_t 
 static void
 plan_shapes(const struct bench_gpu *g, struct gpu_plan *plan)
 {
-	plan->rows = plan->columns = 1;
+	plan->rows = plan->columns = plan->multiplies = 1;
 	for (size_t i = 0; i < g->n; i++) {
 		plan->rows = g->product[i].m > plan->rows ? g->product[i].m : plan->rows;
 		plan->columns = g->product[i].n > plan->columns ? g->product[i].n : plan->columns;

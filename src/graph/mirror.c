@@ -112,6 +112,7 @@ plan_shapes(struct mirror *m)
 			m->plan.columns = n->width;
 	}
 	m->plan.rows = m->B_max * experts;
+	m->plan.multiplies = graph_multiplies(g);
 }
 
 static enum rs_status

@@ -30,6 +30,7 @@ struct gpu_plan {
 	int    device;                 /* the GPU                                         */
 	size_t bytes;                  /* of the block                                    */
 	size_t rows, columns;          /* the most that a kernel gets                     */
+	int    multiplies;             /* gemm and gemm_brain run, which need room too    */
 };
 
 struct gpu_queue;

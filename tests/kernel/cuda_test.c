@@ -14,6 +14,7 @@
 #include "compare.h"
 #include "kernel/cuda/cuda.h"
 #include "kernel/device.h"
+#include "kernel/gpu.h"
 
 enum { TEST_BYTES = 256 << 20, TEST_ROWS = 1 << 16, TEST_COLUMNS = 1 << 14 };
 
@@ -61,7 +62,7 @@ static struct cuda_plan
 shared_plan(void)
 {
 	return (struct cuda_plan){
-		.bytes = TEST_BYTES, .is_shared = 1,
+		.bytes = TEST_BYTES, .is_shared = 1, .multiplies = 1,
 		.scratch_floats = cuda_scratch_floats(TEST_ROWS, TEST_COLUMNS),
 	};
 }
@@ -105,7 +106,7 @@ product_distance(int is_tf32)
 {
 	static float host[M * K + K * N], want[M * N], got[M * N];
 	const struct cuda_plan plan = {
-		.bytes = sizeof(host) + sizeof(got) + 512
+		.bytes = sizeof(host) + sizeof(got) + 512, .multiplies = 1,
 	};
 	struct agree draw = { .key = 7 };
 	double largest = 0;
@@ -154,7 +155,7 @@ double_and_square(float *x, float *y)
 static void
 a_graph_runs_when_it_is_made_and_each_time_after(void **state)
 {
-	const struct cuda_plan plan = { .bytes = 1 << 20 };
+	const struct cuda_plan plan = { .bytes = 1 << 20, .multiplies = 1 };
 	struct gpu_graph *graph = NULL;
 	float host[4] = { 1, 0, 0, 1 };
 
@@ -191,6 +192,19 @@ too_small_a_plan_is_a_failure(void **state)
 	cuda_close(context);
 }
 
+/* cuBLAS is opened for products alone. */
+static void
+memory_of_blas_is_that_of_queues_with_products(void **state)
+{
+	struct gpu_plan plan = { .bytes = 1 << 20, .rows = 1, .columns = 1 };
+	const size_t bytes = gpu_cuda.size(&plan);
+
+	(void)state;
+	assert_true(bytes < 2 << 20);
+	plan.multiplies = 1;
+	assert_true(gpu_cuda.size(&plan) >= bytes + (32 << 20));
+}
+
 static void
 machine_without_a_gpu_is_a_failure_with_a_reason(void **state)
 {
@@ -223,6 +237,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(blas_is_found_or_its_absence_told),
+		cmocka_unit_test(memory_of_blas_is_that_of_queues_with_products),
 		cmocka_unit_test(machine_without_a_gpu_is_a_failure_with_a_reason),
 		cmocka_unit_test(drawn_shapes_agree_with_ref_each_time),
 		cmocka_unit_test(odd_shapes_agree_with_ref_each_time),

@@ -433,6 +433,8 @@ multiply_there(const struct gemm_args *a, const void *x, const void *y, int is_b
 		emulate_violate("a product of what is not memory of the GPU");
 		return;
 	}
+	if (mine.memory != NULL && !mine.memory->multiplies)
+		emulate_violate("a product in a queue whose plan has none");
 	const struct product_work floats = { *a, { .floats = x, .is_tf32 = a->is_tf32 },
 		{ .floats = y, .is_tf32 = a->is_tf32 } };
 	const struct product_work brain = { *a, { .brain = x }, { .brain = y } };

@@ -18,6 +18,7 @@ extern const struct kernel_set kernel_emulated;
 struct emulate_memory {
 	char  *block;                  /* whole pages                                     */
 	size_t bytes, scratch_floats;
+	int    multiplies;             /* products may run                                */
 	int    has_failed;             /* kernels do nothing                              */
 	int    is_open;                /* so often                                        */
 };

@@ -65,7 +65,8 @@ scratch_floats(const struct gpu_plan *plan)
 static size_t
 gpu_size(const struct gpu_plan *plan)
 {
-	return plan->bytes + scratch_floats(plan) * sizeof(float);
+	return plan->bytes + scratch_floats(plan) * sizeof(float)
+		+ (plan->multiplies ? EMULATED_PRODUCT_BYTES : 0);
 }
 
 static enum rs_status
@@ -94,7 +95,7 @@ gpu_open(const struct gpu_plan *plan, struct gpu_queue **out, char **block)
 	RS_TRY(memory_alloc(1, sizeof(*q), &q));
 	q->device = plan->device;
 	q->memory = (struct emulate_memory){ .bytes = bytes,
-		.scratch_floats = scratch_floats(plan) };
+		.scratch_floats = scratch_floats(plan), .multiplies = plan->multiplies };
 	q->memory.block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		-1, 0);
 	if (q->memory.block == MAP_FAILED) {

@@ -10,7 +10,8 @@
 #include "emulate.h"
 #include "kernel/gpu.h"
 
-enum { EMULATED_GPUS = 5, EMULATED_GPU_BYTES = 1 << 30 };
+/* EMULATED_PRODUCT_BYTES: what a queue with products has besides. */
+enum { EMULATED_GPUS = 5, EMULATED_GPU_BYTES = 1 << 30, EMULATED_PRODUCT_BYTES = 1 << 20 };
 
 extern const struct gpu gpu_emulated;      /* each of them                            */
 extern const struct gpu gpu_emulated_direct;   /* the same without graphs             */

@@ -106,6 +106,24 @@ claims_are_dealt_beside_what_is_used(void **state)
 	assert_int_equal(emulated_gpu_in_use(), 0);
 }
 
+static void
+room_for_products_is_where_there_are_some(void **state)
+{
+	struct gpu_memory m = { .gpu = &gpu_emulated };
+	struct gpu_plan plan = { .bytes = 4096 };
+	struct gpu_queue *q;
+	char *block;
+
+	(void)state;
+	assert_int_equal(gpu_memory_open(&m, &plan, &q, &block), RS_OK);
+	assert_int_equal(atomic_load(&m.used), 4096);
+	gpu_memory_close(&m, &plan, q);
+	plan.multiplies = 1;
+	assert_int_equal(gpu_memory_open(&m, &plan, &q, &block), RS_OK);
+	assert_int_equal(atomic_load(&m.used), 4096 + EMULATED_PRODUCT_BYTES);
+	gpu_memory_close(&m, &plan, q);
+}
+
 int
 main(void)
 {
@@ -113,6 +131,7 @@ main(void)
 		cmocka_unit_test(processes_of_a_host_share_its_gpus),
 		cmocka_unit_test(queues_go_where_least_is_used),
 		cmocka_unit_test(every_gpu_has_to_have_room),
+		cmocka_unit_test(room_for_products_is_where_there_are_some),
 		cmocka_unit_test(claims_are_dealt_beside_what_is_used),
 	};
 

@@ -48,6 +48,7 @@ struct rank {
 	enum rs_status status, again;
 	char   text[1024], why[NCCL_WHY];
 	int    is_nccl;
+	size_t gpu_bytes;
 	double seconds;
 };
 
@@ -140,6 +141,7 @@ open_exchange(struct rank *r, struct exchange **inner, struct exchange **out)
 	with.inner = *inner;
 	RS_TRY(nccl_exchange_open(&base, &with, out, r->why));
 	r->is_nccl = *out != NULL;
+	r->gpu_bytes = atomic_load(&r->gpu.used);
 	if (*out != NULL)
 		*inner = NULL;
 	return RS_OK;
@@ -274,6 +276,9 @@ whole_numbers_are_summed_exactly(void **state)
 		assert_true(row[i].n_floats == 0 || c.sums >= STEPS);
 		for (size_t r = 0; r < row[i].n_ranks; r++) {
 			assert_true(rank[r].is_nccl);
+			/* Lanes have no room for products. */
+			assert_true(rank[r].gpu_bytes
+				== NCCL_LANES * NCCL_PIECE * sizeof(float));
 			assert_exact(&b, &rank[r]);
 		}
 		close_bed(&b, rank);

@@ -21,6 +21,7 @@ struct cuda_plan {
 	size_t bytes;                  /* that cuda_take() cuts                           */
 	size_t scratch_floats;         /* of cuda_scratch_floats()                        */
 	int    is_shared;              /* the host may touch the block after cuda_wait()  */
+	int    multiplies;             /* gemm and gemm_brain run; else there is no cuBLAS */
 };
 
 struct cuda_context;

@@ -11,11 +11,12 @@
 #define ALIGNMENT       ((size_t)256)
 #define BLAS_WORKSPACE  ((size_t)32 << 20)      /* what cuBLAS wants on sm_90             */
 
-/* The block: what kernels need between passes, what cuBLAS does, then what is taken. */
+/* The block: what kernels need between passes, what cuBLAS does where there are products, then
+ * what is taken. */
 struct cuda_context {
 	int    device;
 	cudaStream_t stream;
-	struct cuda_blas *blas;
+	struct cuda_blas *blas;         /* NULL: the plan has no products                  */
 	char  *block;
 	float *scratch;
 	size_t scratch_floats, first, used, n_bytes;
@@ -53,7 +54,8 @@ cuda_status(cudaError_t status, const char *what)
 static size_t
 own_bytes(const struct cuda_plan *plan)
 {
-	return aligned(plan->scratch_floats * sizeof(float)) + BLAS_WORKSPACE;
+	return aligned(plan->scratch_floats * sizeof(float))
+		+ (plan->multiplies ? BLAS_WORKSPACE : 0);
 }
 
 size_t
@@ -79,8 +81,8 @@ open_block(struct cuda_context *c, const struct cuda_plan *plan)
 		return fail(status, what);
 	}
 	c->scratch = (float *)(void *)c->block;
-	return cuda_blas_open(c->stream, c->block + c->first - BLAS_WORKSPACE, BLAS_WORKSPACE,
-		&c->blas);
+	return !plan->multiplies ? RS_OK : cuda_blas_open(c->stream,
+		c->block + c->first - BLAS_WORKSPACE, BLAS_WORKSPACE, &c->blas);
 }
 
 enum rs_status
@@ -298,5 +300,6 @@ cuda_scratch(size_t n)
 struct cuda_blas *
 cuda_blas_of_thread(void)
 {
+	assert(current->blas != NULL);
 	return current->blas;
 }

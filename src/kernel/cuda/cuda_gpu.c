@@ -18,6 +18,7 @@ plan_of(const struct gpu_plan *plan)
 	return (struct cuda_plan){
 		.device = plan->device, .bytes = plan->bytes,
 		.scratch_floats = cuda_scratch_floats(plan->rows, plan->columns),
+		.multiplies = plan->multiplies,
 	};
 }
 

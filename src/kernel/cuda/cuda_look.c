@@ -25,7 +25,7 @@ static enum rs_status
 try_out(void)
 {
 	enum { FLOATS = 64 };
-	const struct cuda_plan plan = { .bytes = FLOATS * sizeof(float) };
+	const struct cuda_plan plan = { .bytes = FLOATS * sizeof(float), .multiplies = 1 };
 	struct cuda_context *c = NULL;
 	enum rs_status status = cuda_open(&plan, &c);
 
