@@ -182,6 +182,8 @@ commit_items(struct local *l, const struct lookup_commit *commit)
 
 	pushes_order_make(&c->order, &l->pushes);
 	pushes_order_pair(&c->order);
+	/* Whichever thread comes to the largest table, a later step with as many makes no room. */
+	RS_TRY(merge_scratch_reserve(&c->scratch, c->order.most));
 	for (size_t t = 0; t < l->n_tables; t++) {
 		const size_t n = twin_of(l, c, t) < t ? 0 : c->order.n[t];
 		const size_t parts = n > 0 ? count_parts(n, c->order.total, commit->n_workers) : 0;

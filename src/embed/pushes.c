@@ -63,7 +63,7 @@ pushes_order_make(struct pushes_order *o, const struct pushes *p)
 {
 	const size_t n_push = p->n_slots * p->n_inputs;
 
-	o->total = 0;
+	o->total = o->most = 0;
 	memset(o->begin, 0, (p->n_tables + 1) * sizeof(*o->begin));
 	memset(o->n, 0, p->n_tables * sizeof(*o->n));
 	for (size_t i = 0; i < n_push; i++) {
@@ -73,8 +73,10 @@ pushes_order_make(struct pushes_order *o, const struct pushes *p)
 		o->n[p->push[i].table] += p->push[i].n;
 		o->total += p->push[i].n;
 	}
-	for (size_t t = 0; t < p->n_tables; t++)
+	for (size_t t = 0; t < p->n_tables; t++) {
 		o->begin[t + 1] += o->begin[t];
+		o->most = o->n[t] > o->most ? o->n[t] : o->most;
+	}
 	for (size_t i = 0; i < n_push; i++)
 		if (p->push[i].n > 0)
 			o->push[o->begin[p->push[i].table]++] = &p->push[i];

@@ -25,6 +25,7 @@ struct pushes_order {
 	size_t *n;                 /* [n_tables] occurrences                         */
 	size_t *twin;              /* [n_tables] of pushes_order_pair()              */
 	size_t n_tables, total;
+	size_t most;               /* of n                                           */
 };
 
 enum rs_status pushes_init(struct pushes *p, size_t n_tables, size_t n_slots, size_t n_inputs);
