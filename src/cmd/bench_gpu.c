@@ -105,8 +105,8 @@ open_queue(struct bench_gpu *g, const struct bench_gemm *gemm, const struct mode
 	g->plan = (struct gpu_plan){ .bytes = all > g->copy_bytes ? all : g->copy_bytes };
 	plan_shapes(g, &g->plan);
 	RS_TRY(gpu_memory_check(g->memory,
-		&(struct gpu_claim){ .bytes = gpu->size(&g->plan), .n = 1 }, 1));
-	RS_TRY(gpu_memory_open(g->memory, &g->plan, &g->queue, &g->block));
+		(const size_t [GPU_DEVICES_MAX]){ gpu->size(&g->plan) }));
+	RS_TRY(gpu_memory_open(g->memory, 0, &g->plan, &g->queue, &g->block));
 	RS_TRY(gpu->host_alloc(g->copy_bytes, &g->host));
 	gpu->use(g->queue);
 	gpu->upload(g->block, gemm->block, operands);

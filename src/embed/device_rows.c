@@ -133,7 +133,7 @@ device_rows_bytes(const struct device_rows_options *o, size_t *out)
 static enum rs_status
 open_step(struct device_rows *d)
 {
-	RS_TRY(gpu_memory_open_first(d->gpu, &d->plan, &d->queue, &d->there));
+	RS_TRY(gpu_memory_open(d->gpu, 0, &d->plan, &d->queue, &d->there));
 	return d->gpu->gpu->host_alloc(d->here_bytes, &d->here);
 }
 
@@ -157,7 +157,7 @@ device_rows_open(const struct device_rows_options *o, struct device_rows **out)
 	RS_TRY(memory_alloc(1, sizeof(*d), &d));
 	enum rs_status status = place_rows(d, o);
 	if (status == RS_OK)
-		status = gpu_memory_alloc(d->gpu, d->block_bytes, &d->block);
+		status = gpu_memory_alloc(d->gpu, 0, d->block_bytes, &d->block);
 	if (status == RS_OK)
 		status = open_step(d);
 	if (status != RS_OK) {
@@ -175,7 +175,7 @@ device_rows_close(struct device_rows *d)
 		return;
 	close_step(d);
 	if (d->block != NULL)
-		gpu_memory_free(d->gpu, d->block, d->block_bytes);
+		gpu_memory_free(d->gpu, 0, d->block, d->block_bytes);
 	free(d->table);
 	free(d->group);
 	free(d);

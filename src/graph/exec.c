@@ -12,7 +12,7 @@
 
 struct exec {
 	const struct graph *g;
-	size_t B_max, B;
+	size_t place, B_max, B;     /* place: of the GPU                              */
 	float *block;               /* on the GPU with a mirror                       */
 	size_t block_bytes;
 	struct plan plan;
@@ -193,7 +193,7 @@ exec_plan(struct exec *e)
 	plan_free(&e->plan);
 	e->plan = plan;
 	if (e->g->gpu != NULL) {
-		RS_TRY(mirror_open(e->g, &e->plan, e->B_max, e->N_max, &e->mirror));
+		RS_TRY(mirror_open(e->g, e->place, &e->plan, e->B_max, e->N_max, &e->mirror));
 		e->block = mirror_block(e->mirror);
 		const struct gpu_replay *const gpu = e->g->gpu->gpu->replay;
 		return gpu != NULL ? replay_open(e->g, gpu, &e->replay) : RS_OK;
@@ -299,7 +299,7 @@ exec_gpu_bytes(const struct graph *g, size_t B_max, size_t *out)
 }
 
 enum rs_status
-exec_create(const struct graph *g, size_t B_max, struct exec **out)
+exec_create(const struct graph *g, size_t place, size_t B_max, struct exec **out)
 {
 	struct exec *e;
 	enum rs_status status;
@@ -307,6 +307,7 @@ exec_create(const struct graph *g, size_t B_max, struct exec **out)
 	assert(g->finished);
 	RS_TRY(memory_alloc(1, sizeof(*e), &e));
 	e->g = g;
+	e->place = place;
 	e->B_max = B_max;
 	if ((status = memory_alloc(g->n_inputs + 1, sizeof(*e->N), &e->N)) != RS_OK)
 		goto fail;
@@ -315,7 +316,7 @@ exec_create(const struct graph *g, size_t B_max, struct exec **out)
 	set_most_ids(g, B_max, e->N_max);
 	if ((status = exec_plan(e)) != RS_OK)
 		goto fail;
-	if ((status = row_grads_create(g, B_max, &e->own)) != RS_OK)
+	if ((status = row_grads_create(g, place, B_max, &e->own)) != RS_OK)
 		goto fail;
 	e->rows = e->own;
 	*out = e;

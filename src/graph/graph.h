@@ -155,7 +155,8 @@ void graph_init_params(const struct graph *g, uint64_t seed, float *param);
 /* --- running --- */
 struct exec;
 struct row_grads;
-enum rs_status exec_create(const struct graph *g, size_t B_max, struct exec **out);
+/* place: of the GPU that it runs on (struct gpu_memory). */
+enum rs_status exec_create(const struct graph *g, size_t place, size_t B_max, struct exec **out);
 void exec_destroy(struct exec *e);
 /* Room for passes that train on at most so many rows, where graph_set_narrow() was called; no
  * more than B_max.  Takes memory only when there is not enough yet. */
@@ -198,7 +199,8 @@ void exec_set_watch(struct exec *e, void (*watch)(void *context, size_t k), void
  * (made for as many rows as e) is borrowed, NULL is one of the exec's own.  So one
  * exec serves slot after slot while the lookup still borrows from each. */
 void exec_set_rows(struct exec *e, struct row_grads *rows);
-enum rs_status row_grads_create(const struct graph *g, size_t B_max, struct row_grads **out);
+enum rs_status row_grads_create(const struct graph *g, size_t place, size_t B_max,
+	struct row_grads **out);
 void row_grads_destroy(struct row_grads *rows);
 /* Gradients of embedding occurrences after exec_backward; arrays [N_i]. */
 const float *const *exec_row_grad(const struct exec *e, size_t input);

@@ -175,11 +175,11 @@ set_rows(struct mirror *m)
 }
 
 static enum rs_status
-open_block(struct mirror *m)
+open_block(struct mirror *m, size_t place)
 {
 	const struct gpu *gpu = m->gpu->gpu;
 
-	RS_TRY(gpu_memory_open(m->gpu, &m->plan, &m->queue, &m->there));
+	RS_TRY(gpu_memory_open(m->gpu, place, &m->plan, &m->queue, &m->there));
 	RS_TRY(gpu->host_alloc(m->here_bytes, &m->here));
 	RS_TRY(memory_alloc(m->g->n_inputs + 1, sizeof(*m->row), &m->row));
 	RS_TRY(memory_alloc(m->g->n_inputs + 1, sizeof(*m->offset), &m->offset));
@@ -192,15 +192,15 @@ open_block(struct mirror *m)
 }
 
 enum rs_status
-mirror_open(const struct graph *g, const struct plan *plan, size_t B_max, const size_t *N_max,
-	struct mirror **out)
+mirror_open(const struct graph *g, size_t place, const struct plan *plan, size_t B_max,
+	const size_t *N_max, struct mirror **out)
 {
 	struct mirror *m;
 
 	RS_TRY(memory_alloc(1, sizeof(*m), &m));
 	enum rs_status status = mirror_init(m, g, plan, B_max, N_max);
 	if (status == RS_OK)
-		status = open_block(m);
+		status = open_block(m, place);
 	if (status != RS_OK) {
 		mirror_close(m);
 		return status;

@@ -19,8 +19,9 @@
 
 struct mirror;
 
-enum rs_status mirror_open(const struct graph *g, const struct plan *plan, size_t B_max,
-	const size_t *N_max, struct mirror **out);
+/* On the GPU at that place. */
+enum rs_status mirror_open(const struct graph *g, size_t place, const struct plan *plan,
+	size_t B_max, const size_t *N_max, struct mirror **out);
 void mirror_close(struct mirror *m);
 /* What mirror_open() asks of the GPU. */
 enum rs_status mirror_plan(const struct graph *g, const struct plan *plan, size_t B_max,

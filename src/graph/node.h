@@ -115,6 +115,7 @@ struct row_grads {
 	size_t block_bytes;
 	const struct gpu *gpu;      /* whose copies come into the block, or NULL      */
 	struct gpu_memory *there;   /* where block and buffers are, or NULL           */
+	size_t place;               /* of the GPU in that                             */
 	const struct graph *g;
 	size_t B_max;
 };

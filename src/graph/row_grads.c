@@ -6,7 +6,7 @@
 #include "graph/plan.h"
 
 static enum rs_status
-rows_allocate(const struct graph *g, size_t B_max, struct row_grads *rows)
+rows_allocate(const struct graph *g, size_t place, size_t B_max, struct row_grads *rows)
 {
 	struct plan plan;
 
@@ -15,6 +15,7 @@ rows_allocate(const struct graph *g, size_t B_max, struct row_grads *rows)
 	plan_free(&plan);
 	rows->g = g;
 	rows->B_max = B_max;
+	rows->place = place;
 	rows->there = g->rows_are_there ? g->gpu : NULL;
 	rows->gpu = g->gpu != NULL ? g->gpu->gpu : NULL;
 	if (rows->there == NULL)
@@ -29,13 +30,13 @@ rows_allocate(const struct graph *g, size_t B_max, struct row_grads *rows)
 }
 
 enum rs_status
-row_grads_create(const struct graph *g, size_t B_max, struct row_grads **out)
+row_grads_create(const struct graph *g, size_t place, size_t B_max, struct row_grads **out)
 {
 	struct row_grads *rows;
 	enum rs_status status;
 
 	RS_TRY(memory_alloc(1, sizeof(*rows), &rows));
-	status = rows_allocate(g, B_max, rows);
+	status = rows_allocate(g, place, B_max, rows);
 	if (status != RS_OK) {
 		row_grads_destroy(rows);
 		return status;
@@ -88,11 +89,11 @@ static void
 give_back(struct row_grads *rows)
 {
 	if (rows->block != NULL)
-		gpu_memory_free(rows->there, rows->block, rows->block_bytes);
+		gpu_memory_free(rows->there, rows->place, rows->block, rows->block_bytes);
 	for (size_t i = 0; i < rows->n_inputs; i++) {
 		struct exec_input *in = &rows->input[i];
 		if (in->buffer != NULL)
-			gpu_memory_free(rows->there, in->buffer,
+			gpu_memory_free(rows->there, rows->place, in->buffer,
 				buffer_bytes(rows->g, i, in->n_there));
 		in->buffer = NULL;
 	}
@@ -109,11 +110,13 @@ reserve_buffer(struct row_grads *rows, size_t i, size_t n)
 	if (n <= in->n_there)
 		return RS_OK;
 	if (in->buffer != NULL)
-		gpu_memory_free(rows->there, in->buffer, buffer_bytes(rows->g, i, in->n_there));
+		gpu_memory_free(rows->there, rows->place, in->buffer,
+			buffer_bytes(rows->g, i, in->n_there));
 	in->buffer = NULL;
 	in->n_there = 0;
 	n = n > planned ? n + n / 8 : planned;
-	RS_TRY(gpu_memory_alloc(rows->there, buffer_bytes(rows->g, i, n), &in->buffer));
+	RS_TRY(gpu_memory_alloc(rows->there, rows->place, buffer_bytes(rows->g, i, n),
+		&in->buffer));
 	in->n_there = n;
 	return RS_OK;
 }
@@ -122,7 +125,8 @@ enum rs_status
 row_grads_reserve_there(struct row_grads *rows, const size_t *N)
 {
 	if (rows->block == NULL && rows->block_bytes > 0)
-		RS_TRY(gpu_memory_alloc(rows->there, rows->block_bytes, &rows->block));
+		RS_TRY(gpu_memory_alloc(rows->there, rows->place, rows->block_bytes,
+			&rows->block));
 	for (size_t i = 0; i < rows->n_inputs; i++)
 		if (rows->g->buffered[i] > 0)
 			RS_TRY(reserve_buffer(rows, i, N[i]));

@@ -15,8 +15,8 @@ text_of(size_t bytes, char text[TEXT_MAX])
 	return text;
 }
 
-static size_t
-n_devices(const struct gpu_memory *m)
+size_t
+gpu_memory_places(const struct gpu_memory *m)
 {
 	return m->n_devices > 0 ? m->n_devices : 1;
 }
@@ -24,7 +24,7 @@ n_devices(const struct gpu_memory *m)
 void
 gpu_memory_deal(struct gpu_memory *m, size_t i, size_t n)
 {
-	const size_t N = n_devices(m);
+	const size_t N = gpu_memory_places(m);
 	size_t k = 0;
 
 	for (size_t at = i % N; at < N && (k == 0 || n < N); at += n > 0 ? n : 1)
@@ -42,7 +42,7 @@ fail_too_much(const struct gpu_memory *m, const struct lack *l)
 {
 	char want[TEXT_MAX], has[TEXT_MAX], which[16] = "";
 
-	if (n_devices(m) > 1)
+	if (gpu_memory_places(m) > 1)
 		snprintf(which, sizeof(which), " %d", m->device[l->place]);
 	rs_fail(RS_ERESOURCE, "GPU%s: training wants %s of its memory, %s %s", which,
 		text_of(l->wanted, want), l->is_limit ? "gpu.memory_limit is" : "free are",
@@ -52,51 +52,23 @@ fail_too_much(const struct gpu_memory *m, const struct lack *l)
 		"gpu.tables = host; none with placement.device = cpu");
 }
 
-static size_t
-emptiest(const size_t *used, size_t n)
-{
-	size_t best = 0;
-
-	for (size_t i = 1; i < n; i++)
-		if (used[i] < used[best])
-			best = i;
-	return best;
-}
-
 enum rs_status
-gpu_memory_check(struct gpu_memory *m, const struct gpu_claim *claim, size_t n)
+gpu_memory_check(struct gpu_memory *m, const size_t *bytes)
 {
-	const size_t N = n_devices(m);
-	size_t now[GPU_DEVICES_MAX], used[GPU_DEVICES_MAX];
-
-	for (size_t i = 0; i < N; i++)
-		now[i] = used[i] = atomic_load(&m->used_of[i]);
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < claim[i].n; k++)
-			used[emptiest(used, N)] += claim[i].bytes;
-	for (size_t i = 0; i < N; i++) {
-		struct lack l = { .wanted = used[i] - now[i], .place = i };
+	for (size_t i = 0; i < gpu_memory_places(m); i++) {
+		const size_t used = atomic_load(&m->used_of[i]);
+		struct lack l = { .wanted = bytes[i], .place = i };
 
 		RS_TRY(m->gpu->memory(m->device[i], &l.there));
-		l.is_limit = m->limit > 0 && m->limit < l.there + now[i];
+		l.is_limit = m->limit > 0 && m->limit < l.there + used;
 		if (l.is_limit) {
 			l.there = m->limit;
-			l.wanted = used[i];
+			l.wanted += used;
 		}
 		if (l.wanted > l.there)
 			return fail_too_much(m, &l);
 	}
 	return RS_OK;
-}
-
-static size_t
-emptiest_now(struct gpu_memory *m)
-{
-	size_t used[GPU_DEVICES_MAX];
-
-	for (size_t i = 0; i < n_devices(m); i++)
-		used[i] = atomic_load(&m->used_of[i]);
-	return emptiest(used, n_devices(m));
 }
 
 static void
@@ -120,9 +92,9 @@ take(struct gpu_memory *m, size_t place, size_t bytes)
 	return fail_too_much(m, &l);
 }
 
-static enum rs_status
-open_at(struct gpu_memory *m, size_t place, struct gpu_plan *plan, struct gpu_queue **out,
-	char **block)
+enum rs_status
+gpu_memory_open(struct gpu_memory *m, size_t place, struct gpu_plan *plan,
+	struct gpu_queue **out, char **block)
 {
 	const size_t bytes = m->gpu->size(plan);
 
@@ -132,20 +104,6 @@ open_at(struct gpu_memory *m, size_t place, struct gpu_plan *plan, struct gpu_qu
 	if (status != RS_OK)
 		give_back(m, place, bytes);
 	return status;
-}
-
-enum rs_status
-gpu_memory_open(struct gpu_memory *m, struct gpu_plan *plan, struct gpu_queue **out,
-	char **block)
-{
-	return open_at(m, emptiest_now(m), plan, out, block);
-}
-
-enum rs_status
-gpu_memory_open_first(struct gpu_memory *m, struct gpu_plan *plan, struct gpu_queue **out,
-	char **block)
-{
-	return open_at(m, 0, plan, out, block);
 }
 
 void
@@ -160,18 +118,18 @@ gpu_memory_close(struct gpu_memory *m, const struct gpu_plan *plan, struct gpu_q
 }
 
 enum rs_status
-gpu_memory_alloc(struct gpu_memory *m, size_t bytes, void *out)
+gpu_memory_alloc(struct gpu_memory *m, size_t place, size_t bytes, void *out)
 {
-	RS_TRY(take(m, 0, bytes));
-	const enum rs_status status = m->gpu->alloc(m->device[0], bytes, out);
+	RS_TRY(take(m, place, bytes));
+	const enum rs_status status = m->gpu->alloc(m->device[place], bytes, out);
 	if (status != RS_OK)
-		give_back(m, 0, bytes);
+		give_back(m, place, bytes);
 	return status;
 }
 
 void
-gpu_memory_free(struct gpu_memory *m, void *p, size_t bytes)
+gpu_memory_free(struct gpu_memory *m, size_t place, void *p, size_t bytes)
 {
 	m->gpu->free(p);
-	give_back(m, 0, bytes);
+	give_back(m, place, bytes);
 }

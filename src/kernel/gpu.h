@@ -81,33 +81,31 @@ struct gpu {
 	const struct gpu_replay *replay;       /* NULL: kernels are started one by one    */
 };
 
-/* GPUs and what a run may take of them; queues of any thread count together. */
+/* GPUs and what a run may take of them; queues of any thread count together.  A place is an
+ * index of device[]. */
 struct gpu_memory {
 	const struct gpu *gpu;
 	size_t limit;                  /* of each; 0: what is free there                  */
 	size_t n_devices;              /* 0: it is GPU 0                                  */
 	int    device[GPU_DEVICES_MAX];
-	atomic_size_t used, used_of[GPU_DEVICES_MAX];    /* of all; by place in device[]  */
+	atomic_size_t used, used_of[GPU_DEVICES_MAX];    /* of all; by place              */
 };
-
-/* Queues, or memory, that are opened one after the other. */
-struct gpu_claim { size_t bytes, n; };          /* of each; how many             */
 
 /* Leaves the i-th of n processes of a host its share: every n-th GPU from the i-th on, or one,
  * around them, where there are fewer than processes. */
 void gpu_memory_deal(struct gpu_memory *m, size_t i, size_t n);
-/* RS_ERESOURCE: what is claimed, dealt to the GPUs, does not fit beside what is used now. */
-enum rs_status gpu_memory_check(struct gpu_memory *m, const struct gpu_claim *claim, size_t n);
-/* Opens a queue on the GPU of which least is used, the first such, which plan->device says
- * then: queues of one size go around.  RS_ERESOURCE: beyond the limit. */
-enum rs_status gpu_memory_open(struct gpu_memory *m, struct gpu_plan *plan,
-	struct gpu_queue **out, char **block);
-/* The same on the first GPU. */
-enum rs_status gpu_memory_open_first(struct gpu_memory *m, struct gpu_plan *plan,
+/* How many there are. */
+size_t gpu_memory_places(const struct gpu_memory *m);
+/* RS_ERESOURCE: so many bytes of each of them do not fit beside what is used now. */
+enum rs_status gpu_memory_check(struct gpu_memory *m, const size_t *bytes);
+/* Opens a queue on the GPU at that place, which plan->device says then.  RS_ERESOURCE: beyond
+ * the limit. */
+enum rs_status gpu_memory_open(struct gpu_memory *m, size_t place, struct gpu_plan *plan,
 	struct gpu_queue **out, char **block);
 void gpu_memory_close(struct gpu_memory *m, const struct gpu_plan *plan, struct gpu_queue *q);
-/* Memory of the first GPU for all its queues, counted; RS_ERESOURCE: beyond the limit. */
-enum rs_status gpu_memory_alloc(struct gpu_memory *m, size_t bytes, void *out);
-void gpu_memory_free(struct gpu_memory *m, void *p, size_t bytes);
+/* Memory of the GPU at that place for all its queues, counted; RS_ERESOURCE: beyond the
+ * limit. */
+enum rs_status gpu_memory_alloc(struct gpu_memory *m, size_t place, size_t bytes, void *out);
+void gpu_memory_free(struct gpu_memory *m, size_t place, void *p, size_t bytes);
 
 #endif

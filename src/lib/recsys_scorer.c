@@ -79,7 +79,7 @@ enter_version(struct recsys_scorer *s)
 	RS_TRY(parser_open(&m->schema, PARSE_PREDICT, &s->parser));
 	parser_keep_bad_rows(s->parser, 1);
 	RS_TRY(batch_init(&s->batch, &m->schema));
-	RS_TRY(exec_create(m->graph, CHUNK, &s->exec));
+	RS_TRY(exec_create(m->graph, 0, CHUNK, &s->exec));
 	exec_set_output(s->exec, output);
 	RS_TRY(slot_view_init(&s->view, m));
 	slot_view_set_output(&s->view, output);

@@ -201,7 +201,7 @@ open_lane(struct nccl_exchange *e, struct lane *l)
 
 	l->e = e;
 	l->plan.bytes = NCCL_PIECE * sizeof(float);
-	RS_TRY(gpu_memory_open_first(e->gpu, &l->plan, &l->queue, &block));
+	RS_TRY(gpu_memory_open(e->gpu, 0, &l->plan, &l->queue, &block));
 	l->there = (float *)(void *)block;
 	RS_TRY(e->gpu->gpu->host_alloc(2 * NCCL_PIECE * sizeof(float), &l->up));
 	l->down = l->up + NCCL_PIECE;

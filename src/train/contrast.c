@@ -13,6 +13,7 @@
 #include "train/contrast_private.h"
 #include "train/frequency.h"
 #include "train/ranks.h"
+#include "train/step.h"
 
 static const enum graph_output output_of[N_TOWERS] = {
 	[TOWER_USER] = GRAPH_USER, [TOWER_ITEM] = GRAPH_ITEM,
@@ -301,8 +302,10 @@ range_of(const struct contrast *c, size_t slot, int tower)
 }
 
 static enum rs_status
-slot_reserve(struct contrast *c, struct contrast_slot *s)
+slot_reserve(struct contrast *c, size_t slot)
 {
+	const size_t place = step_slot_place(c->model, c->n_workers, slot);
+	struct contrast_slot *const s = &c->slot[slot];
 	size_t B_max = 1, rows[N_TOWERS];
 
 	for (int t = 0; t < N_TOWERS; t++) {
@@ -316,7 +319,7 @@ slot_reserve(struct contrast *c, struct contrast_slot *s)
 		exec_destroy(s->exec);
 		s->exec = NULL;
 		s->B_max = 0;
-		RS_TRY(exec_create(c->model->graph, B_max, &s->exec));
+		RS_TRY(exec_create(c->model->graph, place, B_max, &s->exec));
 		s->B_max = B_max;
 	}
 	for (int t = 0; t < N_TOWERS; t++)
@@ -361,7 +364,7 @@ contrast_forward(struct contrast *c, size_t worker, size_t slot)
 	struct contrast_slot *s = &c->slot[slot];
 
 	(void)worker;
-	RS_TRY(slot_reserve(c, s));
+	RS_TRY(slot_reserve(c, slot));
 	exec_forget_params(s->exec);
 	RS_TRY(tower_forward(c, s, slot, TOWER_USER));
 	return tower_forward(c, s, slot, TOWER_ITEM);

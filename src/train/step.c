@@ -26,7 +26,8 @@ static size_t slot_take(struct stepper *s, size_t worker);
 static void slots_give(struct step_worker *w);
 static enum rs_status compare_items(struct stepper *s, size_t worker, const struct batch *batch,
 	enum rs_status status);
-static enum rs_status slot_reserve(struct stepper *s, struct step_slot *slot, size_t B_max);
+static enum rs_status slot_reserve(
+	struct stepper *s, const struct step_worker *w, struct step_slot *slot);
 static enum rs_status worker_prepare(
 	struct stepper *s, struct step_worker *w, const struct batch *batch);
 static float loss_scale(const struct batch *batch);
@@ -59,7 +60,7 @@ slot_run(struct stepper *s, struct step_worker *w, size_t slot, const struct bat
 		return RS_OK;
 	}
 	slot_view_set(v, batch, begin, end);
-	RS_TRY(slot_reserve(s, &s->slot[slot], w->B_max));
+	RS_TRY(slot_reserve(s, w, &s->slot[slot]));
 	exec_set_rows(e, s->slot[slot].rows);
 	RS_TRY(slot_view_pull(v, slot, 1));                                  /* rows          */
 	logit = exec_forward(e, m->param, &v->feed, 1);                      /* graph forward */
@@ -284,7 +285,8 @@ compare_items(struct stepper *s, size_t worker, const struct batch *batch, enum 
 }
 
 /* A slot for the worker, n_slots when none is left.  Who runs a slot changes no bit;
- * so a worker whose core is wanted elsewhere does not hold up the others. */
+ * so a worker whose core is wanted elsewhere does not hold up the others.  Rows on a GPU are
+ * on that of the slot. */
 static size_t
 slot_take(struct stepper *s, size_t worker)
 {
@@ -292,6 +294,8 @@ slot_take(struct stepper *s, size_t worker)
 		struct step_worker *w = &s->worker[(worker + k) % s->n_workers];
 		uint_fast64_t left = atomic_load_explicit(&w->left, memory_order_acquire);
 
+		if (w->place != s->worker[worker].place && graph_rows_are_there(s->model->graph))
+			continue;
 		while (left >> 32 < (left & UINT32_MAX)) {
 			const uint_fast64_t rest = k == 0 ? left + ((uint64_t)1 << 32) : left - 1;
 
@@ -399,15 +403,15 @@ step_fail_check(struct stepper *s)
 }
 
 static enum rs_status
-slot_reserve(struct stepper *s, struct step_slot *slot, size_t B_max)
+slot_reserve(struct stepper *s, const struct step_worker *w, struct step_slot *slot)
 {
-	if (slot->B_max == B_max)
+	if (slot->B_max == w->B_max)
 		return RS_OK;
 	row_grads_destroy(slot->rows);
 	slot->rows = NULL;
 	slot->B_max = 0;
-	RS_TRY(row_grads_create(s->model->graph, B_max, &slot->rows));
-	slot->B_max = B_max;
+	RS_TRY(row_grads_create(s->model->graph, w->place, w->B_max, &slot->rows));
+	slot->B_max = w->B_max;
 	return RS_OK;
 }
 
@@ -419,7 +423,7 @@ worker_reserve(struct stepper *s, struct step_worker *w, size_t B_max)
 	exec_destroy(w->exec);
 	w->exec = NULL;
 	w->B_max = 0;
-	RS_TRY(exec_create(s->model->graph, B_max, &w->exec));
+	RS_TRY(exec_create(s->model->graph, w->place, B_max, &w->exec));
 	w->B_max = B_max;
 	return RS_OK;
 }
@@ -464,6 +468,7 @@ worker_init(struct stepper *s, size_t i)
 
 	w->slot_begin = s->slot_begin + (s->slot_end - s->slot_begin) * i / s->n_workers;
 	w->slot_end = s->slot_begin + (s->slot_end - s->slot_begin) * (i + 1) / s->n_workers;
+	w->place = step_place(s->model, s->n_workers, i);
 	slots_give(w);
 	RS_TRY(slot_view_init(&w->view, s->model));
 	RS_TRY(worker_reserve(s, w, step_worker_rows(s->model)));

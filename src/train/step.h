@@ -35,9 +35,13 @@ struct stepper;
 
 enum rs_status stepper_create(struct model *m, size_t n_workers, struct stepper **out);
 void stepper_free(struct stepper *s);
-/* RS_ERESOURCE: what so many workers take of a GPU, and besides tables of so many bytes that are
- * not there yet, does not fit; without a GPU nothing is taken. */
+/* RS_ERESOURCE: what so many workers take of GPUs, and besides tables that are not there yet, of
+ * so many bytes on each, does not fit; without a GPU nothing is taken. */
 enum rs_status step_check_gpu(const struct model *m, size_t n_workers, size_t tables);
+/* The GPU (a place of struct gpu_memory) of a worker, and that of the workers of a slot of this
+ * process; slots beside each other are of one, or the next. */
+size_t step_place(const struct model *m, size_t n_workers, size_t worker);
+size_t step_slot_place(const struct model *m, size_t n_workers, size_t slot);
 /* rate: dense learning rate of this step; rate_factor: for scheduled tables. */
 enum rs_status step_run(struct stepper *s, size_t worker, const struct batch *batch,
 	double rate, double rate_factor, struct step_result *out);

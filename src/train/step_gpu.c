@@ -20,6 +20,25 @@ step_worker_rows(const struct model *m)
 	return rows > STEP_PREDICT_CHUNK ? rows : STEP_PREDICT_CHUNK;
 }
 
+size_t
+step_place(const struct model *m, size_t n_workers, size_t worker)
+{
+	const size_t N = m->gpu == NULL ? 1 : gpu_memory_places(m->gpu);
+
+	return worker * (N < n_workers ? N : n_workers) / n_workers;
+}
+
+size_t
+step_slot_place(const struct model *m, size_t n_workers, size_t slot)
+{
+	size_t begin, end, worker = n_workers - 1;
+
+	ranks_share(m->place, model_slots(spec_settings(m->spec)), &begin, &end);
+	while (slot < begin + (end - begin) * worker / n_workers)
+		worker--;
+	return step_place(m, n_workers, worker);
+}
+
 /* Threads have an exec each, and of a loss over many items slots; gradients of rows that stay
  * there are of a slot. */
 enum rs_status
@@ -28,16 +47,21 @@ step_check_gpu(const struct model *m, size_t n_workers, size_t tables)
 	const size_t n_slots = model_slots(spec_settings(m->spec));
 	const int compares = contrast_needed(spec_settings(m->spec));
 	const size_t rows = compares ? contrast_rows(m, n_slots) : step_worker_rows(m);
-	size_t begin, end;
+	size_t bytes[GPU_DEVICES_MAX];
+	size_t of_worker, of_slot, of_exec = 0, begin, end;
 
 	if (m->gpu == NULL)
 		return RS_OK;
-	ranks_share(m->place, n_slots, &begin, &end);
-	struct gpu_claim claim[] = { { tables, 1 }, { .n = n_workers }, { .n = end - begin },
-		{ .n = end - begin } };
-	RS_TRY(exec_gpu_bytes(m->graph, step_worker_rows(m), &claim[1].bytes));
+	RS_TRY(exec_gpu_bytes(m->graph, step_worker_rows(m), &of_worker));
+	RS_TRY(row_grads_gpu_bytes(m->graph, rows, &of_slot));
 	if (compares)
-		RS_TRY(exec_gpu_bytes(m->graph, rows, &claim[2].bytes));
-	RS_TRY(row_grads_gpu_bytes(m->graph, rows, &claim[3].bytes));
-	return gpu_memory_check(m->gpu, claim, sizeof(claim) / sizeof(claim[0]));
+		RS_TRY(exec_gpu_bytes(m->graph, rows, &of_exec));
+	for (size_t i = 0; i < gpu_memory_places(m->gpu); i++)
+		bytes[i] = tables;
+	for (size_t i = 0; i < n_workers; i++)
+		bytes[step_place(m, n_workers, i)] += of_worker;
+	ranks_share(m->place, n_slots, &begin, &end);
+	for (size_t slot = begin; slot < end; slot++)
+		bytes[step_slot_place(m, n_workers, slot)] += of_slot + of_exec;
+	return gpu_memory_check(m->gpu, bytes);
 }

@@ -18,6 +18,7 @@
  * have none of their own, from the back. */
 struct step_worker {
 	_Alignas(STEP_LINE) struct slot_view view;
+	size_t  place;                 /* of its GPU                                  */
 	size_t  slot_begin, slot_end, B_max;
 	struct exec *exec;
 	int64_t newest;                /* time of the global batch                    */

@@ -100,8 +100,8 @@ bed_open(struct bed *b, enum row_optimizer_kind kind, size_t D)
 	local = options_of(b, THREADS);
 	assert_int_equal(lookup_local_open(&local, &b->host), RS_OK);
 	b->there = open_there(b, THREADS, SLOTS * INPUTS * N);
-	assert_int_equal(gpu_memory_open(&b->gpu, &b->plan, &b->queue, &b->queue_block), RS_OK);
-	assert_int_equal(gpu_memory_alloc(&b->gpu, sizeof(pushed.value), &b->value), RS_OK);
+	assert_int_equal(gpu_memory_open(&b->gpu, 0, &b->plan, &b->queue, &b->queue_block), RS_OK);
+	assert_int_equal(gpu_memory_alloc(&b->gpu, 0, sizeof(pushed.value), &b->value), RS_OK);
 }
 
 static inline void
@@ -109,7 +109,7 @@ bed_close(struct bed *b)
 {
 	b->host->ops->close(b->host);
 	b->there->ops->close(b->there);
-	gpu_memory_free(&b->gpu, b->value, sizeof(pushed.value));
+	gpu_memory_free(&b->gpu, 0, b->value, sizeof(pushed.value));
 	gpu_memory_close(&b->gpu, &b->plan, b->queue);
 	assert_int_equal(atomic_load(&b->gpu.used), 0);
 	assert_clean();

@@ -119,7 +119,7 @@ fixture_build(struct fixture *f, build *model, size_t B, int combiner, int mse)
 	/* Zero biases would hide a wrong gradient. */
 	for (size_t i = 0; i < f->P; i++)
 		f->param[i] += 0.1 * next(f);
-	assert_int_equal(exec_create(f->g, MAX_B, &f->e), RS_OK);
+	assert_int_equal(exec_create(f->g, 0, MAX_B, &f->e), RS_OK);
 }
 
 void

@@ -206,7 +206,7 @@ culprit_is_the_first_operator_that_is_not_finite(void **state)
 	(void)state;
 	assert_int_equal(graph_finish(g, tower(g), 0), RS_OK);
 	float *param = calloc(graph_param_size(g), sizeof(*param));
-	assert_int_equal(exec_create(g, 1, &e), RS_OK);
+	assert_int_equal(exec_create(g, 0, 1, &e), RS_OK);
 	assert_non_null(exec_forward(e, param, &feed, 0));
 	assert_null(exec_culprit(e));
 	param[graph_param(g, 3)->offset] = __builtin_nanf("");
@@ -238,7 +238,7 @@ pairs_of_many_rows_have_the_gradients_of_each(void **state)
 
 	(void)state;
 	assert_int_equal(graph_finish(g, graph_fm2(g, graph_embedding(g, pair, 2)), 0), RS_OK);
-	assert_int_equal(exec_create(g, B, &e), RS_OK);
+	assert_int_equal(exec_create(g, 0, B, &e), RS_OK);
 	for (size_t b = 0; b < B; b++) {
 		weight[b] = 1;
 		for (size_t i = 0; i < 2; i++) {

@@ -94,7 +94,7 @@ bed_open(struct bed *f, const struct narrow_set *set)
 	f->param = calloc(f->P, sizeof(float));
 	f->grad = calloc(f->P, sizeof(float));
 	graph_init_params(f->g, 3, f->param);
-	assert_int_equal(exec_create(f->g, B_MAX, &f->e), RS_OK);
+	assert_int_equal(exec_create(f->g, 0, B_MAX, &f->e), RS_OK);
 	assert_int_equal(exec_reserve_training(f->e, GRAPH_LOGIT, ROWS), RS_OK);
 	bed_feed(f);
 }
@@ -279,7 +279,7 @@ threads_share_the_rounded_weights(void **state)
 	pthread_barrier_init(&gate, NULL, THREADS + 1);
 	for (size_t i = 0; i < THREADS; i++) {
 		lane[i] = (struct lane){ .bed = &f, .gate = &gate };
-		assert_int_equal(exec_create(f.g, B_MAX, &lane[i].e), RS_OK);
+		assert_int_equal(exec_create(f.g, 0, B_MAX, &lane[i].e), RS_OK);
 		assert_int_equal(exec_reserve_training(lane[i].e, GRAPH_LOGIT, ROWS), RS_OK);
 		assert_int_equal(pthread_create(&thread[i], NULL, lane_main, &lane[i]), 0);
 	}

@@ -41,24 +41,28 @@ processes_of_a_host_share_its_gpus(void **state)
 
 /* A copy of the plan may be closed. */
 static void
-queues_go_where_least_is_used(void **state)
+queues_and_memory_are_where_they_are_told(void **state)
 {
 	const struct gpu_plan small = { .bytes = 1000 }, large = { .bytes = 5000 };
 	struct gpu_memory m = { .gpu = &gpu_emulated, .n_devices = 2, .device = { 3, 1 } };
+	static const size_t place[] = { 0, 1, 0, 0 };
 	struct gpu_plan plan[4] = { small, large, small, large };
-	static const int device[] = { 3, 1, 3, 3 };
 	struct gpu_queue *q[4];
 	char *block;
 
 	(void)state;
 	for (size_t i = 0; i < 4; i++) {
-		assert_int_equal(gpu_memory_open(&m, &plan[i], &q[i], &block), RS_OK);
-		assert_int_equal(plan[i].device, device[i]);
+		assert_int_equal(gpu_memory_open(&m, place[i], &plan[i], &q[i], &block), RS_OK);
+		assert_int_equal(plan[i].device, m.device[place[i]]);
 	}
 	assert_int_equal(emulated_gpu_queues(3), 3);
 	assert_int_equal(emulated_gpu_queues(1), 1);
-	assert_true(atomic_load(&m.used)
-		== atomic_load(&m.used_of[0]) + atomic_load(&m.used_of[1]));
+	const size_t before[2] = { atomic_load(&m.used_of[0]), atomic_load(&m.used_of[1]) };
+	assert_int_equal(gpu_memory_alloc(&m, 1, 700, &block), RS_OK);
+	assert_int_equal(atomic_load(&m.used_of[0]), before[0]);
+	assert_int_equal(atomic_load(&m.used_of[1]), before[1] + 700);
+	assert_int_equal(atomic_load(&m.used), before[0] + before[1] + 700);
+	gpu_memory_free(&m, 1, block, 700);
 	for (size_t i = 0; i < 4; i++) {
 		const struct gpu_plan closed = plan[i];
 		gpu_memory_close(&m, &closed, q[i]);
@@ -71,24 +75,20 @@ queues_go_where_least_is_used(void **state)
 static void
 every_gpu_has_to_have_room(void **state)
 {
-	struct gpu_claim claim = { .bytes = 1000, .n = 4 };
-	struct gpu_memory m = { .gpu = &gpu_emulated, .n_devices = 2, .device = { 0, 2 } };
+	struct gpu_memory m = { .gpu = &gpu_emulated, .n_devices = 2, .device = { 0, 2 },
+		.limit = 2000 };
 
 	(void)state;
-	m.limit = 2 * claim.bytes;
-	assert_int_equal(gpu_memory_check(&m, &claim, 1), RS_OK);
-	claim.n = 5;
-	assert_int_equal(gpu_memory_check(&m, &claim, 1), RS_ERESOURCE);
-	assert_non_null(strstr(rs_failure()->text, "GPU 0: training wants "));
+	assert_int_equal(gpu_memory_check(&m, (const size_t [2]){ 2000, 2000 }), RS_OK);
+	assert_int_equal(gpu_memory_check(&m, (const size_t [2]){ 0, 2001 }), RS_ERESOURCE);
+	assert_non_null(strstr(rs_failure()->text, "GPU 2: training wants "));
 	m.n_devices = 1;
-	claim.n = 3;
-	assert_int_equal(gpu_memory_check(&m, &claim, 1), RS_ERESOURCE);
+	assert_int_equal(gpu_memory_check(&m, (const size_t [1]){ 2001 }), RS_ERESOURCE);
 	assert_non_null(strstr(rs_failure()->text, "GPU: training wants "));
 }
 
-/* As queues are, which go where least is used. */
 static void
-claims_are_dealt_beside_what_is_used(void **state)
+what_is_claimed_is_beside_what_is_used(void **state)
 {
 	struct gpu_memory m = { .gpu = &gpu_emulated, .n_devices = 2, .device = { 0, 2 } };
 	struct gpu_plan plan = { .bytes = 4000 };
@@ -96,12 +96,10 @@ claims_are_dealt_beside_what_is_used(void **state)
 	char *block;
 
 	(void)state;
-	assert_int_equal(gpu_memory_open(&m, &plan, &q, &block), RS_OK);
-	m.limit = atomic_load(&m.used_of[0]);
-	struct gpu_claim claim = { .bytes = m.limit / 2, .n = 2 };
-	assert_int_equal(gpu_memory_check(&m, &claim, 1), RS_OK);
-	claim.n = 3;
-	assert_int_equal(gpu_memory_check(&m, &claim, 1), RS_ERESOURCE);
+	assert_int_equal(gpu_memory_open(&m, 1, &plan, &q, &block), RS_OK);
+	m.limit = atomic_load(&m.used_of[1]);
+	assert_int_equal(gpu_memory_check(&m, (const size_t [2]){ m.limit, 0 }), RS_OK);
+	assert_int_equal(gpu_memory_check(&m, (const size_t [2]){ m.limit, 1 }), RS_ERESOURCE);
 	gpu_memory_close(&m, &plan, q);
 	assert_int_equal(emulated_gpu_in_use(), 0);
 }
@@ -115,11 +113,11 @@ room_for_products_is_where_there_are_some(void **state)
 	char *block;
 
 	(void)state;
-	assert_int_equal(gpu_memory_open(&m, &plan, &q, &block), RS_OK);
+	assert_int_equal(gpu_memory_open(&m, 0, &plan, &q, &block), RS_OK);
 	assert_int_equal(atomic_load(&m.used), 4096);
 	gpu_memory_close(&m, &plan, q);
 	plan.multiplies = 1;
-	assert_int_equal(gpu_memory_open(&m, &plan, &q, &block), RS_OK);
+	assert_int_equal(gpu_memory_open(&m, 0, &plan, &q, &block), RS_OK);
 	assert_int_equal(atomic_load(&m.used), 4096 + EMULATED_PRODUCT_BYTES);
 	gpu_memory_close(&m, &plan, q);
 }
@@ -129,10 +127,10 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(processes_of_a_host_share_its_gpus),
-		cmocka_unit_test(queues_go_where_least_is_used),
+		cmocka_unit_test(queues_and_memory_are_where_they_are_told),
 		cmocka_unit_test(every_gpu_has_to_have_room),
 		cmocka_unit_test(room_for_products_is_where_there_are_some),
-		cmocka_unit_test(claims_are_dealt_beside_what_is_used),
+		cmocka_unit_test(what_is_claimed_is_beside_what_is_used),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,7 +88,7 @@ bed_build(struct model_bed *f, const char *model)
 	f->param = calloc(f->P, sizeof(float));
 	f->grad = calloc(f->P, sizeof(float));
 	graph_init_params(f->g, 3, f->param);
-	assert_int_equal(exec_create(f->g, B, &f->e), RS_OK);
+	assert_int_equal(exec_create(f->g, 0, B, &f->e), RS_OK);
 	bed_data(f);
 }
 

@@ -163,7 +163,7 @@ what_failed_is_not_replayed(void **state)
 	gpu_case_tables = "host";
 	struct model *m = gpu_case_model(&fm, &gpu, 1);
 	gpu_case_tables = "auto";
-	assert_int_equal(exec_create(m->graph, GPU_CASE_B, &e), RS_OK);
+	assert_int_equal(exec_create(m->graph, 0, GPU_CASE_B, &e), RS_OK);
 	for (enum rs_status status = RS_EPEER; status != RS_OK;) {
 		for (size_t i = 0; i < 3; i++)
 			assert_int_equal(forward(e, m, before), RS_OK);
