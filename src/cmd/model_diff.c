@@ -102,7 +102,7 @@ both_as_begun(const struct model_table *t, const struct model_table *u, uint64_t
 	const struct row_start a = rows_file_start(t->sparse.header);
 	const struct row_start b = rows_file_start(u->sparse.header);
 
-	return a.key == b.key && a.stddev == b.stddev && t->header->storage == u->header->storage;
+	return a.key == b.key && a.stddev == b.stddev && t->begins == u->begins;
 }
 
 static enum rs_status

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "train/checkpoint_chain.h"
+#include "train/model.h"
 
 /* Is the directory a version itself?  A damaged one is known by its name. */
 static int
@@ -40,7 +41,7 @@ model_files_resolve(const char *model, char **directory, uint64_t *version)
 }
 
 static enum rs_status
-open_by_id(struct model_table *t, const char *path)
+open_by_id(const struct model_files *f, struct model_table *t, const char *path)
 {
 	const struct rows_file_header *h;
 
@@ -56,6 +57,7 @@ open_by_id(struct model_table *t, const char *path)
 	memcpy(t->own.optimizer, h->optimizer, sizeof t->own.optimizer);
 	memcpy(t->own.name, h->name, sizeof t->own.name);
 	t->header = &t->own;
+	t->begins = model_storage(spec_settings(f->spec), h->dim);
 	return RS_OK;
 }
 
@@ -82,7 +84,7 @@ open_table(struct model_files *f, const struct whole *w, const char *name)
 	enum rs_status status = map_table(w, path, name, &t->map);
 	if (status == RS_OK) {
 		f->n_tables++;
-		status = rows_file_is(&t->map) ? open_by_id(t, path)
+		status = rows_file_is(&t->map) ? open_by_id(f, t, path)
 			: table_file_check(&t->map, path, &t->header);
 		if (status == RS_OK)
 			status = memory_alloc(t->header->dim + 1, sizeof *t->row, &t->row);
@@ -268,7 +270,7 @@ start_weights(const struct model_table *t, uint64_t id)
 	const struct row_start start = rows_file_start(t->sparse.header);
 
 	row_start_weights(&start, ROW_FP32, id, t->header->dim, t->row);
-	row_round(t->header->storage, t->row, t->header->dim);
+	row_round(t->begins, t->row, t->header->dim);
 	return t->row;
 }
 

@@ -24,6 +24,7 @@ struct model_table {
 	struct rows_file_piece exact;  /* header NULL: a hashed table                 */
 	struct rows_file_piece sparse; /* hashed, the others are as rows begin; header NULL: all
 	                                * rows are there                              */
+	enum row_storage begins;       /* weights of these others are rounded so      */
 	uint64_t *near;                /* entry that was last found                   */
 	float *row, *slots;            /* [dim], [n_slot]                             */
 };

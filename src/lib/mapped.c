@@ -33,6 +33,7 @@ struct mapped_table {
 	/* Hashed, rows by id: another row is as rows begin. */
 	uint64_t n_ids;                /* 0: not such a table                         */
 	struct row_start start;
+	enum row_storage begins;       /* its weights are rounded as of this storage  */
 };
 
 struct mapped {
@@ -123,7 +124,7 @@ static void
 start_row(const struct mapped_table *t, const struct mapped_rows *r, uint64_t id, float *row)
 {
 	row_start_weights(&t->start, ROW_FP32, id, r->dim, row);
-	row_round(r->storage, row, r->dim);
+	row_round(t->begins, row, r->dim);
 }
 
 static enum rs_status
@@ -223,6 +224,7 @@ open_by_id(const struct lookup_table *want, struct mapped_table *t, struct mappe
 	r->rows = h->n;
 	t->n_ids = want->kind == TABLE_EXACT ? 0 : h->rows;
 	t->start = rows_file_start(h);
+	t->begins = want->storage;
 	t->rows = r;
 	return mapped_index_open(&(struct mapped_index_ids){ .id = id_at, .context = t, .n = h->n,
 		.most = t->n_ids > 0 ? t->n_ids - 1 : UINT64_MAX }, &t->index);

@@ -82,6 +82,8 @@ void model_forget_kept(struct model *m);
 /* m->graph from spec, schema and kernel; then what table i of it is. */
 enum rs_status model_build_graph(struct model *m);
 enum rs_status model_describe_table(const struct model *m, size_t i, struct lookup_table *out);
+/* How a table of that width has its weights in memory, and rounds what rows begin as. */
+enum row_storage model_storage(const struct settings *s, size_t dim);
 /* train.precision = bf16. */
 int model_is_narrow(const struct settings *s);
 /* What train.precision and gpu.tf32 say of passes that train; RS_ESPEC where the processor

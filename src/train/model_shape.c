@@ -88,10 +88,10 @@ vector_optimizer(const struct field_settings *f, const struct embedding_settings
 }
 
 /* A vector of one weight gains nothing beside its slots. */
-static enum row_storage
-storage_of(const struct settings *s, const struct graph_table *g)
+enum row_storage
+model_storage(const struct settings *s, size_t dim)
 {
-	return g->dim > 1 ? s->embedding.storage : ROW_FP32;
+	return dim > 1 ? s->embedding.storage : ROW_FP32;
 }
 
 /* Bytes that an id takes in all tables of the field. */
@@ -108,7 +108,7 @@ id_bytes(const struct model *m, size_t schema_table)
 		const size_t n_slot = row_optimizer_slots(row_optimizer_get(kind), g->dim);
 
 		if (g->schema_table == schema_table)
-			bytes += exact_entry_bytes((row_slot_at(storage_of(s, g), g->dim)
+			bytes += exact_entry_bytes((row_slot_at(model_storage(s, g->dim), g->dim)
 				+ n_slot) * sizeof(float));
 	}
 	return bytes;
@@ -178,7 +178,7 @@ model_describe_table(const struct model *m, size_t i, struct lookup_table *out)
 	out->scales_rounds = s->embedding.round_scale == ROUNDS_SQRT;
 	out->expected = t->kind == TABLE_EXACT ? (uint64_t)t->settings->buckets : out->rows;
 	out->dim = g->dim;
-	out->storage = storage_of(s, g);
+	out->storage = model_storage(s, g->dim);
 	out->twins = g->schema_table;
 	out->optimizer = g->linear ? s->linear.optimizer :
 				     vector_optimizer(t->settings, &s->embedding);

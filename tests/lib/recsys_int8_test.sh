@@ -51,6 +51,25 @@ for kind in 'table=hashed' 'table=exact' 'rounds=2' 'storage=bf16'; do
 		fail "$kind: what is that"
 done
 
+# Rows that never trained are in no file: whatever reads it draws them alike, and none rounds them
+# as the rows that are there.
+rm -rf m few few32
+expect 0 "$T" -q train s.ini -f m -o embedding.dim=16 -o embedding.init_stddev=0.3 -o "field user.buckets=9000" \
+	-o "field item.buckets=9000"
+expect 0 "$T" export m --to recsys -O few32
+for type in f16 int8; do
+	expect 0 "$T" export m --to recsys --dtype $type -O few --force
+	[ "$(bytes_of few)" -lt $((9000 * 16)) ] || fail "$type: all rows were saved"
+	for m in few few32; do
+		expect 0 "$T" inspect $m --dump text
+		grep '^untouched [ui][st]e[rm] [1-9]' out >$m.untouched || fail "$type: all rows were trained"
+	done
+	same few.untouched few32.untouched "$type: rows that never trained"
+	awk -F'\t' -v OFS='\t' '{ $2 = "w" NR; print }' rows.tsv >new.tsv
+	"$T" predict few new.tsv --format logit >want
+	library_scores few new.tsv want
+done
+
 expect 73 "$T" export m --to recsys -O small
 expect 0 "$T" export m --to recsys --dtype int8 -O small --force
 expect 64 "$T" export m --to recsys --dtype int4 -O small --force
