@@ -335,16 +335,6 @@ static const struct lookup_ops device_ops = {
 	.touched = lookup_over_touched, .bytes = device_bytes, .close = device_close,
 };
 
-enum rs_status
-lookup_device_home(struct lookup *l, struct lookup **out)
-{
-	*out = l;
-	if (l->ops != &device_ops)
-		return RS_OK;
-	*out = device_of(l)->over.under;
-	return come_home(device_of(l));
-}
-
 /* --- opening ----------------------------------------------------------------------------- */
 
 static const char *

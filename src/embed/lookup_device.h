@@ -30,8 +30,5 @@ int lookup_device_takes(const struct lookup_table *table, size_t n_tables,
 /* What they take of the GPU's memory, with all that a step needs. */
 enum rs_status lookup_device_bytes(const struct lookup_device_options *o, size_t *out);
 enum rs_status lookup_device_open(const struct lookup_device_options *o, struct lookup **out);
-/* The lookup_local behind it, with the rows of now, or l when it is another lookup; for those who
- * read rows on the host between two steps. */
-enum rs_status lookup_device_home(struct lookup *l, struct lookup **out);
 
 #endif

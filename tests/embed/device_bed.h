@@ -10,6 +10,7 @@
 
 #include "base/rng.h"
 #include "embed/lookup_device.h"
+#include "home.h"
 #include "kernel/kernel.h"
 #include "tests/kernel/emulated_gpu.h"
 #include "tests/test.h"

@@ -47,7 +47,6 @@ a_pulled_row_is_the_row(void **state)
 {
 	const uint64_t id[2] = { 69, 3 };
 	const float *row[2], *at_home[2];
-	struct lookup *home;
 	float copy[3];
 	struct bed b;
 
@@ -57,7 +56,7 @@ a_pulled_row_is_the_row(void **state)
 	const struct lookup_pull there = { .table = B, .ids = id, .n = 2, .row = row };
 	const struct lookup_pull here = { .table = B, .ids = id, .n = 2, .row = at_home };
 	assert_int_equal(b.there->ops->pull(b.there, &there), RS_OK);
-	assert_int_equal(lookup_device_home(b.there, &home), RS_OK);
+	struct lookup *const home = home_of(b.there);
 	assert_int_equal(home->ops->pull(home, &here), RS_OK);
 	for (size_t i = 0; i < 2; i++) {
 		b.gpu.gpu->use(b.queue);
@@ -65,7 +64,6 @@ a_pulled_row_is_the_row(void **state)
 		assert_int_equal(b.gpu.gpu->wait(), RS_OK);
 		assert_memory_equal(copy, at_home[i], sizeof(copy));
 	}
-	assert_int_equal(lookup_device_home(home, &home), RS_OK);
 	bed_close(&b);
 }
 

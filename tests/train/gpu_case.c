@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 #include "contrast_case.h"
-#include "embed/lookup_device.h"
 #include "step_case.h"
+#include "tests/embed/home.h"
 
 #define FIELDS "[field a]\ncolumn = a\nbuckets = 50\n" \
 	"[field b]\ncolumn = b\nbuckets = 7\n[field b2]\ncolumn = b2\nshare = b\n"
@@ -156,15 +156,6 @@ compare(const struct comparison *c, const float *host, const float *there, size_
 				there[i], host[i]);
 }
 
-static struct lookup *
-home_of(const struct model *m)
-{
-	struct lookup *home;
-
-	assert_int_equal(lookup_device_home(m->lookup, &home), RS_OK);
-	return home;
-}
-
 static const float *
 row_of(struct lookup *l, size_t table, uint64_t id)
 {
@@ -204,8 +195,9 @@ gpu_case_compare(const char *name, const struct gpu_run *host, const struct gpu_
 	c.what = "momentum";
 	compare(&c, a->slot_m, b->slot_m, a->P);
 	c.what = "number of a row";
+	struct lookup *const home = home_of(a->lookup), *const home_there = home_of(b->lookup);
 	for (size_t t = 0; t < a->n_tables; t++)
 		for (uint64_t id = 0; id < a->table[t].rows; id++)
-			compare(&c, row_of(home_of(a), t, id), row_of(home_of(b), t, id),
+			compare(&c, row_of(home, t, id), row_of(home_there, t, id),
 				a->table[t].dim);
 }

@@ -10,9 +10,9 @@
 
 #include "base/memory.h"
 #include "data/catalogue.h"
-#include "embed/lookup_device.h"
 #include "gpu_case.h"
 #include "gpu_bed.h"
+#include "tests/embed/home.h"
 
 static void
 train_every_model(const char *lookup)
@@ -448,10 +448,9 @@ it_is_named_where_no_memory_is_left(void **state)
 static void
 set_rows(struct model *m)
 {
-	struct lookup *home;
+	struct lookup *const home = home_of(m->lookup);
 
 	assert_int_equal(m->n_tables, 2);
-	assert_int_equal(lookup_device_home(m->lookup, &home), RS_OK);
 	for (size_t t = 0; t < 2; t++)
 		for (uint64_t id = 0; id < m->table[t].rows; id++) {
 			const float *row;
