@@ -1,6 +1,7 @@
 /* Cores, and threads that keep to one. */
 #include "base/cores.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <sched.h>
@@ -69,19 +70,37 @@ cores_find(struct cores *out)
 	cores_order("/sys/devices/system/cpu", out);
 }
 
-enum rs_status
-cores_keep(pthread_t thread, int number)
+/* 0, or errno's number. */
+static int
+set_mask(pthread_t thread, const int *number, size_t n)
 {
 	cpu_set_t *set = CPU_ALLOC(CORES_MAX);
 	const size_t bytes = CPU_ALLOC_SIZE(CORES_MAX);
-	int error;
 
 	if (set == NULL)
-		return rs_fail(RS_ERESOURCE, "out of memory");
+		return ENOMEM;
 	CPU_ZERO_S(bytes, set);
-	CPU_SET_S(number, bytes, set);
-	error = pthread_setaffinity_np(thread, bytes, set);
+	for (size_t i = 0; i < n; i++)
+		CPU_SET_S(number[i], bytes, set);
+	const int error = pthread_setaffinity_np(thread, bytes, set);
 	CPU_FREE(set);
+	return error;
+}
+
+enum rs_status
+cores_keep(pthread_t thread, int number)
+{
+	const int error = set_mask(thread, &number, 1);
+
 	return error == 0 ? RS_OK : rs_fail(RS_ERESOURCE, "a thread cannot be put on core %d: %s",
 		number, strerror(error));
+}
+
+enum rs_status
+cores_spread(pthread_t thread, const struct cores *among)
+{
+	const int error = set_mask(thread, among->number, among->n);
+
+	return error == 0 ? RS_OK : rs_fail(RS_ERESOURCE, "a thread cannot have %zu cores: %s",
+		among->n, strerror(error));
 }

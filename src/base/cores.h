@@ -23,5 +23,7 @@ void cores_find(struct cores *out);
 void cores_order(const char *topology, struct cores *c);
 /* From now on the thread, and threads that it starts, run on this core alone. */
 enum rs_status cores_keep(pthread_t thread, int number);
+/* On any of these: for one that was started by a thread that keeps to fewer. */
+enum rs_status cores_spread(pthread_t thread, const struct cores *among);
 
 #endif

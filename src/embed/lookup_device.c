@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/cores.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "embed/device_rows.h"
@@ -25,6 +26,7 @@ struct device {
 	struct lookup_over over;           /* what is here, whose tables are home      */
 	struct device_rows *rows;
 	size_t n_tables, n_threads;
+	struct cores cores;                /* of who opened it                         */
 	struct pushes pushes;
 	struct pushes_order *order;        /* [n_threads]                              */
 	pthread_mutex_t lock;
@@ -65,6 +67,7 @@ draw_run(void *argument)
 	return NULL;
 }
 
+/* Who pulls first may keep to a core of its own: those that help it then do not. */
 static enum rs_status
 draw_all(struct device *d)
 {
@@ -78,6 +81,8 @@ draw_all(struct device *d)
 		status = thread_start(&thread[n], "draw", draw_run, d);
 	if (status != RS_OK)
 		n--;
+	for (size_t i = 1; i < n && status == RS_OK && d->cores.n > 0; i++)
+		status = cores_spread(thread[i], &d->cores);
 	draw_run(d);
 	for (size_t i = 1; i < n; i++)
 		thread_join(thread[i]);
@@ -401,6 +406,7 @@ lookup_device_open(const struct lookup_device_options *o, struct lookup **out)
 	d->over.base.ops = &device_ops;
 	d->n_tables = o->local.n_tables;
 	d->n_threads = o->local.n_threads > 0 ? o->local.n_threads : 1;
+	cores_find(&d->cores);
 	pthread_mutex_init(&d->lock, NULL);
 	const enum rs_status status = open_all(d, o);
 	if (status != RS_OK) {

@@ -53,9 +53,13 @@ cores_are_those_of_the_mask_and_a_thread_keeps_to_one(void **state)
 	cores_find(&now);
 	assert_int_equal(now.n, 1);
 	assert_int_equal(now.number[0], c.number[c.n - 1]);
-	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+	assert_int_equal(cores_spread(pthread_self(), &c), RS_OK);
+	cores_find(&now);
+	assert_int_equal(now.n, c.n);
+	assert_memory_equal(now.number, c.number, c.n * sizeof(*c.number));
 	assert_int_equal(cores_keep(pthread_self(), CORES_MAX - 1), RS_ERESOURCE);
 	assert_non_null(strstr(rs_failure()->text, "cannot be put on core 1023"));
+	assert_int_equal(cores_spread(pthread_self(), &(struct cores){ .n = 0 }), RS_ERESOURCE);
 }
 
 int

@@ -2,6 +2,9 @@
  * touched are the host's, and threads change no bit. */
 #include "device_bed.h"
 
+#include <sched.h>
+#include <stdatomic.h>
+
 static void
 steps_are_those_of_the_host(void **state)
 {
@@ -64,6 +67,50 @@ a_pulled_row_is_the_row(void **state)
 		assert_int_equal(b.gpu.gpu->wait(), RS_OK);
 		assert_memory_equal(copy, at_home[i], sizeof(copy));
 	}
+	bed_close(&b);
+}
+
+/* Masks that threads were given: how many, and cores of the smallest. */
+static atomic_int n_masks, least_cores;
+
+int
+pthread_setaffinity_np(pthread_t thread, size_t bytes, const cpu_set_t *set)
+{
+	const int n = CPU_COUNT_S(bytes, set);
+
+	(void)thread;
+	atomic_fetch_add(&n_masks, 1);
+	if (n < atomic_load(&least_cores))
+		atomic_store(&least_cores, n);
+	return 0;
+}
+
+/* Those that draw rows, when the one that pulls first keeps to a core. */
+static void
+threads_that_help_have_all_cores(void **state)
+{
+	const uint64_t id = 0;
+	const float *row;
+	cpu_set_t all, one;
+	struct bed b;
+	int core = 0;
+
+	(void)state;
+	bed_open(&b, ROW_SGD, 3);
+	const struct lookup_pull pull = { .table = A, .ids = &id, .n = 1, .row = &row };
+	assert_int_equal(sched_getaffinity(0, sizeof(all), &all), 0);
+	while (!CPU_ISSET(core, &all))
+		core++;
+	CPU_ZERO(&one);
+	CPU_SET(core, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	atomic_store(&n_masks, 0);
+	atomic_store(&least_cores, CPU_SETSIZE);
+	const enum rs_status status = b.there->ops->pull(b.there, &pull);
+	assert_int_equal(sched_setaffinity(0, sizeof(all), &all), 0);
+	assert_int_equal(status, RS_OK);
+	assert_int_equal(atomic_load(&n_masks), THREADS - 1);
+	assert_int_equal(atomic_load(&least_cores), CPU_COUNT(&all));
 	bed_close(&b);
 }
 
@@ -283,6 +330,7 @@ main(void)
 		cmocka_unit_test(steps_are_those_of_the_host),
 		cmocka_unit_test(threads_change_no_bit),
 		cmocka_unit_test(a_pulled_row_is_the_row),
+		cmocka_unit_test(threads_that_help_have_all_cores),
 		cmocka_unit_test(a_step_that_is_not_finite_is_dropped),
 		cmocka_unit_test(what_is_saved_goes_on_elsewhere),
 		cmocka_unit_test(deltas_are_what_changed),
