@@ -225,9 +225,12 @@ size_t lookup_local_slots(const struct lookup *l, size_t table);      /* n_slot 
 /* RS_EDATA: the rows are not all here.  put: like load(). */
 enum rs_status lookup_local_get(const struct lookup *l, const struct lookup_rows *r);
 enum rs_status lookup_local_put(struct lookup *l, const struct lookup_rows *r);
-/* Entries of a hashed table in a file of rows by id (embed/rows_file.h), and that file. */
+/* Entries of a hashed table in a file of rows by id (embed/rows_file.h), and that file, which
+ * borrows the table (embed/rows_pieces.h). */
 uint64_t lookup_local_count_rows(const struct lookup *l, size_t table);
-enum rs_status lookup_local_write_rows(struct lookup *l, size_t table, struct file_writer *w);
+struct rows_pieces;
+enum rs_status lookup_local_open_pieces(const struct lookup *l, size_t table,
+	struct rows_pieces *p);
 /* As save(), weights in some storage: of a lookup that is not for training. */
 enum rs_status lookup_local_pack(struct lookup *l, size_t table, enum row_storage storage,
 	struct file_writer *w);

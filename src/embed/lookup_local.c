@@ -7,7 +7,7 @@
 #include "embed/local.h"
 #include "embed/pull.h"
 #include "embed/rows_delta.h"
-#include "embed/rows_file.h"
+#include "embed/rows_pieces.h"
 
 static enum rs_status
 check_rows(const struct table *t, const struct lookup_rows *r)
@@ -107,11 +107,9 @@ lookup_local_count_rows(const struct lookup *base, size_t table)
 }
 
 enum rs_status
-lookup_local_write_rows(struct lookup *base, size_t table, struct file_writer *w)
+lookup_local_open_pieces(const struct lookup *base, size_t table, struct rows_pieces *p)
 {
-	const struct table *t = local_table(base, table);
-
-	return rows_file_write(t, t->settings.storage, w);
+	return rows_pieces_open(local_table(base, table), p);
 }
 
 size_t

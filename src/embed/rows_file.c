@@ -294,17 +294,25 @@ rows_file_put_walk(const struct rows_file_header *h, struct table_walk *walk, fl
 	}
 }
 
-static enum rs_status
-write_hashed(const struct table *t, const struct rows_file_shape *shape, float *scratch,
-	struct file_writer *w)
+struct rows_file_header
+rows_file_header_of(const struct table *t, const struct rows_file_shape *shape, uint64_t n)
 {
 	struct rows_file_header h = rows_file_header_make(shape, t->begin, t->begin + t->n_rows,
-		rows_file_count(t), 0);
-	struct table_walk walk;
+		n, 0);
 
 	h.start_key = t->start.key;
 	h.start_stddev = t->start.stddev;
 	h.start_accumulator = t->start.accumulator;
+	return h;
+}
+
+static enum rs_status
+write_hashed(const struct table *t, const struct rows_file_shape *shape, float *scratch,
+	struct file_writer *w)
+{
+	const struct rows_file_header h = rows_file_header_of(t, shape, rows_file_count(t));
+	struct table_walk walk;
+
 	RS_TRY(file_writer_write(w, &h, sizeof(h)));
 	RS_TRY(table_walk_init(&walk, t, t->touched, t->kept));
 	const enum rs_status status = rows_file_put_walk(&h, &walk, scratch, w);

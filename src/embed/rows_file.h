@@ -94,6 +94,9 @@ rows_file_slots(const struct rows_file_piece *p, const struct exact_entry *entry
 	return exact_row(entry) + row_slot_at(p->header->storage, p->header->dim);
 }
 
+/* Of a full file of a hashed table, of which n rows are in it. */
+struct rows_file_header rows_file_header_of(const struct table *t,
+	const struct rows_file_shape *shape, uint64_t n);
 /* One entry, as the header says; head is written with changed 0. */
 enum rs_status rows_file_put(const struct rows_file_header *h, const struct exact_entry *head,
 	const float *row, struct file_writer *w);

@@ -19,6 +19,7 @@ librs_a_SOURCES += src/embed/row.c src/embed/row.h src/embed/pull.c src/embed/pu
 librs_a_SOURCES += src/embed/exact.c src/embed/exact.h src/embed/stage.c src/embed/stage.h
 librs_a_SOURCES += src/embed/rows_delta.c src/embed/rows_delta.h
 librs_a_SOURCES += src/embed/rows_file.c src/embed/rows_file.h
+librs_a_SOURCES += src/embed/rows_pieces.c src/embed/rows_pieces.h
 librs_a_SOURCES += src/embed/entries.c src/embed/entries.h
 librs_a_SOURCES += src/embed/spill.c src/embed/spill.h
 librs_a_SOURCES += src/embed/table_walk.c src/embed/table_walk.h

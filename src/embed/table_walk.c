@@ -38,17 +38,54 @@ table_walk_count(const struct table *t, const uint64_t *a, const uint64_t *b)
 	return n;
 }
 
-enum rs_status
-table_walk_init(struct table_walk *w, const struct table *t, const uint64_t *a, const uint64_t *b)
+/* The row that n marked rows come before; n_rows: there is none. */
+static uint64_t
+marked_after(const struct table_walk *w, uint64_t n)
 {
-	*w = (struct table_walk){ .t = t, .a = a, .b = b };
-	w->next = w->ahead = next_marked(w, 0);
+	uint64_t i = 0;
+
+	for (; i < w->t->n_rows; i += BITS) {
+		const uint64_t here = (uint64_t)__builtin_popcountll(word_at(w->a, w->b, i));
+
+		if (here > n)
+			break;
+		n -= here;
+	}
+	for (i = next_marked(w, i); n > 0 && i < w->t->n_rows; n--)
+		i = next_marked(w, i + 1);
+	return i;
+}
+
+/* Asks the disk for the first rows, from w->next on. */
+static enum rs_status
+begin(struct table_walk *w)
+{
+	const struct table *const t = w->t;
+
+	w->ahead = w->next;
 	RS_TRY(memory_alloc(t->stride, sizeof(*w->scratch), &w->scratch));
 	for (unsigned n = 0; n < AHEAD && table_is_spilled(t) && w->ahead < t->n_rows; n++) {
 		spill_expect(t->spill, w->ahead);
 		w->ahead = next_marked(w, w->ahead + 1);
 	}
 	return RS_OK;
+}
+
+enum rs_status
+table_walk_init(struct table_walk *w, const struct table *t, const uint64_t *a, const uint64_t *b)
+{
+	*w = (struct table_walk){ .t = t, .a = a, .b = b, .left = UINT64_MAX };
+	w->next = next_marked(w, 0);
+	return begin(w);
+}
+
+enum rs_status
+table_walk_init_part(struct table_walk *w, const struct table *t, const uint64_t *a, uint64_t first,
+	uint64_t n)
+{
+	*w = (struct table_walk){ .t = t, .a = a, .left = n };
+	w->next = marked_after(w, first);
+	return begin(w);
 }
 
 void
@@ -64,8 +101,9 @@ table_walk_next(struct table_walk *w, uint64_t *i, const float **row)
 	const struct table *t = w->t;
 
 	*row = NULL;
-	if (w->next >= t->n_rows)
+	if (w->next >= t->n_rows || w->left == 0)
 		return RS_OK;
+	w->left--;
 	*i = w->next;
 	w->next = next_marked(w, w->next + 1);
 	if (table_is_spilled(t) && w->ahead < t->n_rows) {

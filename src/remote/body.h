@@ -71,11 +71,11 @@ struct body_waiting {
 };
 
 /* What changed of a part of a table since it was forgotten, or rows of a hashed one of which most
- * were never touched: a file of rows by id (embed/rows_file.h), made once and read in pieces.
+ * were never touched: a file of rows by id (embed/rows_file.h), read in pieces.
  * One worker at a time asks, what changed worker 0. */
 enum body_changes_what {
 	BODY_CHANGES_MAKE,          /* the file as things are now: known, size        */
-	BODY_CHANGES_READ,          /* n bytes from offset                            */
+	BODY_CHANGES_READ,          /* n bytes from offset; known 0: there is no file */
 	BODY_CHANGES_FORGET,        /* nothing counts as changed any more; the file goes */
 	BODY_CHANGES_COUNT,         /* entries, as size, of a file of all of a hashed table */
 	BODY_CHANGES_WHOLE,         /* that file, as things are now: size             */

@@ -1,9 +1,18 @@
-/* CHANGES: what changed of a table since a version, or rows by id, as a file in memory that is read
- * in pieces. */
+/* CHANGES: what changed of a table since a version, as a file in memory, or rows by id, a file that
+ * is read in pieces and made so. */
 #include <inttypes.h>
 #include <string.h>
 
 #include "remote/shard_private.h"
+
+static void
+close_file(struct shard_changes *c)
+{
+	if (c->map.data != NULL)
+		file_map_close(&c->map);
+	c->map = (struct file_map){ .data = NULL };
+	file_writer_close(&c->file);
+}
 
 void
 shard_changes_free(struct shard *s)
@@ -12,9 +21,8 @@ shard_changes_free(struct shard *s)
 
 	if (!c->is_there)
 		return;
-	if (c->map.data != NULL)
-		file_map_close(&c->map);
-	file_writer_close(&c->file);
+	close_file(c);
+	rows_pieces_close(&c->pieces);
 	*c = (struct shard_changes){ .is_there = 0 };
 }
 
@@ -45,33 +53,80 @@ shard_changes_take(struct shard *s, struct wire_message *m)
 	return shard_park_take(s, m);
 }
 
-/* The version that a delta leads to is written by who asks, who knows it. */
 static enum rs_status
-make(struct shard *s, size_t local, uint32_t what)
+finish_file(struct shard_changes *c)
 {
-	const struct lookup_step step = { .version = 0 };
-	struct shard_changes *c = &s->changes;
-
-	shard_changes_free(s);
-	RS_TRY(file_writer_open_memory(&c->file));
-	c->is_there = 1;
-	c->table = local;
-	RS_TRY(what == BODY_CHANGES_WHOLE ? lookup_local_write_rows(s->lookup, local, &c->file)
-		: s->lookup->ops->save_delta(s->lookup, local, &step, &c->file));
 	RS_TRY(file_writer_commit(&c->file));
 	return file_map_open(&c->map, c->file.path);
 }
 
+/* The version that a delta leads to is written by who asks, who knows it. */
+static enum rs_status
+make_changes(struct shard *s, size_t local)
+{
+	const struct lookup_step step = { .version = 0 };
+	struct shard_changes *c = &s->changes;
+
+	RS_TRY(file_writer_open_memory(&c->file));
+	RS_TRY(s->lookup->ops->save_delta(s->lookup, local, &step, &c->file));
+	RS_TRY(finish_file(c));
+	c->size = c->map.size;
+	return RS_OK;
+}
+
+static enum rs_status
+make_pieces(struct shard *s, size_t local)
+{
+	struct shard_changes *c = &s->changes;
+
+	RS_TRY(lookup_local_open_pieces(s->lookup, local, &c->pieces));
+	c->size = c->pieces.header.file_bytes;
+	return RS_OK;
+}
+
+static enum rs_status
+make(struct shard *s, size_t local, uint32_t what)
+{
+	struct shard_changes *c = &s->changes;
+
+	shard_changes_free(s);
+	c->file.fd = -1;
+	c->table = local;
+	c->is_there = 1;
+	const enum rs_status status = what == BODY_CHANGES_WHOLE ? make_pieces(s, local)
+		: make_changes(s, local);
+	if (status != RS_OK)
+		shard_changes_free(s);
+	return status;
+}
+
+/* Bytes [from,to) of rows by id are in the map. */
+static enum rs_status
+make_piece(struct shard_changes *c, uint64_t from, uint64_t to)
+{
+	close_file(c);
+	RS_TRY(file_writer_open_memory(&c->file));
+	RS_TRY(rows_pieces_write(&c->pieces, from, to, &c->file, &c->begins));
+	return finish_file(c);
+}
+
+/* A shard that was restarted since has no file: who reads it asks for it again. */
 static enum rs_status
 answer_read(struct shard *s, const struct shard_table *t, struct body_changes *head)
 {
-	const struct shard_changes *c = &s->changes;
+	struct shard_changes *c = &s->changes;
 
-	if (!c->is_there || c->table != t->local || head->offset > c->map.size
-	    || head->n > c->map.size - head->offset || head->n > FRAME_BODY_MAX - sizeof(*head))
+	head->known = c->is_there && c->table == t->local;
+	if (!head->known) {
+		head->n = 0;
+		return RS_OK;
+	}
+	if (head->offset > c->size || head->n > c->size - head->offset
+	    || head->n > FRAME_BODY_MAX - sizeof(*head))
 		return rs_fail(RS_EPROTOCOL, "table '%s': %u bytes at %" PRIu64
 			" of what changed are not there", t->name, head->n, head->offset);
-	return RS_OK;
+	return c->pieces.marked == NULL || head->n == 0 ? RS_OK
+		: make_piece(c, head->offset, head->offset + head->n);
 }
 
 static enum rs_status
@@ -81,7 +136,7 @@ answer_make(struct shard *s, const struct shard_table *t, struct body_changes *h
 		|| s->lookup->ops->knows_changes(s->lookup, t->local);
 	if (head->known)
 		RS_TRY(make(s, t->local, head->what));
-	head->size = s->changes.map.size;
+	head->size = s->changes.size;
 	return RS_OK;
 }
 
@@ -126,8 +181,8 @@ shard_changes_answer(struct shard *s, const struct wire_message *m)
 	RS_TRY(answer_of[head.what](s, t, &head));
 	part[0] = (struct wire_part){ .data = &head, .n = sizeof(head) };
 	if (head.n > 0)
-		part[1] = (struct wire_part){ .data = s->changes.map.data + head.offset,
-			.n = head.n };
+		part[1] = (struct wire_part){ .n = head.n,
+			.data = s->changes.map.data + (head.offset - s->changes.begins) };
 	shard_answer(s, m, FRAME_CHANGES_R, part, head.n > 0 ? 2 : 1);
 	return RS_OK;
 }

@@ -17,6 +17,7 @@
 #include "base/memory.h"
 #include "data/schema.h"
 #include "embed/lookup.h"
+#include "embed/rows_pieces.h"
 #include "remote/body.h"
 #include "remote/collect.h"
 #include "remote/shard.h"
@@ -171,12 +172,16 @@ struct shard_keeper {
 	int      is_open, fd;
 };
 
-/* What changed of a table, on its way to worker 0. */
+/* What changed of a table, on its way to worker 0, or rows by id. */
 struct shard_changes {
 	int      is_there;
 	size_t   table;                 /* local                                          */
-	struct file_writer file;        /* in memory                                      */
+	uint64_t size;                  /* of the file                                    */
+	struct rows_pieces pieces;      /* rows by id: pieces are made as they are read   */
+	/* In memory: all of it, or the piece that was read last; where that begins. */
+	struct file_writer file;
 	struct file_map map;
+	uint64_t begins;
 };
 
 #define SHARD_FETCH_REQUEST UINT64_MAX  /* frame.request                              */

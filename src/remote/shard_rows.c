@@ -69,7 +69,7 @@ entries_in(const struct rows *r, uint8_t *data)
 }
 
 static size_t
-row_bytes(const struct shard_table *t, size_t n_slot)
+bytes_of_row(const struct shard_table *t, size_t n_slot)
 {
 	return t->kind == TABLE_EXACT ? t->entry_bytes : (t->dim + n_slot) * sizeof(float) + 1;
 }
@@ -85,7 +85,7 @@ look_at_get(const struct shard *s, const struct wire_message *m, struct rows *ou
 		return rs_fail(RS_EPROTOCOL, "%zu bytes too many", r.left);
 	out->head.dim = (uint32_t)out->table->dim;
 	out->head.n_slot = (uint32_t)out->table->n_slot;
-	out->row_bytes = row_bytes(out->table, out->table->n_slot);
+	out->row_bytes = bytes_of_row(out->table, out->table->n_slot);
 	if (out->head.n > (FRAME_BODY_MAX - sizeof(out->head)) / out->row_bytes)
 		return rs_fail(RS_EPROTOCOL, "table '%s': %u rows are too many for one answer",
 			out->table->name, out->head.n);
@@ -199,7 +199,7 @@ look_at_put(const struct shard *s, struct shard_reader *r, struct rows *rows)
 			"table '%s': rows of %u and %u floats, not %zu and %zu",
 			rows->table->name, rows->head.dim, rows->head.n_slot, rows->table->dim,
 			rows->table->n_slot);
-	rows->row_bytes = row_bytes(rows->table, rows->head.n_slot);
+	rows->row_bytes = bytes_of_row(rows->table, rows->head.n_slot);
 	if (r->left != rows->head.n * rows->row_bytes)
 		return rs_fail(RS_EPROTOCOL, "table '%s': %zu bytes of %u rows",
 			rows->table->name, r->left, rows->head.n);

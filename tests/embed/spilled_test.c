@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "embed/rows_pieces.h"
 #include "tests/embed/rows_bed.h"
 
 #define LITTLE  (16u << 10)   /* bytes: some hundred rows                           */
@@ -79,6 +80,68 @@ it_is_the_same_table(void **state)
 		b->ops->close(b);
 		c->ops->close(c);
 		d->ops->close(d);
+	}
+}
+
+/* Bytes [from,to) of the file, copied from what was made for them. */
+static void
+read_piece(struct rows_pieces *p, uint64_t from, uint64_t to, char *out)
+{
+	struct file_writer w;
+	struct file_map m;
+	uint64_t begins;
+
+	assert_int_equal(file_writer_open_memory(&w), RS_OK);
+	assert_int_equal(rows_pieces_write(p, from, to, &w, &begins), RS_OK);
+	assert_true(begins <= from && begins + w.size >= to);
+	assert_true(w.size <= sizeof(p->header) + to - from + 2 * p->header.entry_bytes);
+	assert_int_equal(file_writer_commit(&w), RS_OK);
+	assert_int_equal(file_map_open(&m, w.path), RS_OK);
+	memcpy(out, m.data + (from - begins), to - from);
+	file_map_close(&m);
+	file_writer_close(&w);
+}
+
+/* The rows that there were when it was opened, read from end to end, by pieces of all sizes. */
+static void
+a_file_made_in_pieces_is_the_table(void **state)
+{
+	char path[256];
+	const char *const list = path;
+
+	snprintf(path, sizeof(path), "%s/table", (const char *)*state);
+	for (size_t k = 0; k < 4; k++) {
+		const struct lookup_table t = limited(k % 2 ? ROW_FP32 : ROW_BF16, ROW_ADAGRAD,
+			k / 2 ? LITTLE : 0);
+		struct lookup *const a = make(&t, 1, 1), *const b = make(&t, 1, 1);
+		struct rows_pieces p;
+		char *whole, *pieces;
+
+		train(a, 1, STEPS, 1);
+		assert_int_equal(lookup_local_open_pieces(a, 0, &p), RS_OK);
+		assert_true(p.header.n > 20 && p.header.n == lookup_local_count_rows(a, 0));
+		whole = malloc(p.header.file_bytes);
+		pieces = malloc(p.header.file_bytes);
+		read_piece(&p, 0, p.header.file_bytes, whole);
+		for (uint64_t n = 1; n < p.header.file_bytes; n = n * 3 + 1) {
+			if (n > 1 && n < 300)
+				continue;
+			const uint64_t from = n == 1 ? p.header.file_bytes - 100 : 0;
+
+			memcpy(pieces, whole, from);
+			for (uint64_t at = from; at < p.header.file_bytes; at += n)
+				read_piece(&p, at, at + n < p.header.file_bytes ? at + n
+					: p.header.file_bytes, pieces + at);
+			assert_memory_equal(pieces, whole, p.header.file_bytes);
+		}
+		assert_int_equal(file_replace(path, pieces, p.header.file_bytes), RS_OK);
+		assert_int_equal(b->ops->load(b, 0, &list, 1), RS_OK);
+		compare(a, b);
+		free(whole);
+		free(pieces);
+		rows_pieces_close(&p);
+		a->ops->close(a);
+		b->ops->close(b);
 	}
 }
 
@@ -232,6 +295,8 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(it_is_the_same_table, tmpdir_make, tmpdir_remove),
+		cmocka_unit_test_setup_teardown(a_file_made_in_pieces_is_the_table, tmpdir_make,
+			tmpdir_remove),
 		cmocka_unit_test_setup_teardown(delta_is_applied_to_rows_in_memory_and_not,
 			tmpdir_make, tmpdir_remove),
 		cmocka_unit_test_setup_teardown(L021_what_lies_between_two_tables_is_the_same,
