@@ -8,13 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/failpoint.h"
 #include "embed/rows_file.h"
 #include "remote/lookup_walk.h"
 
 #define PIECE_BYTES ((size_t)4 << 20)
 
-/* A shard's file of a part. */
-struct piece { size_t shard; struct rows_file_header header; };
+#define TRIES       3u
+
+/* A shard's file of a part; size 0: it is not known yet. */
+struct wanted { size_t table, shard; enum rows_file_kind kind; uint64_t size; };
+struct piece { struct wanted of; struct rows_file_header header; };
 
 /* Asks about a table; *head becomes the answer's, whose bytes go to `bytes`, if there are any. */
 static enum rs_status
@@ -34,7 +38,8 @@ ask(struct remote_lookup *l, size_t shard, struct body_changes *head, void *byte
 	if (status == RS_OK)
 		status = lookup_wire_want(&call, FRAME_CHANGES_R);
 	if (status == RS_OK && (!lookup_walk_copy(&call.reply, 0, sizeof(got), &got)
-	    || got.table != head->table || got.what != head->what || got.n != head->n
+	    || got.table != head->table || got.what != head->what
+	    || got.n != (got.what == BODY_CHANGES_READ && !got.known ? 0 : head->n)
 	    || call.reply.frame.body_bytes != sizeof(got) + got.n
 	    || !lookup_walk_copy(&call.reply, sizeof(got), got.n, bytes)))
 		status = rs_fail(RS_EPROTOCOL, "ps %zu answers with other changes of table '%s'",
@@ -85,11 +90,35 @@ lookup_changes_forget_all(struct lookup *base)
 		rs_failure_take(&l->late);
 }
 
+/* Bytes of the file that a shard makes of its part as `kind` says.  One that was restarted since
+ * makes it anew, of the same rows; size 0: whatever there is of them then. */
+static enum rs_status
+read_bytes(struct remote_lookup *l, const struct wanted *wanted, uint64_t offset, size_t n,
+	void *bytes)
+{
+	for (unsigned tries = 0; tries < TRIES; tries++) {
+		struct body_changes head = { .table = (uint32_t)wanted->table,
+			.what = BODY_CHANGES_READ, .offset = offset, .n = (uint32_t)n };
+
+		RS_TRY(ask(l, wanted->shard, &head, bytes));
+		if (head.known)
+			return RS_OK;
+		head = (struct body_changes){ .table = (uint32_t)wanted->table,
+			.what = wanted->kind == ROWS_FILE_DELTA ? BODY_CHANGES_MAKE
+				: BODY_CHANGES_WHOLE };
+		RS_TRY(ask(l, wanted->shard, &head, NULL));
+		if (!head.known || (wanted->size > 0 && head.size != wanted->size))
+			break;
+	}
+	return rs_fail(RS_EPEER, "ps %zu was restarted while table '%s' was saved, and has "
+		"other rows of it now", wanted->shard, l->table[wanted->table].name);
+}
+
 /* --- saving ---------------------------------------------------------------------------- */
 
 /* Bytes [from,from+n) of the file of a piece. */
 static enum rs_status
-copy_bytes(struct remote_lookup *l, size_t table, const struct piece *p, uint64_t from, uint64_t n,
+copy_bytes(struct remote_lookup *l, const struct piece *p, uint64_t from, uint64_t n,
 	struct file_writer *w)
 {
 	enum rs_status status = RS_OK;
@@ -97,13 +126,12 @@ copy_bytes(struct remote_lookup *l, size_t table, const struct piece *p, uint64_
 
 	RS_TRY(memory_alloc(PIECE_BYTES, 1, &bytes));
 	for (uint64_t at = 0; at < n && status == RS_OK; at += PIECE_BYTES) {
-		struct body_changes head = { .table = (uint32_t)table, .what = BODY_CHANGES_READ,
-			.offset = from + at,
-			.n = (uint32_t)(n - at < PIECE_BYTES ? n - at : PIECE_BYTES) };
+		const size_t here = n - at < PIECE_BYTES ? n - at : PIECE_BYTES;
 
-		status = ask(l, p->shard, &head, bytes);
+		failpoint("lookup_changes.read");
+		status = read_bytes(l, &p->of, from + at, here, bytes);
 		if (status == RS_OK)
-			status = file_writer_write(w, bytes, head.n);
+			status = file_writer_write(w, bytes, here);
 	}
 	free(bytes);
 	return status;
@@ -114,11 +142,10 @@ read_header(struct remote_lookup *l, size_t table, size_t shard, enum rows_file_
 	struct piece *out)
 {
 	const struct lookup_table *t = &l->table[table];
-	struct body_changes head = { .table = (uint32_t)table, .what = BODY_CHANGES_READ,
-		.n = sizeof(out->header) };
 
-	out->shard = shard;
-	RS_TRY(ask(l, shard, &head, &out->header));
+	out->of = (struct wanted){ .table = table, .shard = shard, .kind = kind };
+	RS_TRY(read_bytes(l, &out->of, 0, sizeof(out->header), &out->header));
+	out->of.size = out->header.file_bytes;
 	if (memcmp(out->header.magic, ROWS_FILE_MAGIC, sizeof(out->header.magic)) == 0
 	    && strncmp(out->header.name, t->name, sizeof(out->header.name)) == 0
 	    && out->header.kind == (uint32_t)kind && out->header.dim == t->dim)
@@ -194,10 +221,10 @@ save(struct remote_lookup *l, size_t table, const struct lookup_step *step, stru
 	h = header_of(&l->table[table], step, piece, n);
 	RS_TRY(file_writer_write(w, &h, sizeof(h)));
 	for (size_t i = 0; i < n; i++)
-		RS_TRY(copy_bytes(l, table, &piece[i], piece[i].header.entries,
+		RS_TRY(copy_bytes(l, &piece[i], piece[i].header.entries,
 			piece[i].header.n * piece[i].header.entry_bytes, w));
 	for (size_t i = 0; i < n; i++)
-		RS_TRY(copy_bytes(l, table, &piece[i], piece[i].header.gone,
+		RS_TRY(copy_bytes(l, &piece[i], piece[i].header.gone,
 			piece[i].header.n_gone * sizeof(uint64_t), w));
 	return RS_OK;
 }

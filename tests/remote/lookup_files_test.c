@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include "base/failpoint.h"
+#include "remote/body.h"
 #include "tests/embed/touch.h"
 
 #define LAST 9                      /* steps                                          */
@@ -459,6 +461,85 @@ rows_by_id_of_another_storage_are_those_of_one_process(void **state)
 	local->ops->close(local);
 }
 
+/* --- a file that a shard has no more ---------------------------------------------------- */
+
+struct saver { struct lookup *lookup; char *path; enum rs_status status; };
+
+static void *
+save_by_id(void *argument)
+{
+	struct saver *s = argument;
+	struct file_writer w;
+
+	s->status = file_writer_open(&w, s->path);
+	if (s->status == RS_OK)
+		s->status = s->lookup->ops->save(s->lookup, 2, &w);
+	if (s->status == RS_OK)
+		s->status = file_writer_commit(&w);
+	file_writer_close(&w);
+	return NULL;
+}
+
+/* As when they were restarted: the shards' files of rows by id of table 2 go. */
+static void
+drop_files(struct bed_rank *r, size_t n_shards)
+{
+	for (size_t i = 0; i < n_shards; i++) {
+		struct body_changes head = { .table = 2, .what = BODY_CHANGES_DROP };
+		struct client_call call = { .server = i, .n_parts = 1,
+			.part = { { &head, sizeof(head) } },
+			.frame = { .type = FRAME_CHANGES, .slot = 1 } };
+		struct client_call *const wanted = &call;
+
+		assert_int_equal(client_send(r->client, &call), RS_OK);
+		assert_int_equal(client_wait(r->client, &wanted, 1), RS_OK);
+		assert_int_equal(call.reply.frame.type, FRAME_CHANGES_R);
+		wire_message_free(&call.reply);
+	}
+}
+
+static void
+wait_for_file(const char *path)
+{
+	while (access(path, F_OK) != 0)
+		usleep(1000);
+}
+
+static void
+a_shard_that_lost_its_file_of_rows_is_asked_for_it_again(void **state)
+{
+	const struct bed_run run = { .n_ranks = 2, .n_threads = 1, .kind = ROW_ADAGRAD };
+	char path[300], again[300], hold[300], reached[310], arm[400];
+	struct saver saver = { .path = again };
+	struct file_writer w;
+	pthread_t thread;
+	struct bed b;
+
+	(void)state;
+	workers_clear();
+	bed_open(&b, 2);
+	bed_train(&b, &run, worker, 1, 1);
+	bed_save(worker[0].r.lookup, b.directory, "once", 2, path, sizeof(path));
+	snprintf(again, sizeof(again), "%s/again", b.directory);
+	snprintf(hold, sizeof(hold), "%s/hold", b.directory);
+	snprintf(reached, sizeof(reached), "%s.reached", hold);
+	snprintf(arm, sizeof(arm), "lookup_changes.read@2=wait:%s", hold);
+	assert_int_equal(failpoint_arm(arm), RS_OK);
+	saver.lookup = worker[0].r.lookup;
+	assert_int_equal(pthread_create(&thread, NULL, save_by_id, &saver), 0);
+	wait_for_file(reached);
+	drop_files(&worker[1].r, 2);
+	assert_int_equal(file_writer_open(&w, hold), RS_OK);
+	assert_int_equal(file_writer_commit(&w), RS_OK);
+	file_writer_close(&w);
+	pthread_join(thread, NULL);
+	assert_int_equal(failpoint_arm(NULL), RS_OK);
+	assert_int_equal(saver.status, RS_OK);
+	bed_assert_same_file(path, again);
+	bed_workers_close(worker, 2);
+	bed_close(&b);
+}
+
 int
 main(void)
 {
@@ -475,6 +556,7 @@ main(void)
 		cmocka_unit_test(state_of_another_optimizer_starts_anew_and_so_after_a_reset),
 		BED_TEST_EXACT(state_of_another_optimizer_starts_anew_and_so_after_a_reset),
 		cmocka_unit_test(rows_by_id_of_another_storage_are_those_of_one_process),
+		cmocka_unit_test(a_shard_that_lost_its_file_of_rows_is_asked_for_it_again),
 		cmocka_unit_test(what_rounding_left_out_goes_on_with_the_run),
 		cmocka_unit_test(other_ranks_hold_back_the_same_in_sum),
 		cmocka_unit_test(a_save_has_what_other_ranks_push_later_for_the_steps_before_it),
