@@ -81,6 +81,8 @@ struct gpu {
 	const struct gpu_replay *replay;       /* NULL: kernels are started one by one    */
 };
 
+struct gpu_mesh_maker;
+
 /* GPUs and what a run may take of them; queues of any thread count together.  A place is an
  * index of device[]. */
 struct gpu_memory {
@@ -89,6 +91,7 @@ struct gpu_memory {
 	size_t n_devices;              /* 0: it is GPU 0                                  */
 	int    device[GPU_DEVICES_MAX];
 	atomic_size_t used, used_of[GPU_DEVICES_MAX];    /* of all; by place              */
+	const struct gpu_mesh_maker *mesh;     /* kernel/gpu_mesh.h; NULL: there is none  */
 };
 
 /* Leaves the i-th of n processes of a host its share: every n-th GPU from the i-th on, or one,

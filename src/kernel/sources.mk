@@ -43,6 +43,7 @@ librs_a_LIBADD += $(libkernel_avx2_a_OBJECTS) $(libkernel_avx512_a_OBJECTS)
 endif
 
 librs_a_SOURCES += src/kernel/device.c src/kernel/device.h src/kernel/gpu.c src/kernel/gpu.h
+librs_a_SOURCES += src/kernel/gpu_mesh.h
 
 # Kernels for GPUs; the program and the tests link them, the scoring library does not.
 kernel_cuda_headers = src/kernel/cuda/cuda.h src/kernel/cuda/cuda_private.h \

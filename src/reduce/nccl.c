@@ -9,19 +9,21 @@
 
 #include "base/memory.h"
 #include "base/thread.h"
+#include "reduce/nccl_private.h"
 
 #define NAP_NS    50000L                /* between looks at the queue                  */
 #define LATE_NAPS 20                    /* of the first; then ten times as long        */
-
-struct nccl {
-	struct nccl_options o;
-	void *comm;                     /* NULL: aborted, or never there               */
-};
 
 static const char *
 text_of(const struct nccl *n, int failure)
 {
 	return n->o.calls->text(failure);
+}
+
+static const char *
+kind_of(const struct nccl *n)
+{
+	return n->o.kind != NULL ? n->o.kind : "worker";
 }
 
 enum rs_status
@@ -42,72 +44,65 @@ nccl_give_up(struct nccl *n)
 	n->comm = NULL;
 }
 
-struct watch {
-	double until, timeout, next;    /* look at NCCL then                           */
-	size_t n_naps;
-	const char *what;
-};
-
-static struct watch
-watch_begin(const char *what, double timeout)
+struct nccl_watch
+nccl_watch_begin(const char *what, double timeout)
 {
 	const double now = clock_seconds();
 
-	return (struct watch){ .until = now + timeout, .timeout = timeout, .next = now,
+	return (struct nccl_watch){ .until = now + timeout, .timeout = timeout, .next = now,
 		.what = what };
 }
 
-static void
-nap(struct watch *w)
+void
+nccl_nap(struct nccl_watch *w)
 {
 	const long ns = w->n_naps++ < LATE_NAPS ? NAP_NS : 10 * NAP_NS;
 
 	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
 }
 
-static enum rs_status
-is_failed(struct nccl *n, const struct watch *w, const char *why)
+enum rs_status
+nccl_fail(struct nccl *n, const struct nccl_watch *w, const char *why)
 {
 	nccl_give_up(n);
-	return rs_fail(RS_EPEER, "NCCL: worker %zu of %zu: %s: %s", n->o.rank, n->o.n_ranks,
-		w->what, why);
+	return rs_fail(RS_EPEER, "NCCL: %s %zu of %zu: %s: %s", kind_of(n), n->o.rank,
+		n->o.n_ranks, w->what, why);
 }
 
-/* RS_OK: nothing is wrong; *state: what NCCL is at, asked now and then. */
-static enum rs_status
-look(struct nccl *n, struct watch *w, int *state)
+enum rs_status
+nccl_look(struct nccl *n, struct nccl_watch *w, int *state)
 {
 	const double now = clock_seconds();
 	char why[96];
 
 	if (n->o.stop != NULL && atomic_load(n->o.stop) != 0)
-		return is_failed(n, w, "the run goes back");
+		return nccl_fail(n, w, "the run goes back");
 	if (now >= w->next) {
 		const int result = n->o.calls->watch(n->comm, state);
 		if (result != 0 || (*state != 0 && *state != NCCL_IN_PROGRESS))
-			return is_failed(n, w, text_of(n, result != 0 ? result : *state));
+			return nccl_fail(n, w, text_of(n, result != 0 ? result : *state));
 		w->next = now + NCCL_WATCH_SECONDS;
 	}
 	if (now < w->until)
 		return RS_OK;
-	snprintf(why, sizeof why, "not over after %g s; another worker is missing",
-		w->timeout);
-	return is_failed(n, w, why);
+	snprintf(why, sizeof why, "not over after %g s; another %s is missing",
+		w->timeout, kind_of(n));
+	return nccl_fail(n, w, why);
 }
 
 /* What a call began that did not end at once. */
 static enum rs_status
 settle(struct nccl *n, int result, const char *what, double timeout)
 {
-	struct watch w = watch_begin(what, timeout);
+	struct nccl_watch w = nccl_watch_begin(what, timeout);
 
 	if (result != 0 && result != NCCL_IN_PROGRESS)
-		return is_failed(n, &w, text_of(n, result));
+		return nccl_fail(n, &w, text_of(n, result));
 	while (result == NCCL_IN_PROGRESS) {
 		w.next = 0;
-		RS_TRY(look(n, &w, &result));
+		RS_TRY(nccl_look(n, &w, &result));
 		if (result == NCCL_IN_PROGRESS)
-			nap(&w);
+			nccl_nap(&w);
 	}
 	return RS_OK;
 }
@@ -158,8 +153,8 @@ nccl_sum(struct nccl *n, const struct nccl_queue *q, float *x,
 enum rs_status
 nccl_wait(struct nccl *n, const struct nccl_queue *q, uint64_t step)
 {
-	char what[48];
-	struct watch w = watch_begin(what, n->o.timeout);
+	char what[48] = "";
+	struct nccl_watch w = nccl_watch_begin(what, n->o.timeout);
 	int over, state = 0;
 
 	if (n->comm == NULL)
@@ -167,9 +162,9 @@ nccl_wait(struct nccl *n, const struct nccl_queue *q, uint64_t step)
 	snprintf(what, sizeof what, "sum of step %" PRIu64, step);
 	while ((over = q->is_over(q->context)) != 1) {
 		if (over < 0)
-			return is_failed(n, &w, "the GPU failed");
-		RS_TRY(look(n, &w, &state));
-		nap(&w);
+			return nccl_fail(n, &w, "the GPU failed");
+		RS_TRY(nccl_look(n, &w, &state));
+		nccl_nap(&w);
 	}
 	return RS_OK;
 }

@@ -37,6 +37,12 @@ struct nccl_calls {
 	int (*end)(void *comm);                    /* in order; may be in progress        */
 	int (*destroy)(void *comm);
 	int (*abort)(void *comm);
+	/* What one thread calls of several ranks between these two is one call; sends to a
+	 * rank and what it receives pair up in their order. */
+	int (*group_begin)(void);
+	int (*group_end)(void);
+	int (*send)(const float *x, size_t n, size_t to, void *comm, void *stream);
+	int (*receive)(float *x, size_t n, size_t from, void *comm, void *stream);
 	const char *(*text)(int failure);
 };
 
@@ -51,6 +57,7 @@ struct nccl_options {
 	double timeout;                /* seconds for each wait                           */
 	double start_timeout;          /* for the start; 0: the same                      */
 	const atomic_int *stop;        /* not 0: give up at once; NULL: nobody says so    */
+	const char *kind;              /* of a rank, in messages; NULL: "worker"          */
 };
 
 /* A queue of the GPU, of which there may be several. */

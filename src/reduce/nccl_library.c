@@ -25,6 +25,12 @@ _Static_assert((int)ncclSuccess == 0 && (int)ncclInProgress == NCCL_IN_PROGRESS,
 	ROW(ncclCommInitRankConfig, (ncclComm_t *, int, ncclUniqueId, int, ncclConfig_t *)) \
 	ROW(ncclAllReduce,          (const void *, void *, size_t, ncclDataType_t, ncclRedOp_t, \
 		ncclComm_t, cudaStream_t)) \
+	ROW(ncclSend,               (const void *, size_t, ncclDataType_t, int, ncclComm_t, \
+		cudaStream_t)) \
+	ROW(ncclRecv,               (void *, size_t, ncclDataType_t, int, ncclComm_t, \
+		cudaStream_t)) \
+	ROW(ncclGroupStart,         (void)) \
+	ROW(ncclGroupEnd,           (void)) \
 	ROW(ncclCommGetAsyncError,  (ncclComm_t, ncclResult_t *)) \
 	ROW(ncclCommFinalize,       (ncclComm_t)) \
 	ROW(ncclCommDestroy,        (ncclComm_t)) \
@@ -92,6 +98,30 @@ abort_comm(void *comm)
 	return (int)library.ncclCommAbort(comm);
 }
 
+static int
+group_begin(void)
+{
+	return (int)library.ncclGroupStart();
+}
+
+static int
+group_end(void)
+{
+	return (int)library.ncclGroupEnd();
+}
+
+static int
+send(const float *x, size_t n, size_t to, void *comm, void *stream)
+{
+	return (int)library.ncclSend(x, n, ncclFloat32, (int)to, comm, stream);
+}
+
+static int
+receive(float *x, size_t n, size_t from, void *comm, void *stream)
+{
+	return (int)library.ncclRecv(x, n, ncclFloat32, (int)from, comm, stream);
+}
+
 static const char *
 text(int failure)
 {
@@ -100,7 +130,8 @@ text(int failure)
 
 static const struct nccl_calls calls = {
 	.make_id = make_id, .start = start, .sum = sum, .watch = watch, .end = end,
-	.destroy = destroy, .abort = abort_comm, .text = text,
+	.destroy = destroy, .abort = abort_comm, .group_begin = group_begin,
+	.group_end = group_end, .send = send, .receive = receive, .text = text,
 };
 
 static void

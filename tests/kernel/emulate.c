@@ -174,6 +174,20 @@ emulate_close(struct emulate_memory *m)
 }
 
 void
+emulate_open_all(struct emulate_memory *m)
+{
+	emulate_open(m);
+	open_common();
+}
+
+void
+emulate_close_all(struct emulate_memory *m)
+{
+	close_common();
+	emulate_close(m);
+}
+
+void
 emulate_fail(unsigned n)
 {
 	atomic_store(&state.until_failure, n);
@@ -195,8 +209,7 @@ emulate_start(void)
 		mine.memory->has_failed = 1;
 	if (mine.memory->has_failed)
 		return 0;
-	emulate_open(mine.memory);
-	open_common();
+	emulate_open_all(mine.memory);
 	return 1;
 }
 
@@ -205,8 +218,7 @@ emulate_stop(void)
 {
 	if (mine.memory == NULL)
 		return;
-	close_common();
-	emulate_close(mine.memory);
+	emulate_close_all(mine.memory);
 }
 
 /* --- recordings ------------------------------------------------------------------------ */
@@ -267,10 +279,8 @@ emulate_skip(int is_skipping)
 void
 emulate_replay(const struct emulate_recording *r)
 {
-	if (mine.memory != NULL) {
-		emulate_open(mine.memory);
-		open_common();
-	}
+	if (mine.memory != NULL)
+		emulate_open_all(mine.memory);
 	for (size_t i = 0; i < r->n; i++)
 		run_now(&r->call[i]);
 	emulate_stop();

@@ -27,6 +27,9 @@ struct emulate_memory {
 void emulate_use(struct emulate_memory *m);
 void emulate_open(struct emulate_memory *m);
 void emulate_close(struct emulate_memory *m);
+/* The same with what emulate_take() gave. */
+void emulate_open_all(struct emulate_memory *m);
+void emulate_close_all(struct emulate_memory *m);
 /* Memory for kernels of all threads, which is closed but while one of them runs, and begins as
  * NaN; NULL: there is no more. */
 void *emulate_take(size_t bytes);

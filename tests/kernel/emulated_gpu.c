@@ -195,8 +195,9 @@ gpu_wait(void)
 	struct gpu_queue *const q = current;
 	const int has_failed = q->memory.has_failed;
 
-	if (q->is_held != NULL)
+	if (q->is_held != NULL && q->is_held(q->holder) == 0)
 		emulate_violate("it is waited without an end for what goes on in a queue");
+	q->is_held = NULL;
 	for (size_t i = 0; i < q->n_copies && !has_failed; i++) {
 		const struct copy *const c = &q->copy[i];
 		if (c->to != NULL)
@@ -268,7 +269,7 @@ gpu_free(void *p)
 void
 emulated_gpu_hold(struct gpu_queue *q, int (*is_over)(void *context), void *context)
 {
-	if (q != current || q->is_held != NULL)
+	if (q->is_held != NULL)
 		abort();
 	q->is_held = is_over;
 	q->holder = context;
@@ -277,17 +278,17 @@ emulated_gpu_hold(struct gpu_queue *q, int (*is_over)(void *context), void *cont
 void
 emulated_gpu_read(struct gpu_queue *q, void *to, const void *from, size_t bytes)
 {
-	emulate_open(&q->memory);
+	emulate_open_all(&q->memory);
 	memcpy(to, from, bytes);
-	emulate_close(&q->memory);
+	emulate_close_all(&q->memory);
 }
 
 void
 emulated_gpu_write(struct gpu_queue *q, void *to, const void *from, size_t bytes)
 {
-	emulate_open(&q->memory);
+	emulate_open_all(&q->memory);
 	memcpy(to, from, bytes);
-	emulate_close(&q->memory);
+	emulate_close_all(&q->memory);
 }
 
 static int
@@ -299,11 +300,11 @@ gpu_is_over(struct gpu_queue *q)
 	if (over != 1 || q->is_held == NULL)
 		return over;
 	q->is_held = NULL;
-	emulate_open(&q->memory);
+	emulate_open_all(&q->memory);
 	for (size_t i = 0; i < q->n_copies; i++)
 		if (q->copy[i].to != NULL && q->copy[i].kept == NULL)
 			keep(&q->copy[i]);
-	emulate_close(&q->memory);
+	emulate_close_all(&q->memory);
 	return 1;
 }
 

@@ -26,12 +26,12 @@ unsigned emulated_gpu_in_use(void);
 unsigned emulated_gpu_queues(int device);
 
 /*
- * For a double of a library that works in a queue of the thread: what comes after in the queue,
+ * For a double of a library that works in queues: what comes after in such a queue,
  * which may be downloads, waits until is_over() says 1, or -1: it failed, which only is_over()
  * of the GPU asks.  Who waits or closes the queue before hangs on a GPU, and violates here.
  */
 void emulated_gpu_hold(struct gpu_queue *q, int (*is_over)(void *context), void *context);
-/* Between memory of the queue and that of the test. */
+/* Between memory of the queue, or of all, and that of the test. */
 void emulated_gpu_read(struct gpu_queue *q, void *to, const void *from, size_t bytes);
 void emulated_gpu_write(struct gpu_queue *q, void *to, const void *from, size_t bytes);
 

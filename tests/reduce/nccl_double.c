@@ -12,7 +12,7 @@ enum { WORLDS = 32, RING = 8, FAILED = 2, NO_ID = 3 };
 struct world;
 struct comm {
 	struct world *world;
-	size_t rank, n_put, n_taken;
+	size_t rank, n_put, n_taken, n_groups;
 	int    lag, is_aborted, is_here;
 };
 
@@ -30,6 +30,25 @@ struct world {
 	int    differs;                /* ranks asked for other sums                      */
 };
 
+/* Floats on the way, and whoever wants some: in the order of their calls from one rank to
+ * another. */
+struct move {
+	struct comm *comm;             /* whose call it is                                */
+	size_t from, to, n;
+	float *x;                      /* a send: a copy                                  */
+	float *there;                  /* a receive                                       */
+	int    is_over;
+	struct held *held;
+	struct move *next;
+};
+
+/* The moves of a rank in a group, in its queue. */
+struct held {
+	struct comm *comm;
+	struct gpu_queue *queue;
+	struct held *next;
+};
+
 /* A sum in a queue. */
 struct pending {
 	struct comm *comm;
@@ -42,6 +61,10 @@ struct pending {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct world world[WORLDS];
 static struct pending *all;
+static struct move *moves, **last_move = &moves;       /* of all groups                   */
+static struct held *helds;
+static _Thread_local int depth;        /* of groups                                       */
+static _Thread_local struct held *in_group;
 static size_t n_worlds;
 static struct nccl_double_plan plan;
 static struct nccl_double_count count;
@@ -64,6 +87,16 @@ nccl_double_reset(const struct nccl_double_plan *p)
 	for (struct pending *next; all != NULL; all = next) {
 		next = all->next;
 		free(all);
+	}
+	for (struct move *next; moves != NULL; moves = next) {
+		next = moves->next;
+		free(moves->x);
+		free(moves);
+	}
+	last_move = &moves;
+	for (struct held *next; helds != NULL; helds = next) {
+		next = helds->next;
+		free(helds);
 	}
 	memset(world, 0, sizeof(world));
 	n_worlds = 0;
@@ -98,7 +131,7 @@ make_id(struct nccl_id *out)
 static int
 is_wrong(const struct comm *c)
 {
-	return plan.wrong == (int)c->rank + 1 && c->n_put >= plan.wrong_after;
+	return plan.wrong == (int)c->rank + 1 && c->n_put + c->n_groups >= plan.wrong_after;
 }
 
 static int
@@ -187,6 +220,160 @@ sum(float *there, size_t n, void *comm, void *stream)
 	return c->lag > 0 ? NCCL_IN_PROGRESS : 0;
 }
 
+/* --- moves ----------------------------------------------------------------------------- */
+
+static int
+group_begin(void)
+{
+	depth++;
+	return 0;
+}
+
+/* The earliest that is not over of the other kind. */
+static struct move *
+partner(const struct move *m)
+{
+	struct move *p = moves;
+
+	while (p != NULL && (p->is_over || p->comm->world != m->comm->world
+	    || p->from != m->from || p->to != m->to || (p->x != NULL) == (m->x != NULL)))
+		p = p->next;
+	return p;
+}
+
+/* Those that can be; the lock is held. */
+static void
+carry(struct world *w)
+{
+	for (struct move *m = moves; m != NULL; m = m->next) {
+		struct move *const to = m->is_over || m->x == NULL || m->comm->world != w
+			? NULL : partner(m);
+
+		if (to == NULL)
+			continue;
+		w->differs |= to->n != m->n;
+		if (to->n == m->n)
+			emulated_gpu_write(to->held->queue, to->there, m->x,
+				m->n * sizeof(float));
+		m->is_over = to->is_over = 1;
+		count.moves++;
+	}
+}
+
+static void
+forget_moves(void)
+{
+	last_move = &moves;
+	for (struct move *m = moves, *next; m != NULL; m = next) {
+		next = m->next;
+		if (m->is_over) {
+			free(m->x);
+			free(m);
+			continue;
+		}
+		*last_move = m;
+		last_move = &m->next;
+	}
+	*last_move = NULL;
+}
+
+static int
+is_moved(void *context)
+{
+	struct held *const h = context;
+	const struct comm *const c = h->comm;
+	int over = 1;
+
+	if (c->is_aborted)
+		return -1;
+	pthread_mutex_lock(&lock);
+	if (!(plan.wrong > 0 && c->n_groups >= plan.wrong_after) && !c->world->differs
+	    && !plan.is_stuck)
+		carry(c->world);
+	forget_moves();
+	for (const struct move *m = moves; m != NULL; m = m->next)
+		over &= m->held != h || m->is_over;
+	pthread_mutex_unlock(&lock);
+	return over;
+}
+
+static struct held *
+held_of(struct comm *c, struct gpu_queue *queue)
+{
+	struct held *h = in_group;
+
+	while (h != NULL && h->comm != c)
+		h = h->next;
+	if (h != NULL && h->queue != queue)
+		abort();
+	if (h == NULL) {
+		h = malloc(sizeof(*h));
+		*h = (struct held){ c, queue, in_group };
+		in_group = h;
+	}
+	return h;
+}
+
+static int
+add_move(struct move m, struct gpu_queue *queue, const float *from)
+{
+	struct move *const made = malloc(sizeof(*made));
+
+	if (depth == 0 || !m.comm->is_here)
+		abort();
+	m.held = held_of(m.comm, queue);
+	if (from != NULL) {
+		m.x = malloc(m.n * sizeof(float));
+		emulated_gpu_read(queue, m.x, from, m.n * sizeof(float));
+	}
+	*made = m;
+	pthread_mutex_lock(&lock);
+	*last_move = made;
+	last_move = &made->next;
+	pthread_mutex_unlock(&lock);
+	return 0;
+}
+
+static int
+send(const float *x, size_t n, size_t to, void *comm, void *stream)
+{
+	struct comm *const c = comm;
+
+	return add_move((struct move){ .comm = c, .from = c->rank, .to = to, .n = n }, stream, x);
+}
+
+static int
+receive(float *x, size_t n, size_t from, void *comm, void *stream)
+{
+	struct comm *const c = comm;
+
+	return add_move((struct move){ .comm = c, .from = from, .to = c->rank, .n = n,
+		.there = x }, stream, NULL);
+}
+
+/* Moves go on from here on. */
+static int
+group_end(void)
+{
+	int result = 0;
+
+	if (--depth > 0)
+		return 0;
+	for (struct held *h = in_group, *next; h != NULL; h = next) {
+		next = h->next;
+		pthread_mutex_lock(&lock);
+		h->comm->n_groups++;
+		h->comm->lag = plan.lag;
+		h->next = helds;
+		helds = h;
+		pthread_mutex_unlock(&lock);
+		emulated_gpu_hold(h->queue, is_moved, h);
+		result = plan.lag > 0 ? NCCL_IN_PROGRESS : result;
+	}
+	in_group = NULL;
+	return result;
+}
+
 static int
 watch(void *comm, int *state)
 {
@@ -242,5 +429,6 @@ text(int failure)
 
 const struct nccl_calls nccl_double = {
 	.make_id = make_id, .start = start, .sum = sum, .watch = watch, .end = end,
-	.destroy = destroy, .abort = give_up, .text = text,
+	.destroy = destroy, .abort = give_up, .group_begin = group_begin, .group_end = group_end,
+	.send = send, .receive = receive, .text = text,
 };

@@ -16,8 +16,10 @@ extern const struct nccl_calls nccl_double;
 
 struct nccl_double_plan {
 	int has_no_id;                 /* none is made                                    */
+	int is_stuck;                  /* no move is ever made                            */
 	int wrong;                     /* the rank, from 1, in which everything fails     */
-	size_t wrong_after;            /* once it has asked for so many sums              */
+	size_t wrong_after;            /* once it has asked for so many sums, or groups of
+	                                * moves                                           */
 	int lag;                       /* what began is in progress so often              */
 };
 
@@ -25,7 +27,7 @@ struct nccl_double_plan {
 void nccl_double_reset(const struct nccl_double_plan *plan);
 
 /* Groups that were started by all, and of all ranks how many ended how. */
-struct nccl_double_count { size_t groups, aborted, ended, destroyed, sums; };
+struct nccl_double_count { size_t groups, aborted, ended, destroyed, sums, moves; };
 struct nccl_double_count nccl_double_count(void);
 
 #endif
