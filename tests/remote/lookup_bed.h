@@ -209,7 +209,7 @@ static inline enum rs_status
 bed_rank_open(struct bed *b, const struct bed_run *run, size_t rank, struct bed_rank *out)
 {
 	struct client_server server[BED_SHARDS];
-	char name[BED_SHARDS][16];
+	char name[BED_SHARDS][32];
 	struct lookup_table table[BED_TABLES];
 
 	memset(out, 0, sizeof(*out));
