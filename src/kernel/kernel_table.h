@@ -268,6 +268,8 @@ kernel_rows_scratch(size_t n)
 	ROW(sum_into,            (size_t n, float *y, const float *x, int *bad))        /* y += x, \
 		checked */ \
 	ROW(finite,              (size_t n, const float *x, int *bad)) \
+	/* *y = NaN where *bad is not 0, so that who sums y on sees it */ \
+	ROW(spoil,               (float *y, const int *bad)) \
 	/* dense optimizers over a flat range */ \
 	ROW(dense_sgd,           (size_t n, float *w, const float *g, float *m, float *v, \
 		const struct optimizer_args *a)) \

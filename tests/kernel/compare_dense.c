@@ -275,3 +275,15 @@ COMPARE(finite)
 	assert_int_equal(*bad[0], is_bad);
 	assert_int_equal(*bad[1], is_bad);
 }
+
+COMPARE(spoil)
+{
+	const size_t y = agree_pair(t, 2, -1, 1);
+	int *bad[2];
+
+	for (size_t side = 0; side < 2; side++) {
+		bad[side] = agree_bytes(t, side, NULL, sizeof(*bad[side]));
+		*bad[side] = t->key % 2 == 0;
+	}
+	BOTH(k->spoil(BUF(y), bad[side]));
+}

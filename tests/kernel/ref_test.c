@@ -254,6 +254,21 @@ guard_sees_nan_inf_and_the_very_large(void **state)
 }
 
 static void
+what_is_bad_spoils_a_sum(void **state)
+{
+	float y[] = { 1, 2 };
+	int bad = 0;
+
+	(void)state;
+	k->spoil(y, &bad);
+	assert_float_equal(y[0], 1, 0);
+	bad = 1;
+	k->spoil(y, &bad);
+	assert_true(isnan(y[0]));
+	assert_float_equal(y[1], 2, 0);
+}
+
+static void
 batch_norm_of_two_rows(void **state)
 {
 	const float x[] = { 1, 3 }, gamma[] = { 2 }, beta[] = { 5 };
@@ -409,6 +424,7 @@ main(void)
 		cmocka_unit_test(b013_logloss_of_large_logits_is_finite),
 		cmocka_unit_test(logloss_of_a_half_is_log_two),
 		cmocka_unit_test(guard_sees_nan_inf_and_the_very_large),
+		cmocka_unit_test(what_is_bad_spoils_a_sum),
 		cmocka_unit_test(batch_norm_of_two_rows),
 		cmocka_unit_test(dropout_keeps_its_share),
 		cmocka_unit_test(adagrad_row_by_hand),

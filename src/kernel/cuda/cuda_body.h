@@ -44,6 +44,7 @@ struct view_index  { uint32_t *p;             size_t n; };
 struct view_u8     { const uint8_t *p;        size_t n; };
 struct view_rows   { const float *const *p;   size_t n; };
 struct view_int    { int *p;                  size_t n; };
+struct view_flag   { const int *p;            size_t n; };
 struct view_double { double *p;               size_t n; };
 
 static inline struct view_in

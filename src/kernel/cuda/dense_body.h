@@ -15,6 +15,7 @@
  *   add, sum_into           12 n                  12 n              the check reads nothing more
  *   scale                   8 n                   8 n
  *   finite                  4 n                   4 n
+ *   spoil                   8                     8
  *   fill                    4 n                   4 n
  *   copy_rows               8 n                   8 n
  *   add_rows                12 n                  12 n
@@ -385,6 +386,29 @@ void
 SLOT(finite)(size_t n, const float *x, int *bad)
 {
 	vector_run(n, NULL, 1, x, bad);
+}
+
+struct spoil_work {
+	size_t n;
+	struct view y;
+	struct view_flag bad;
+};
+
+DEVICE void
+spoil_at(const struct spoil_work *w, size_t i)
+{
+	if (AT(w->bad, i))
+		AT(w->y, i) = NAN;
+}
+
+ELEMENT_BODY(spoil, spoil_work)
+
+void
+SLOT(spoil)(float *y, const int *bad)
+{
+	const struct spoil_work w = { .n = 1, .y = { y, 1 }, .bad = { bad, 1 } };
+
+	ELEMENT_RUN(spoil, w);
 }
 
 struct fill_work {

@@ -248,3 +248,10 @@ finite_ref(size_t n, const float *x, int *bad)
 		if (!is_sane(x[i]))
 			*bad = 1;
 }
+
+void
+spoil_ref(float *y, const int *bad)
+{
+	if (*bad)
+		*y = NAN;
+}
