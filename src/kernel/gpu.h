@@ -10,7 +10,7 @@
  *
  * GPUs have numbers from 0, and memory of their own: a queue is on the one that its plan names.
  * What alloc() gave is for all queues of a GPU; what one wrote there, another may read when it
- * was waited for.
+ * was waited for, or after a mark (struct gpu_order).
  */
 #ifndef KERNEL_GPU_H
 #define KERNEL_GPU_H
@@ -43,6 +43,18 @@ struct gpu_link {
 	/* 1: all that is in the queue is over, 0: not yet, -1: the GPU failed.  Waits for
 	 * nothing; wait() would. */
 	int (*is_over)(struct gpu_queue *q);
+};
+
+/* Order between queues of a GPU, which nobody waits for. */
+struct gpu_mark;
+struct gpu_order {
+	enum rs_status (*open)(int device, struct gpu_mark **out);
+	void (*close)(struct gpu_mark *m);
+	/* Behind all that the thread's queue was given until now; not within a graph. */
+	void (*set)(struct gpu_mark *m);
+	/* What the thread's queue is given from now on begins when all before the mark, where it
+	 * was set last, is over; when it never was, at once. */
+	void (*follow)(struct gpu_mark *m);
 };
 
 struct gpu_graph;
@@ -78,6 +90,7 @@ struct gpu {
 	enum rs_status (*alloc)(int device, size_t bytes, void *out);   /* out: any T **   */
 	void (*free)(void *p);
 	const struct gpu_link *link;
+	const struct gpu_order *order;
 	const struct gpu_replay *replay;       /* NULL: kernels are started one by one    */
 };
 

@@ -325,6 +325,64 @@ static const struct gpu_link gpu_link = {
 	.identity = gpu_identity, .stream = gpu_stream, .is_over = gpu_is_over,
 };
 
+/* --- marks ----------------------------------------------------------------------------- */
+
+/* Kernels run when they are started, so what is before a mark is over: it is only counted. */
+struct gpu_mark { int device; atomic_uint n_set; };
+
+static atomic_uint n_sets, n_follows;
+
+struct emulated_gpu_marks
+emulated_gpu_marks(void)
+{
+	return (struct emulated_gpu_marks){ atomic_exchange(&n_sets, 0),
+		atomic_exchange(&n_follows, 0) };
+}
+
+static enum rs_status
+mark_open(int device, struct gpu_mark **out)
+{
+	RS_TRY(check_device(device));
+	RS_TRY(memory_alloc(1, sizeof(**out), out));
+	(*out)->device = device;
+	atomic_fetch_add(&in_use, 1);
+	return RS_OK;
+}
+
+static void
+mark_close(struct gpu_mark *m)
+{
+	free(m);
+	atomic_fetch_sub(&in_use, 1);
+}
+
+static void
+mark_set(struct gpu_mark *m)
+{
+	assert(current->graph == NULL && !current->is_replaying);
+	if (m->device != current->device)
+		emulate_violate("a mark of GPU %d is set on GPU %d", m->device, current->device);
+	atomic_fetch_add(&m->n_set, 1);
+	atomic_fetch_add(&n_sets, 1);
+}
+
+/* What was never set is followed at no cost, and not counted. */
+static void
+mark_follow(struct gpu_mark *m)
+{
+	assert(current->graph == NULL && !current->is_replaying);
+	if (current->is_held != NULL)
+		emulate_violate("a mark is followed in a queue in which something goes on");
+	if (m->device != current->device)
+		emulate_violate("a mark of GPU %d is followed on %d", m->device, current->device);
+	if (atomic_load(&m->n_set) > 0)
+		atomic_fetch_add(&n_follows, 1);
+}
+
+static const struct gpu_order gpu_order = {
+	.open = mark_open, .close = mark_close, .set = mark_set, .follow = mark_follow,
+};
+
 /* --- graphs ---------------------------------------------------------------------------- */
 
 struct gpu_graph { struct emulate_recording calls; };
@@ -401,7 +459,7 @@ static const struct gpu_replay gpu_replay = {
 	.memory = gpu_memory, .open = gpu_open, .close = gpu_close, .use = gpu_use, \
 	.upload = gpu_upload, .download = gpu_download, .wait = gpu_wait, \
 	.host_alloc = gpu_host_alloc, .host_free = gpu_host_free, .alloc = gpu_alloc, \
-	.free = gpu_free, .link = &gpu_link
+	.free = gpu_free, .link = &gpu_link, .order = &gpu_order
 
 const struct gpu gpu_emulated = { EMULATED, .replay = &gpu_replay };
 const struct gpu gpu_emulated_direct = { EMULATED };

@@ -20,7 +20,10 @@ extern const struct gpu gpu_emulated_direct;   /* the same without graphs       
 unsigned emulated_gpu_replays(void);
 /* The n-th graph from now on cannot be made; 0: each can. */
 void emulated_gpu_refuse_graph(unsigned n);
-/* Queues that are open, graphs, and host_alloc() and alloc() that are not free. */
+/* How often marks were set, and such followed, since it was last called. */
+struct emulated_gpu_marks { unsigned n_set, n_followed; };
+struct emulated_gpu_marks emulated_gpu_marks(void);
+/* Queues that are open, marks, graphs, and host_alloc() and alloc() that are not free. */
 unsigned emulated_gpu_in_use(void);
 /* Queues that are open on one. */
 unsigned emulated_gpu_queues(int device);

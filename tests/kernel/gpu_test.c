@@ -120,6 +120,41 @@ room_for_products_is_where_there_are_some(void **state)
 	assert_int_equal(gpu_memory_open(&m, 0, &plan, &q, &block), RS_OK);
 	assert_int_equal(atomic_load(&m.used), 4096 + EMULATED_PRODUCT_BYTES);
 	gpu_memory_close(&m, &plan, q);
+	assert_int_equal(emulated_gpu_in_use(), 0);
+}
+
+static void
+marks_are_of_a_gpu(void **state)
+{
+	struct gpu_memory m = { .gpu = &gpu_emulated, .n_devices = 2, .device = { 0, 2 } };
+	struct gpu_plan plan[2] = { { .bytes = 1 }, { .bytes = 1 } };
+	struct gpu_queue *q[2];
+	struct gpu_mark *mark;
+	const char *where;
+	char *block;
+
+	(void)state;
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(gpu_memory_open(&m, i, &plan[i], &q[i], &block), RS_OK);
+	assert_int_equal(m.gpu->order->open(EMULATED_GPUS, &mark), RS_EPEER);
+	assert_int_equal(m.gpu->order->open(2, &mark), RS_OK);
+	(void)emulated_gpu_marks();
+	m.gpu->use(q[1]);
+	m.gpu->order->follow(mark);
+	assert_int_equal(emulated_gpu_marks().n_followed, 0);
+	m.gpu->order->set(mark);
+	m.gpu->order->follow(mark);
+	const struct emulated_gpu_marks counted = emulated_gpu_marks();
+	assert_int_equal(counted.n_set, 1);
+	assert_int_equal(counted.n_followed, 1);
+	assert_int_equal(emulate_violations(&where), 0);
+	m.gpu->use(q[0]);
+	m.gpu->order->follow(mark);
+	assert_int_equal(emulate_violations(&where), 1);
+	m.gpu->order->close(mark);
+	for (size_t i = 0; i < 2; i++)
+		gpu_memory_close(&m, &plan[i], q[i]);
+	assert_int_equal(emulated_gpu_in_use(), 0);
 }
 
 int
@@ -131,6 +166,7 @@ main(void)
 		cmocka_unit_test(every_gpu_has_to_have_room),
 		cmocka_unit_test(room_for_products_is_where_there_are_some),
 		cmocka_unit_test(what_is_claimed_is_beside_what_is_used),
+		cmocka_unit_test(marks_are_of_a_gpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -64,6 +64,13 @@ int cuda_is_over(struct cuda_context *c);
 /* Its cudaStream_t, for a library that works in it. */
 void *cuda_context_stream(struct cuda_context *c);
 
+/* As struct gpu_order has them. */
+struct gpu_mark;
+enum rs_status cuda_mark_open(int device, struct gpu_mark **out);
+void cuda_mark_close(struct gpu_mark *m);
+void cuda_mark_set(struct gpu_mark *m);
+void cuda_mark_follow(struct gpu_mark *m);
+
 /* As struct gpu_replay has them. */
 struct gpu_graph;
 void cuda_graph_begin(struct gpu_graph *graph);

@@ -25,6 +25,7 @@ struct cuda_context {
 };
 
 struct gpu_graph { cudaGraphExec_t exec; };
+struct gpu_mark { cudaEvent_t event; };
 
 static _Thread_local struct cuda_context *current;
 
@@ -195,6 +196,47 @@ void *
 cuda_context_stream(struct cuda_context *c)
 {
 	return c->stream;
+}
+
+/* --- marks ----------------------------------------------------------------------------- */
+
+enum rs_status
+cuda_mark_open(int device, struct gpu_mark **out)
+{
+	struct gpu_mark *m;
+
+	RS_TRY(cuda_status(cudaSetDevice(device), "cannot be used"));
+	RS_TRY(memory_alloc(1, sizeof(*m), &m));
+	const enum rs_status status = cuda_status(cudaEventCreateWithFlags(&m->event,
+		cudaEventDisableTiming), "no event");
+	if (status == RS_OK)
+		*out = m;
+	else
+		free(m);
+	return status;
+}
+
+void
+cuda_mark_close(struct gpu_mark *m)
+{
+	(void)cudaEventDestroy(m->event);
+	free(m);
+}
+
+void
+cuda_mark_set(struct gpu_mark *m)
+{
+	assert(!current->is_capturing && !current->is_replaying);
+	if (cuda_is_well())
+		cuda_note(cudaEventRecord(m->event, current->stream));
+}
+
+void
+cuda_mark_follow(struct gpu_mark *m)
+{
+	assert(!current->is_capturing && !current->is_replaying);
+	if (cuda_is_well())
+		cuda_note(cudaStreamWaitEvent(current->stream, m->event, 0));
 }
 
 /* --- graphs ---------------------------------------------------------------------------- */

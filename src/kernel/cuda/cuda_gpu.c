@@ -122,6 +122,11 @@ gpu_is_over(struct gpu_queue *q)
 	return cuda_is_over(context_of(q));
 }
 
+static const struct gpu_order gpu_order = {
+	.open = cuda_mark_open, .close = cuda_mark_close, .set = cuda_mark_set,
+	.follow = cuda_mark_follow,
+};
+
 static const struct gpu_replay gpu_replay = {
 	.begin = cuda_graph_begin, .end = cuda_graph_end, .destroy = cuda_graph_destroy,
 };
@@ -135,5 +140,5 @@ const struct gpu gpu_cuda = {
 	.open = gpu_open, .close = gpu_close, .use = gpu_use, .upload = cuda_upload,
 	.download = cuda_download, .wait = cuda_wait, .host_alloc = gpu_host_alloc,
 	.host_free = gpu_host_free, .alloc = gpu_alloc, .free = gpu_free, .link = &gpu_link,
-	.replay = &gpu_replay,
+	.order = &gpu_order, .replay = &gpu_replay,
 };
