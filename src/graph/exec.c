@@ -23,8 +23,9 @@ struct exec {
 	                               mirror, of all, planned for                    */
 	enum graph_output output;
 	struct row_grads *own, *rows;   /* rows: where gradients of occurrences go */
-	void (*watch)(void *context, size_t k);
-	void *watch_context;
+	struct exec_watch watch;    /* passed NULL: nobody                            */
+	float *grad;                /* of the pass backward, where the caller wants it */
+	size_t n_passed;            /* nodes of it, after which that was told         */
 	struct layer_lanes lanes;
 };
 
@@ -357,10 +358,9 @@ exec_set_rows(struct exec *e, struct row_grads *rows)
 }
 
 void
-exec_set_watch(struct exec *e, void (*watch)(void *context, size_t k), void *context)
+exec_set_watch(struct exec *e, const struct exec_watch *watch)
 {
-	e->watch = watch;
-	e->watch_context = context;
+	e->watch = watch != NULL ? *watch : (struct exec_watch){ .passed = NULL };
 }
 
 void
@@ -507,17 +507,31 @@ nodes_backward(const struct op_run *r, size_t begin, size_t end)
 				op_zero(r, op_gradient(r, n->input[k]),
 					op_rows(r, n->input[k]) * n->input[k]->width);
 		n->op->backward(r, n);
-		if (e->watch != NULL && e->mirror == NULL)
-			e->watch(e->watch_context, j + 1);
 	}
+}
+
+/* What became final in these nodes is put where it stays before anyone hears of it. */
+static void
+nodes_passed(const struct op_run *r, size_t k)
+{
+	struct exec *const e = r->exec;
+
+	if (e->mirror != NULL)
+		mirror_get_params(e->mirror, e->output, e->grad, e->n_passed, k);
+	e->n_passed = k;
+	e->watch.passed(e->watch.context, k);
 }
 
 void
 exec_backward(struct exec *e, const float *param, const struct feed *feed, float statistic_share,
 	float *grad)
 {
+	const int is_told = e->watch.passed != NULL
+		&& (e->mirror == NULL || e->g->gradient_is_there);
 	struct op_run r = run_of(e, param, feed);
 
+	e->grad = grad;
+	e->n_passed = 0;
 	e->B = feed->B;             /* a pass for another output may lie between */
 	r.training = 1;
 	r.grad = e->mirror != NULL ? mirror_gradient(e->mirror) : grad;
@@ -525,9 +539,22 @@ exec_backward(struct exec *e, const float *param, const struct feed *feed, float
 	if (e->mirror != NULL)
 		mirror_begin(e, &r);
 	replay_run(e->replay, &(struct replay_pass){ .r = &r, .output = e->output,
-		.is_backward = 1, .run = nodes_backward });
+		.is_backward = 1, .run = nodes_backward, .watch = is_told ? &e->watch : NULL,
+		.passed = nodes_passed });
+	if (e->mirror == NULL)
+		return;
+	mirror_get_params(e->mirror, e->output, grad, e->n_passed, e->g->n_nodes);
+	mirror_get_rows(e->mirror, e->output, feed, e->rows);
+}
+
+void
+exec_fill_gradient(struct exec *e, float *grad, size_t n, float value)
+{
+	const struct graph *const g = e->g;
+
 	if (e->mirror != NULL)
-		mirror_get_gradients(e->mirror, e->output, feed, grad, e->rows);
+		mirror_use(e->mirror);
+	(g->gradient_is_there ? g->gpu->gpu->kernel : g->kernel)->fill(n, grad, value);
 }
 
 const float *const *

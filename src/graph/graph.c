@@ -57,6 +57,13 @@ graph_set_rows_there(struct graph *g, int is_there)
 	g->rows_are_there = is_there;
 }
 
+void
+graph_set_gradient_there(struct graph *g, int is_there)
+{
+	assert(!is_there || g->gpu != NULL);
+	g->gradient_is_there = is_there;
+}
+
 int
 graph_rows_are_there(const struct graph *g)
 {

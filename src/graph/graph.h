@@ -92,6 +92,8 @@ void graph_set_gpu(struct graph *g, struct gpu_memory *gpu);
  * queues (kernel/gpu.h), and so stay the gradients of occurrences.  is_there 0: on the host. */
 void graph_set_rows_there(struct graph *g, int is_there);
 int graph_rows_are_there(const struct graph *g);
+/* The same of the gradient of the dense parameters, which then no pass brings to the host. */
+void graph_set_gradient_there(struct graph *g, int is_there);
 /* Declares the batch: number of numeric columns K. */
 void graph_set_dense(struct graph *g, size_t K);
 /* What a graph computes.  A model with towers also gives a vector of the user and
@@ -185,16 +187,27 @@ const float *exec_forward(struct exec *e, const float *param, const struct feed 
 	int training);
 /* Loss of the last forward: *loss += sum w l. */
 void exec_loss(struct exec *e, const struct feed *feed, double *loss);
-/* After exec_loss.  grad [P] is overwritten where the output depends on it; at the place
- * of a statistic it holds
- * the slot's value times (rows of the slot / B of the global batch given by
- * statistic_share), so that the tree sum is the batch's average. */
+/* After exec_loss.  grad [P], of the GPU after graph_set_gradient_there(), is overwritten where
+ * the output depends on it; at the place of a statistic it holds the slot's value times (rows of
+ * the slot / B of the global batch given by statistic_share), so that the tree sum is the batch's
+ * average. */
 void exec_backward(struct exec *e, const float *param, const struct feed *feed,
 	float statistic_share, float *grad);
-/* Calls watch(context, k) in the passes backward from here on, after each node: k is its
- * number from the end, the last node's is 1.  NULL: nobody watches.  With a GPU nothing is
- * final before the end, and nobody is told. */
-void exec_set_watch(struct exec *e, void (*watch)(void *context, size_t k), void *context);
+/* Who watches passes backward. */
+struct exec_watch {
+	/* After k nodes, from the last of the graph on; wants: 1 for each k that is to be
+	 * told, the same in all passes of an output. */
+	int  (*wants)(void *context, size_t k);
+	void (*passed)(void *context, size_t k);
+	void *context;
+};
+/* In those from here on; NULL: nobody.  With a GPU and a gradient that comes to the host nothing
+ * is final before the end, and nobody is told; where it stays there the queue of the thread has
+ * what makes it so. */
+void exec_set_watch(struct exec *e, const struct exec_watch *watch);
+/* n floats of a gradient, where exec_backward() leaves it, are value from here on; of a GPU
+ * after exec_wait(). */
+void exec_fill_gradient(struct exec *e, float *grad, size_t n, float value);
 /* Where the passes from here on leave the gradients of embedding occurrences; rows
  * (made for as many rows as e) is borrowed, NULL is one of the exec's own.  So one
  * exec serves slot after slot while the lookup still borrows from each. */

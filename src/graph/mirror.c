@@ -390,41 +390,56 @@ mirror_get_loss(struct mirror *m)
 	m->gpu->gpu->download(here(m, m->loss), there(m, m->loss), sizeof(double));
 }
 
-/* Parameters that the pass writes, runs of them together. */
+/* n floats from there to the host, or to elsewhere there. */
 static void
-get_params(struct mirror *m, enum graph_output output, float *grad)
+get(const struct mirror *m, int stays_there, float *to, const float *from, size_t n)
+{
+	const struct gpu *gpu = m->gpu->gpu;
+
+	if (stays_there)
+		gpu->kernel->copy_rows(1, n, from, n, to, n);
+	else
+		gpu->download(to, from, n * sizeof(*to));
+}
+
+static int
+is_final_in(const struct graph *g, size_t i, enum graph_output output, size_t from, size_t to)
+{
+	const size_t time = graph_param_time(g, i, &output, 1);
+
+	return time > from && time <= to;
+}
+
+/* Runs of parameters together. */
+void
+mirror_get_params(struct mirror *m, enum graph_output output, float *grad, size_t from, size_t to)
 {
 	const struct graph *g = m->g;
 	size_t begin = 0, end = 0;
 
 	for (size_t i = 0; i <= g->n_params; i++) {
-		const int wrote = i < g->n_params && graph_param_time(g, i, &output, 1) > 0;
-		if (wrote && g->param[i].offset == end) {
+		const int is_in = i < g->n_params && is_final_in(g, i, output, from, to);
+		if (is_in && g->param[i].offset == end) {
 			end += g->param[i].rows * g->param[i].columns;
 			continue;
 		}
 		if (end > begin)
-			m->gpu->gpu->download(grad + begin, mirror_gradient(m) + begin,
-				(end - begin) * sizeof(*grad));
+			get(m, g->gradient_is_there, grad + begin, mirror_gradient(m) + begin,
+				end - begin);
 		begin = end = i < g->n_params ? g->param[i].offset : 0;
-		if (wrote)
+		if (is_in)
 			end += g->param[i].rows * g->param[i].columns;
 	}
 }
 
-/* n gradients of occurrences to where row_grads have them: on the host, or there, and then it is
- * there that they are looked at. */
+/* n gradients of occurrences to where row_grads have them; there it is that they are looked
+ * at, then. */
 static void
 get_piece(struct mirror *m, float *rows, const float *from, size_t n)
 {
-	const struct gpu *gpu = m->gpu->gpu;
-
-	if (!m->g->rows_are_there) {
-		gpu->download(rows, from, n * sizeof(*rows));
-		return;
-	}
-	gpu->kernel->copy_rows(1, n, from, n, rows, n);
-	gpu->kernel->finite(n, rows, there(m, m->rows_bad));
+	get(m, m->g->rows_are_there, rows, from, n);
+	if (m->g->rows_are_there)
+		m->gpu->gpu->kernel->finite(n, rows, there(m, m->rows_bad));
 }
 
 static void
@@ -448,13 +463,12 @@ get_rows(struct mirror *m, enum graph_output output, const struct feed *feed,
 }
 
 void
-mirror_get_gradients(struct mirror *m, enum graph_output output, const struct feed *feed,
-	float *grad, struct row_grads *rows)
+mirror_get_rows(struct mirror *m, enum graph_output output, const struct feed *feed,
+	struct row_grads *rows)
 {
 	const struct gpu *gpu = m->gpu->gpu;
 	int *bad = here(m, m->rows_bad);
 
-	get_params(m, output, grad);
 	bad[0] = bad[1] = 0;
 	if (m->g->rows_are_there)
 		gpu->upload(there(m, m->rows_bad), &bad[0], sizeof(*bad));

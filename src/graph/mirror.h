@@ -3,7 +3,7 @@
  * embedding rows, and a feed like the host's, whose rows are copied there.
  *
  * Where rows are on the GPU their addresses go there instead, and gradients of occurrences stay
- * in row_grads.
+ * in row_grads; where gradients of parameters are, they stay in what the caller has for them.
  *
  * One block of its memory, planned for slots of at most B_max rows and N_max [n_inputs] ids;
  * every piece has its place in it for good.  The first of them have a side here, in memory
@@ -54,10 +54,13 @@ float *mirror_get_value(struct mirror *m, const float *value, size_t n);
 float *mirror_output_gradient(const struct mirror *m);
 void mirror_put_gradient(struct mirror *m, float *to, size_t n);
 void mirror_get_loss(struct mirror *m);
-/* What a pass backward for the output wrote, into grad [P] and rows; what stays on the GPU is
- * looked at. */
-void mirror_get_gradients(struct mirror *m, enum graph_output output, const struct feed *feed,
-	float *grad, struct row_grads *rows);
+/* Of a pass backward for the output: parameters whose gradients became final after more than
+ * `from` nodes and at most `to`, into grad [P]; those of rows, into rows, and those that stay on
+ * the GPU are looked at. */
+void mirror_get_params(struct mirror *m, enum graph_output output, float *grad, size_t from,
+	size_t to);
+void mirror_get_rows(struct mirror *m, enum graph_output output, const struct feed *feed,
+	struct row_grads *rows);
 /* All was done; *loss += what mirror_get_loss() got.  loss NULL: it was not called. */
 enum rs_status mirror_wait(struct mirror *m, double *loss);
 /* After that: 1 when something that stays there is not finite. */

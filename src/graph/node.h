@@ -73,6 +73,7 @@ struct graph {
 	size_t K, P;
 	struct gpu_memory *gpu;     /* NULL: operators run on the host                */
 	int    rows_are_there;      /* see graph_set_rows_there()                     */
+	int    gradient_is_there;   /* see graph_set_gradient_there()                 */
 	struct node *logit, *output[GRAPH_N_OUTPUTS];
 	unsigned char *part[GRAPH_N_OUTPUTS];   /* [n_nodes] 1: the output depends on it */
 	int    loss_is_mse, finished;

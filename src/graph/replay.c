@@ -98,7 +98,8 @@ set_key(struct replay *replay, const struct replay_pass *p)
 	size_t *const key = replay->key;
 
 	key[KEY_OUTPUT] = p->output;
-	key[KEY_WAY] = 2 * (size_t)p->is_backward + (size_t)r->training;
+	key[KEY_WAY] = 4 * (size_t)(p->watch != NULL) + 2 * (size_t)p->is_backward
+		+ (size_t)r->training;
 	key[KEY_ROWS] = feed->B;
 	key[KEY_SHARE] = half_bits(r->statistic_share);
 	key[KEY_MISSING] = feed->missing != NULL;
@@ -155,20 +156,28 @@ kind_of(const struct replay_pass *p, size_t k)
 		: g->node[i]->op->varies ? PIECE_VARIES : PIECE_SAME;
 }
 
+/* A piece ends after k nodes. */
+static int
+is_wanted(const struct replay_pass *p, size_t k)
+{
+	return p->watch != NULL && p->watch->wants(p->watch->context, k);
+}
+
 static size_t
-piece_end(const struct replay_pass *p, size_t begin)
+piece_end(const struct replay_pass *p, size_t begin, int is_direct)
 {
 	const enum kind kind = kind_of(p, begin);
 	size_t end = begin + 1;
 
-	while (end < op_graph(p->r)->n_nodes && (kind_of(p, end) == kind
+	while (end < op_graph(p->r)->n_nodes && !is_wanted(p, end)
+		&& (is_direct || kind_of(p, end) == kind
 		|| (kind == PIECE_SAME && kind_of(p, end) == PIECE_EMPTY)))
 		end++;
 	return end;
 }
 
 static void
-run_piece(struct replay *r, const struct replay_pass *p, struct gpu_graph **graph, size_t begin,
+run_graph(struct replay *r, const struct replay_pass *p, struct gpu_graph **graph, size_t begin,
 	size_t end)
 {
 	r->gpu->begin(*graph);
@@ -179,22 +188,29 @@ run_piece(struct replay *r, const struct replay_pass *p, struct gpu_graph **grap
 	p->run(p->r, begin, end);
 }
 
+/* s NULL: it is no shape for graphs. */
+static void
+run_piece(struct replay *r, const struct replay_pass *p, struct shape *s, size_t begin, size_t end)
+{
+	struct gpu_graph **const graph = s != NULL ? &s->graph[begin] : NULL;
+
+	if (s != NULL && kind_of(p, begin) == PIECE_SAME && (!r->is_refused || *graph != NULL))
+		run_graph(r, p, graph, begin, end);
+	else
+		p->run(p->r, begin, end);
+}
+
 void
 replay_run(struct replay *r, const struct replay_pass *p)
 {
-	struct shape *const s = r == NULL ? NULL : note_shape(r, p);
-	const size_t n = op_graph(p->r)->n_nodes;
+	struct shape *const noted = r == NULL ? NULL : note_shape(r, p);
+	struct shape *const s = noted != NULL && noted->n_seen > 1 ? noted : NULL;
 	size_t end;
 
-	if (s == NULL || s->n_seen == 1) {
-		p->run(p->r, 0, n);
-		return;
-	}
-	for (size_t begin = 0; begin < n; begin = end) {
-		end = piece_end(p, begin);
-		if (kind_of(p, begin) == PIECE_SAME && (!r->is_refused || s->graph[begin] != NULL))
-			run_piece(r, p, &s->graph[begin], begin, end);
-		else
-			p->run(p->r, begin, end);
+	for (size_t begin = 0; begin < op_graph(p->r)->n_nodes; begin = end) {
+		end = piece_end(p, begin, s == NULL);
+		run_piece(r, p, s, begin, end);
+		if (is_wanted(p, end))
+			p->passed(p->r, end);
 	}
 }

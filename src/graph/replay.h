@@ -1,4 +1,6 @@
 /*
+ * The nodes of a pass in order, in pieces where somebody watches it.
+ *
  * Passes of equal shape on a GPU, started as a few graphs rather than kernel by kernel.
  *
  * A shape is what the arguments of kernels depend on but for where things are, which never
@@ -6,8 +8,8 @@
  * histories never come again; the second makes graphs, later ones start those.  Operators run
  * each time, for what they do on the host, but their kernels are not started then.  Nodes
  * whose kernels get numbers that change with each step (op.varies) always run directly, and
- * cut a pass into pieces with a graph each.  The REPLAY_SHAPES last shapes are known.  Used by
- * one thread at a time.
+ * cut a pass into pieces with a graph each.  So does who watches, and wants the same in each pass
+ * of an output.  The REPLAY_SHAPES last shapes are known.  Used by one thread at a time.
  */
 #ifndef GRAPH_REPLAY_H
 #define GRAPH_REPLAY_H
@@ -26,6 +28,8 @@ struct replay_pass {
 	int is_backward;
 	/* Nodes begin..end-1 in the order of the pass. */
 	void (*run)(const struct op_run *r, size_t begin, size_t end);
+	const struct exec_watch *watch;        /* NULL: nobody watches                    */
+	void (*passed)(const struct op_run *r, size_t k);      /* where watch wants it    */
 };
 
 enum rs_status replay_open(const struct graph *g, const struct gpu_replay *gpu,
@@ -33,7 +37,7 @@ enum rs_status replay_open(const struct graph *g, const struct gpu_replay *gpu,
 void replay_close(struct replay *r);
 /* No graph is kept: something in one failed. */
 void replay_forget(struct replay *r);
-/* r NULL: directly. */
+/* r NULL: without graphs. */
 void replay_run(struct replay *r, const struct replay_pass *p);
 
 #endif

@@ -105,8 +105,20 @@ buckets_free(struct buckets *b)
 	memset(b, 0, sizeof(*b));
 }
 
-void
-buckets_watch_passed(void *watch, size_t k)
+static int
+is_wanted(void *watch, size_t k)
+{
+	const struct buckets_watch *w = watch;
+	const struct buckets *b = w->buckets;
+	size_t i = 0;
+
+	while (i < b->n && b->after[i] != w->before + k)
+		i++;
+	return i < b->n;
+}
+
+static void
+pass_on(void *watch, size_t k)
 {
 	const struct buckets_watch *w = watch;
 	const struct buckets *b = w->buckets;
@@ -116,4 +128,11 @@ buckets_watch_passed(void *watch, size_t k)
 		n++;
 	if (n > w->sum->n_given)
 		w->reducer->ops->advance(w->reducer, w->worker, w->slot, w->sum, n);
+}
+
+void
+buckets_tell(struct exec *e, struct buckets_watch *watch)
+{
+	exec_set_watch(e, watch == NULL ? NULL : &(struct exec_watch){ .wants = is_wanted,
+		.passed = pass_on, .context = watch });
 }

@@ -5,7 +5,7 @@
  * into buckets of at most `bytes`, or of a parameter that has more and less than a quarter of
  * that besides; a rest of less than a quarter is one, too.  Their order is that in which they
  * become final, the same in every rank.
- * buckets_watch_passed() is what an exec tells of a slot's pass (exec_set_watch()).
+ * buckets_tell() has an exec tell the reducer of a slot's passes.
  */
 #ifndef TRAIN_BUCKETS_H
 #define TRAIN_BUCKETS_H
@@ -39,6 +39,7 @@ struct buckets_watch {
 	size_t before;                     /* nodes of the passes before this one     */
 };
 
-void buckets_watch_passed(void *watch, size_t k);
+/* From here on; watch NULL: no more. */
+void buckets_tell(struct exec *e, struct buckets_watch *watch);
 
 #endif

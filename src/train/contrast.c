@@ -468,10 +468,10 @@ tower_backward(struct contrast *c, size_t slot, int tower, struct slot_sum *sum,
 		return RS_OK;
 	exec_set_output(s->exec, output_of[tower]);
 	put_gradients(c, &r, tower, exec_output_gradient(s->exec));
-	exec_set_watch(s->exec, watch != NULL ? buckets_watch_passed : NULL, watch);
+	buckets_tell(s->exec, watch);
 	exec_backward(s->exec, c->model->param, &v->feed,
 		(float)(r.end - r.begin) / (float)r.batch->B, sum->grad);
-	exec_set_watch(s->exec, NULL, NULL);
+	buckets_tell(s->exec, NULL);
 	RS_TRY(exec_wait(s->exec));
 	sum->bad |= slot_view_bad_gradient(v, s->exec);
 	return slot_view_push(v, slot, s->exec);
@@ -485,9 +485,11 @@ contrast_backward(struct contrast *c, size_t slot, struct slot_sum *sum,
 	const struct span r = range_of(c, slot, TOWER_USER), items = range_of(c, slot, TOWER_ITEM);
 
 	if (r.begin == r.end || items.begin == items.end)     /* else both towers write theirs */
-		memset(sum->grad, 0, c->model->P * sizeof(float));
+		exec_fill_gradient(s->exec, sum->grad, c->model->P, 0);
 	if (c->temperature != NULL)
-		sum->grad[c->temperature->offset] = (float)s->dlog_temperature;
+		exec_fill_gradient(s->exec, sum->grad + c->temperature->offset, 1,
+			(float)s->dlog_temperature);
+	RS_TRY(exec_wait(s->exec));
 	sum->loss = s->loss;
 	sum->weight = s->weight;
 	sum->label = s->label;

@@ -56,8 +56,8 @@ slot_run(struct stepper *s, struct step_worker *w, size_t slot, const struct bat
 	const float *logit;
 
 	if (begin == end) {
-		memset(sum->grad, 0, m->P * sizeof(float));
-		return RS_OK;
+		exec_fill_gradient(e, sum->grad, m->P, 0);
+		return exec_wait(e);
 	}
 	slot_view_set(v, batch, begin, end);
 	RS_TRY(slot_reserve(s, w, &s->slot[slot]));
@@ -67,9 +67,9 @@ slot_run(struct stepper *s, struct step_worker *w, size_t slot, const struct bat
 	if (logit == NULL)
 		return rs_failure()->status;
 	exec_loss(e, &v->feed, &sum->loss);                                  /* loss          */
-	exec_set_watch(e, s->buckets.n > 1 ? buckets_watch_passed : NULL, &watch);
+	buckets_tell(e, s->buckets.n > 1 ? &watch : NULL);
 	exec_backward(e, m->param, &v->feed, (float)(end - begin) / (float)batch->B, sum->grad);
-	exec_set_watch(e, NULL, NULL);
+	buckets_tell(e, NULL);
 	RS_TRY(exec_wait(e));
 	sum_rows(sum, &v->feed, logit, spec_settings(m->spec)->model.loss == LOSS_MSE);
 	sum->bad |= !isfinite(sum->loss) || slot_view_bad_gradient(v, e);
