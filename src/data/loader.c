@@ -270,13 +270,13 @@ loader_make_threads(struct loader *l)
 			&l->worker[l->n_workers].parser));
 	}
 	RS_TRY(memory_alloc(n + 2, sizeof *l->slot, &l->slot));
-	for (; l->n_slots < n + 2; l->n_slots++) {
+	while (l->n_slots < n + 2) {
 		const int64_t max_line = l->options.schema->settings->data.max_line;
+		struct loader_slot *const slot = &l->slot[l->n_slots++];
 
-		buffer_init(&l->slot[l->n_slots].text,
-			2 * (l->gzip_group_bytes + (size_t)max_line));
-		RS_TRY(batch_init(&l->slot[l->n_slots].batch, l->options.schema));
-		RS_TRY(batch_rows_init(&l->slot[l->n_slots].packed, l->options.schema));
+		buffer_init(&slot->text, 2 * (l->gzip_group_bytes + (size_t)max_line));
+		RS_TRY(batch_init(&slot->batch, l->options.schema));
+		RS_TRY(batch_rows_init(&slot->packed, l->options.schema));
 	}
 	return RS_OK;
 }

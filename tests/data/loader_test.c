@@ -10,10 +10,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "base/rng.h"
+#include "base/thread.h"
+#include "data/loader_private.h"
 #include "tests/data/loader_bed.h"
 
 /* ---- order --------------------------------------------------------------- */
@@ -431,6 +434,36 @@ closing_at_any_time_is_clean(void **state)
 	bed_free(&bed);
 }
 
+/* The window thread, which slept since the ring was full, deals on once half of it is taken; it
+ * does not wait for the consumer to wait. */
+static void
+half_an_empty_ring_wakes_who_fills_it(void **state)
+{
+	const double until = clock_seconds() + 60;
+	const struct batch *batch;
+	struct bed bed;
+
+	(void)state;
+	bed_write_three();
+	bed_make(&bed, "*.tsv", "");
+	bed.options.batch_size = 4;
+	bed.options.n_threads = 1;
+	bed_open(&bed);
+	struct loader *const l = bed.loader;
+	assert_int_equal(loader_next(l, &batch, NULL), RS_OK);
+	assert_true(l->n_outputs > 8 && ROWS / 4 > 2 * l->n_outputs);
+	while (atomic_load(&l->published) < l->n_outputs)
+		assert_true(clock_seconds() < until && usleep(1000) == 0);
+	usleep(20000);                 /* it sleeps by now, most often                */
+	while (atomic_load(&l->published) - l->taken > l->n_outputs / 2)
+		assert_int_equal(loader_next(l, &batch, NULL), RS_OK);
+	assert_int_equal(loader_next(l, &batch, NULL), RS_OK);
+	while (atomic_load(&l->published) == l->n_outputs)
+		if (clock_seconds() > until || usleep(1000) != 0)
+			fail_msg("nobody filled a ring of which half was empty");
+	bed_free(&bed);
+}
+
 int
 main(void)
 {
@@ -451,6 +484,7 @@ main(void)
 		cmocka_unit_test(overlong_row_is_one_bad_row),
 		cmocka_unit_test(pipe_gives_one_epoch),
 		cmocka_unit_test(closing_at_any_time_is_clean),
+		cmocka_unit_test(half_an_empty_ring_wakes_who_fills_it),
 	};
 
 	return cmocka_run_group_tests(tests, bed_setup, bed_teardown);

@@ -5,6 +5,9 @@ check_PROGRAMS += tests/data/schema_batch_test
 check_PROGRAMS += tests/data/loader_test tests/data/loader_resume_test tests/data/fit_test
 tests_data_loader_test_SOURCES = tests/data/loader_test.c tests/data/loader_bed.c tests/data/loader_bed.h
 tests_data_loader_resume_test_SOURCES = tests/data/loader_resume_test.c tests/data/loader_bed.c tests/data/loader_bed.h
+check_PROGRAMS += tests/data/loader_memory_test
+tests_data_loader_memory_test_SOURCES = tests/data/loader_memory_test.c tests/data/loader_bed.c \
+	tests/data/loader_bed.h tests/allocations.c tests/allocations.h
 tests_data_fit_test_SOURCES = tests/data/fit_test.c tests/data/loader_bed.c tests/data/loader_bed.h
 check_PROGRAMS += tests/data/parser_test tests/data/parser_block_test
 tests_data_parser_block_test_SOURCES = tests/data/parser_block_test.c tests/data/row_bed.h
