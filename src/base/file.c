@@ -32,7 +32,8 @@ fail_write(const char *path)
 static enum rs_status
 fail_open(const char *path)
 {
-	return rs_fail(RS_ENOINPUT, "cannot open '%s': %s", path, strerror(errno));
+	return rs_fail(errno == EACCES ? RS_EDENIED : RS_ENOINPUT, "cannot open '%s': %s", path,
+		strerror(errno));
 }
 
 static enum rs_status

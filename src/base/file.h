@@ -43,10 +43,11 @@ struct file_map {
 	size_t      size;
 };
 
+/* RS_EDENIED: this user may not read it; RS_ENOINPUT: it is not there, or no file. */
 enum rs_status file_map_open(struct file_map *m, const char *path);
 void file_map_close(struct file_map *m);
 
-/* Whole small file, NUL-terminated; caller frees.  More than limit bytes: RS_EDATA. */
+/* Whole small file, NUL-terminated; caller frees.  More than limit bytes: RS_EDATA; else as it. */
 enum rs_status file_read(const char *path, size_t limit, char **text, size_t *n);
 /* Writes a small file in one atomic step. */
 enum rs_status file_replace(const char *path, const void *bytes, size_t n);

@@ -63,6 +63,7 @@ incremental_sound_mark(const char *directory)
 
 	if (checkpoint_current(directory) != 0)
 		return RS_OK;
+	RS_TRY(checkpoint_check_current(directory));
 	RS_TRY(is_there(directory, "CURRENT", &there));
 	RS_TRY(checkpoint_list(directory, &list, &n));
 	for (size_t i = 0; i < n && !is_lost; i++)

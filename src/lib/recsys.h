@@ -29,6 +29,7 @@ enum recsys_code {
 	RECSYS_ENOINPUT  = 66,     /* no such model                                   */
 	RECSYS_ERESOURCE = 71,     /* out of memory, threads or mappings              */
 	RECSYS_EIO       = 74,     /* reading failed                                  */
+	RECSYS_EDENIED   = 77,     /* a file of the model may not be read             */
 	RECSYS_ESPEC     = 78      /* the model's spec is of another program version  */
 };
 

@@ -122,6 +122,11 @@ int checkpoint_is_version(const char *directory);
 enum rs_status checkpoint_version_path(const char *directory, uint64_t version, char **out);
 /* What CURRENT names; 0 when there is none or it cannot be read. */
 uint64_t checkpoint_current(const char *directory);
+/* RS_EDENIED: this user may not read it. */
+enum rs_status checkpoint_check_current(const char *directory);
+/* What made opening a version fail is damage, so that another one is looked at: not when this
+ * user may not read it, nor when there is no memory. */
+int checkpoint_is_damage(enum rs_status status);
 enum rs_status checkpoint_set_current(const char *directory, uint64_t version);
 /* Removes all but the newest `keep` complete versions, CURRENT, the listed ones, and what
  * these are deltas of; and what dead writers left behind. */

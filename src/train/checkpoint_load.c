@@ -194,8 +194,8 @@ open_former(const char *directory, const uint64_t *list, size_t n, int of_finish
 
 	while (n > 0) {
 		status = open_instead(directory, list[n - 1], of_finished && n < newest, out);
-		if (status == RS_OK)
-			return RS_OK;
+		if (!checkpoint_is_damage(status))
+			return status;
 		if (n > 1)
 			log_passed(rs_failure(), "v%06" PRIu64 " needs it, falling back to the "
 				"former version v%06" PRIu64, list[n - 1], list[n - 2]);
@@ -210,6 +210,7 @@ open_newest(const char *directory, struct checkpoint_chain *out)
 	uint64_t *list;
 	size_t n;
 
+	RS_TRY(checkpoint_check_current(directory));
 	RS_TRY(checkpoint_list(directory, &list, &n));
 	if (n == 0) {
 		free(list);

@@ -1,4 +1,5 @@
 /* Names inside of a model directory: versions, CURRENT, files of tables. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,7 +54,7 @@ checkpoint_is_version(const char *directory)
 
 	if (file_join(directory, "MANIFEST", &path) != RS_OK)
 		return 0;
-	const int is = access(path, F_OK) == 0;
+	const int is = access(path, F_OK) == 0 || errno == EACCES;
 	free(path);
 	return is;
 }
@@ -74,6 +75,25 @@ checkpoint_current(const char *directory)
 	free(text);
 	free(path);
 	return version;
+}
+
+enum rs_status
+checkpoint_check_current(const char *directory)
+{
+	char *path, *text = NULL;
+	size_t n;
+
+	RS_TRY(file_join(directory, CHECKPOINT_CURRENT, &path));
+	const enum rs_status status = file_read(path, CURRENT_LIMIT, &text, &n);
+	free(text);
+	free(path);
+	return status == RS_EDENIED ? status : RS_OK;
+}
+
+int
+checkpoint_is_damage(enum rs_status status)
+{
+	return status != RS_OK && status != RS_EDENIED && status != RS_ERESOURCE;
 }
 
 /* "table-C1.linear.0-of-1.bin" of prefix, table and suffix. */

@@ -355,15 +355,21 @@ former_version(const char *directory, uint64_t current, uint64_t *target)
 
 	RS_TRY(checkpoint_list(directory, &list, &n));
 	*target = 0;
+	enum rs_status status = RS_OK;
 	for (size_t i = n; *target == 0 && i-- > 0; ) {
 		if (list[i] >= current)
 			continue;
-		if (check_target(directory, list[i]) == RS_OK)
+		status = check_target(directory, list[i]);
+		if (status == RS_OK)
 			*target = list[i];
+		else if (!checkpoint_is_damage(status))
+			break;
 		else
 			log_passed(NULL, "not v%06" PRIu64 ": %s", list[i], rs_failure()->text);
 	}
 	free(list);
+	if (status != RS_OK && !checkpoint_is_damage(status))
+		return status;
 	return *target != 0 ? RS_OK : rs_fail(RS_ENOINPUT,
 		"no version in '%s' is older than v%06" PRIu64 ", which is current", directory,
 		current);

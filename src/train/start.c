@@ -137,15 +137,21 @@ find_unfinished(const char *directory, struct start *out, uint64_t *version)
 	size_t n;
 
 	*version = 0;
+	RS_TRY(checkpoint_check_current(directory));
 	RS_TRY(checkpoint_list(directory, &list, &n));
+	enum rs_status status = RS_OK;
 	for (size_t i = n; *version == 0 && i-- > 0; ) {
-		if (checkpoint_peek(directory, list[i], &out->progress, NULL) != RS_OK) {
+		status = checkpoint_peek(directory, list[i], &out->progress, NULL);
+		if (status == RS_OK)
+			*version = list[i];
+		else if (checkpoint_is_damage(status))
 			log_passed(rs_failure(), "looking at the former version");
-			continue;
-		}
-		*version = list[i];
+		else
+			break;
 	}
 	free(list);
+	if (status != RS_OK && !checkpoint_is_damage(status))
+		return status;
 	out->finished = *version != 0 && out->progress.state == CHECKPOINT_FINAL;
 	if (n > 0 && *version == 0)
 		return rs_fail(RS_EDATA, "every version of '%s' is damaged", directory);
