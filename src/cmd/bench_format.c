@@ -287,7 +287,7 @@ bench_format_measure(
 
 	*out = (struct bench_result){ .model = "deepfm", .precision = "fp32",
 		.placement = bench_placement_names[BENCH_LOCAL], .format = f->name,
-		.gflops = NAN, .scaling = NAN,
+		.gflops = NAN, .kernel_limit = NAN, .scaling = NAN,
 		.copy_bytes_per_s = NAN };
 	RS_TRY(bench_directory(&directory));
 	enum rs_status status = write_file(f, (uint64_t)rows, directory);

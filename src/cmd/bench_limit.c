@@ -71,17 +71,22 @@ list_products(struct bench_gemm *g, const struct model *m, const struct bench_ba
 	return status;
 }
 
-/* The three products from i on by the layer that trains; dz is any numbers. */
+/* The three products from i on by the layer that trains; dz is any numbers.  rounds: else the
+ * operands are rounded already, where they are at all. */
 static void
-run_layer(const struct bench_gemm *g, size_t i, const float *x, const float *dz)
+run_layer(const struct bench_gemm *g, size_t i, int rounds)
 {
 	const struct gemm_args *y = &g->product[i], *dw = y + 1, *dx = y + 2;
 	const struct bench_lane *const l = &g->lane[i];
 	const struct narrow_set *const set = l->lane->narrow->set;
+	const int reads = rounds || l->lane->narrow->element == 0;
+	const float *const x = reads ? y->a : NULL;
+	const float *const dz = reads ? dw->b : NULL;
 
 	set->forward(l->lane, &(struct narrow_forward){ .B = y->m, .x = x, .bias = g->zeros,
 		.kept = l->kept, .y = y->c, .scratch = g->scratch });
-	set->backward(l->lane, &(struct narrow_backward){ .B = y->m, .kept = l->kept, .dz = dz,
+	set->backward(l->lane, &(struct narrow_backward){ .B = y->m, .x = x, .kept = l->kept,
+		.dz = dz,
 		.rounded = l->rounded, .dw = dw->c, .dx = dx->c, .scratch = g->scratch });
 }
 
@@ -97,10 +102,11 @@ open_lane(struct bench_gemm *g, size_t i, struct narrow *layer, size_t *scratch_
 	if (l->lane->scratch_bytes > *scratch_bytes)
 		*scratch_bytes = l->lane->scratch_bytes;
 	layer->set->pack(layer, y->b);
+	g->has_plain |= layer->element == 0;
 	return RS_OK;
 }
 
-/* What trains with operands of two bytes is measured so; its operands are rounded ahead. */
+/* What trains by other products than the kernel's is measured so; operands are rounded ahead. */
 static enum rs_status
 open_lanes(struct bench_gemm *g, const struct model *m)
 {
@@ -109,7 +115,8 @@ open_lanes(struct bench_gemm *g, const struct model *m)
 
 	RS_TRY(memory_alloc(g->n + 1, sizeof(*g->lane), &g->lane));
 	for (size_t i = 0; i < g->n; i++) {
-		if ((layer = graph_gemm_layer(m->graph, i)) != NULL)
+		layer = graph_gemm_layer(m->graph, i);
+		if (layer != NULL && narrow_takes(layer, g->product[i].m))
 			RS_TRY(open_lane(g, i, layer, &scratch_bytes));
 		widest = g->product[i].n > widest ? g->product[i].n : widest;
 	}
@@ -117,7 +124,7 @@ open_lanes(struct bench_gemm *g, const struct model *m)
 	RS_TRY(memory_alloc(scratch_bytes, 1, &g->scratch));
 	for (size_t i = 0; i < g->n; i++)
 		if (g->lane[i].lane != NULL)
-			run_layer(g, i, g->product[i].a, g->product[i + 1].b);
+			run_layer(g, i, 1);
 	return RS_OK;
 }
 
@@ -165,6 +172,17 @@ bench_gemm_close(struct bench_gemm *g)
 }
 
 double
+bench_gemm_run_kernel(const struct bench_gemm *g)
+{
+	const double start = clock_seconds();
+
+	for (size_t slot = 0; slot < g->n_slots; slot++)
+		for (size_t i = 0; i < g->n; i++)
+			g->kernel->gemm(&g->product[i]);
+	return clock_seconds() - start;
+}
+
+double
 bench_gemm_run(const struct bench_gemm *g)
 {
 	const double start = clock_seconds();
@@ -172,7 +190,7 @@ bench_gemm_run(const struct bench_gemm *g)
 	for (size_t slot = 0; slot < g->n_slots; slot++)
 		for (size_t i = 0; i < g->n; i++)
 			if (g->lane[i].lane != NULL) {
-				run_layer(g, i, NULL, NULL);
+				run_layer(g, i, 0);
 				i += PRODUCTS_PER_LAYER - 1;
 			} else {
 				g->kernel->gemm(&g->product[i]);

@@ -47,7 +47,7 @@ struct bench {
 	struct bench_shards *shards;   /* NULL: the tables are in the model           */
 	struct bench_gemm gemm;
 	struct bench_gpu there;        /* the limits of the GPU                       */
-	double gemm_s[ROUNDS_MAX], copy_s[ROUNDS_MAX];
+	double gemm_s[ROUNDS_MAX], kernel_s[ROUNDS_MAX], copy_s[ROUNDS_MAX];
 	size_t n_rounds, next_batch, n_cores;
 	struct series *series;         /* [n_series] one thread first                 */
 	size_t n_series;
@@ -253,6 +253,8 @@ measure_limit(struct bench *b, size_t r)
 		return bench_gpu_run(&b->there, &b->gemm_s[r], &b->copy_s[r]);
 	(void)bench_gemm_run(&b->gemm);
 	b->gemm_s[r] = bench_gemm_run(&b->gemm);
+	if (b->gemm.has_plain)
+		b->kernel_s[r] = bench_gemm_run_kernel(&b->gemm);
 	return RS_OK;
 }
 
@@ -450,6 +452,7 @@ step_limit(struct bench *b, struct bench_result *r)
 	const double copy_s = b->gpu.gpu != NULL ? median(b->copy_s, b->n_rounds) : NAN;
 
 	r->gflops = b->gemm.flop / gemm_s / 1e9;
+	r->kernel_limit = b->gemm.has_plain ? B / median(b->kernel_s, b->n_rounds) : NAN;
 	r->copy_bytes_per_s = 2 * (double)b->there.copy_bytes / copy_s;
 	return B / fmax(gemm_s, copy_s);
 }
@@ -492,6 +495,8 @@ describe(const struct bench *b, struct bench_result *r)
 	snprintf(r->kernels, sizeof(r->kernels), "%s%s%s",
 		b->gpu.gpu != NULL ? b->gpu.gpu->name : b->model->kernel->name,
 		narrow != NULL ? ", " : "", narrow != NULL ? narrow->name : "");
+	if (b->gpu.gpu == NULL && (narrow == NULL || b->gemm.has_plain))
+		r->products = narrow == NULL ? "openblas" : "onednn";
 	r->dense_parameters = b->model->P;
 	r->row_bytes = (double)(row_floats(b->model) * sizeof(float));
 	r->table_bytes = (double)b->model->lookup->ops->bytes(b->model->lookup);
@@ -517,7 +522,7 @@ list_lack(const struct bench *b, const struct settings *s, struct bench_result *
 {
 	const size_t threads = s->train.threads > 0 ? (size_t)s->train.threads : b->n_cores;
 
-	r->gflops = r->scaling = r->copy_bytes_per_s = NAN;
+	r->gflops = r->kernel_limit = r->scaling = r->copy_bytes_per_s = NAN;
 	add_line(r, (struct bench_line){ "step", threads, NAN, NAN, NAN });
 }
 

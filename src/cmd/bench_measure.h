@@ -32,6 +32,7 @@ bench_line_is_placed(const struct bench_line *line)
 
 struct bench_result {
 	char    model[32], precision[8], kernels[64];
+	const char *products;          /* of train.products; NULL: neither of them    */
 	const char *placement;         /* of bench_placement_names                    */
 	const char *format;            /* of these rows; NULL: of the model's own     */
 	char    why[256];              /* not "": why none of it was measured         */
@@ -40,6 +41,8 @@ struct bench_result {
 	struct bench_line line[BENCH_LINES];
 	double  gflops;                /* of one core, or of the GPU, in the model's products;
 	                                * NaN: none */
+	double  kernel_limit;          /* samples a second that the kernel's products allow one
+	                                * thread where training has others; else NaN   */
 	double  scaling;               /* what all threads make of them at once, in times one;
 	                                * NaN: one thread, or none */
 	double  copy_bytes_per_s;      /* to the GPU and back; NaN: there is none     */

@@ -33,10 +33,11 @@ make_key(char key[KEY_SIZE], const struct bench_result *r, const struct bench_li
 	const char *figure)
 {
 	const char *const kind = kind_of(r, line);
+	const int by_onednn = r->kernel_limit > 0 && bench_line_is_placed(line);
 
-	snprintf(key, KEY_SIZE, PREFIX "%s.%s.%s%s%s.%zu.%s", r->model, r->precision,
-		line->measure, kind != NULL ? "-" : "", kind != NULL ? kind : "", line->threads,
-		figure);
+	snprintf(key, KEY_SIZE, PREFIX "%s.%s%s.%s%s%s.%zu.%s", r->model, r->precision,
+		by_onednn ? "-onednn" : "", line->measure, kind != NULL ? "-" : "",
+		kind != NULL ? kind : "", line->threads, figure);
 }
 
 /* ---- into the database -------------------------------------------------- */

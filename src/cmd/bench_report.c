@@ -22,6 +22,8 @@ bench_print_json(const struct bench_result *r, size_t n)
 			json_open(&j, NULL, '{');
 			json_string(&j, "model", r->model);
 			json_string(&j, "precision", r->precision);
+			if (r->products != NULL)
+				json_string(&j, "products", r->products);
 			json_int(&j, "threads", (int64_t)line->threads);
 			json_double(&j, "samples_per_s", line->samples_per_s);
 			json_double(&j, "limit_samples_per_s", line->limit);
@@ -38,6 +40,8 @@ bench_print_json(const struct bench_result *r, size_t n)
 			if (!isnan(r->scaling) && line->threads > 1 &&
 			    strcmp(line->measure, "step") == 0)
 				json_double(&j, "gemm_scaling", r->scaling);
+			if (i == 0 && r->kernel_limit > 0)
+				json_double(&j, "openblas_limit_samples_per_s", r->kernel_limit);
 			if (i == 0 && r->copy_bytes_per_s > 0)
 				json_double(&j, "copy_gb_per_s", r->copy_bytes_per_s / 1e9);
 			if (i == 0 && r->why[0] == '\0' && r->format == NULL) {
@@ -99,6 +103,8 @@ print_limits(const struct bench_result *r)
 		RS_TRY(output_printf("%.1f GFLOP/s in the model's own products, ", r->gflops));
 	if (!isnan(r->scaling))
 		RS_TRY(output_printf("all at once %.2f times that,\n", r->scaling));
+	if (r->kernel_limit > 0)
+		RS_TRY(output_printf("%.0f samples/s by OpenBLAS,\n", r->kernel_limit));
 	return output_printf(
 		"%.1f M random rows/s of %.0f bytes, %.1f GB/s read\n"
 		"peak memory %.0f MiB, tables and optimizer state %.0f MiB\n",

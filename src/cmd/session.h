@@ -57,9 +57,10 @@ enum rs_status session_spec(const struct arguments *a, struct spec **out);
 int session_is_key_option(const char *option);
 /* -f, else model.path. */
 enum rs_status session_directory(struct session *s, const struct settings *settings);
-/* What placement.device, gpu.devices and train.precision ask for; *why: the name of the first
- * GPU and which there are, or why there is none, where one could be thought of, else NULL.
- * RS_EPEER: it cannot be had; RS_ESPEC: the precision cannot, or gpu.tables with the CPU. */
+/* What placement.device, gpu.devices, train.precision and train.products ask for; *why: the name
+ * of the first GPU and which there are, or why there is none, where one could be thought of, else
+ * NULL.  RS_EPEER: it cannot be had; RS_ESPEC: the precision or the products cannot, or gpu.tables
+ * with the CPU. */
 enum rs_status session_device(const struct settings *settings, struct gpu_memory *gpu,
 	const char **why);
 /* The share of the i-th of the n workers of this host, and *why of it. */

@@ -7,13 +7,13 @@
 
 #include <stdio.h>
 
-/* On the CPU: the processor has what train.precision asks for. */
+/* On the CPU: this machine has what train.precision and train.products ask for. */
 static enum rs_status
 check_cpu(const struct settings *settings)
 {
 	const struct narrow_set *set;
 
-	return model_is_narrow(settings) ? narrow_select(&set) : RS_OK;
+	return model_select_products(settings, &set);
 }
 
 /* That is said of gpu.tables = gpu, too, which then ends with the status. */

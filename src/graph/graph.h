@@ -104,10 +104,10 @@ void graph_set_vector(struct graph *g, enum graph_output output, struct node *n)
 /* The node whose value is the logit [B,1]; ends building. */
 enum rs_status graph_finish(struct graph *g, struct node *logit, int loss_is_mse);
 
-/* After graph_finish() and before any exec is made: passes that train multiply numbers of two
- * bytes (kernel/narrow.h), mostly so many rows at once; what else runs does not.  The weights
- * are rounded once in each time that they are told to have changed.  With a GPU set is NULL:
- * its kernels do so, for each exec that gets new parameters. */
+/* After graph_finish() and before any exec is made: passes that train multiply by the set
+ * (kernel/narrow.h), mostly so many rows at once; what else runs does not.  The weights are
+ * rounded or packed once in each time that they are told to have changed.  With a GPU set is
+ * NULL: its kernels multiply two bytes, for each exec that gets new parameters. */
 enum rs_status graph_set_narrow(struct graph *g, const struct narrow_set *set, size_t rows);
 /* Products of floats in passes that train take 10 bits of each mantissa, on a GPU. */
 void graph_set_tf32(struct graph *g);

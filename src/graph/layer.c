@@ -136,6 +136,11 @@ lane_reserve(struct layer *l, struct narrow_lane **lane, size_t rows)
 {
 	if (l->narrow == NULL || (*lane != NULL && (*lane)->B_max >= rows))
 		return RS_OK;
+	if (l->narrow->element == 0) {
+		if (*lane != NULL)
+			return RS_OK;
+		rows = l->narrow->shape.B;
+	}
 	if (*lane != NULL)
 		l->narrow->set->lane_close(*lane);
 	*lane = NULL;
@@ -198,13 +203,14 @@ pack_once(const struct op_run *r, const struct node *n, struct layer *l)
 	}
 }
 
-/* NULL: the products of this pass are in floats. */
+/* NULL: the products of this pass are the kernel's. */
 static struct layer *
-layer_of(const struct op_run *r, const struct node *n, struct narrow_lane **lane)
+layer_of(const struct op_run *r, const struct node *n, size_t rows, struct narrow_lane **lane)
 {
 	const struct graph *g = op_graph(r);
 
-	if (g->layer == NULL || !r->training || g->layer[n->index].narrow == NULL)
+	if (g->layer == NULL || !r->training || g->layer[n->index].narrow == NULL
+	    || !narrow_takes(g->layer[n->index].narrow, rows))
 		return NULL;
 	assert(op_lanes(r)->lane != NULL);
 	*lane = op_lanes(r)->lane[n->index];
@@ -305,7 +311,7 @@ void
 layer_forward(const struct op_run *r, const struct node *n, const struct layer_forward *f)
 {
 	struct narrow_lane *lane;
-	struct layer *l = layer_of(r, n, &lane);
+	struct layer *l = layer_of(r, n, f->rows, &lane);
 
 	if (l != NULL) {
 		pack_once(r, n, l);
@@ -329,10 +335,10 @@ layer_backward(const struct op_run *r, const struct node *n, const struct layer_
 	struct gemm_args dw = product_dw(b->rows, width, n->width);
 	struct gemm_args dx = product_dx(b->rows, width, n->width);
 	struct narrow_lane *lane;
-	struct layer *l = layer_of(r, n, &lane);
+	struct layer *l = layer_of(r, n, b->rows, &lane);
 
 	if (l != NULL) {
-		l->narrow->set->backward(lane, &(struct narrow_backward){ .B = b->rows,
+		l->narrow->set->backward(lane, &(struct narrow_backward){ .B = b->rows, .x = b->x,
 			.kept = op_saved(r, n) + op_B_max(r) * l->saved_before, .dz = b->dz,
 			.rounded = op_scratch(r, n) + op_B_max(r) * l->scratch_before,
 			.dw = op_param_gradient(r, n, 0), .dx = b->dx, .beta = b->beta,

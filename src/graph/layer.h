@@ -2,12 +2,13 @@
  * The products of a node's rows with its weight W [n,H], parameter 0: y = act(x W + b),
  * dW = x^T dz, dx = dz W^T + beta dx.
  *
- * In floats; in passes that train, where graph_set_narrow() says so, with operands of two bytes
- * (kernel/narrow.h; on a GPU the same numbers by its kernels round_rows and gemm_brain, from
- * weights that each exec rounds when it gets new ones).  Those are the products of layers on
- * rows of the batch whose weight is at least LAYER_NARROW_MIN wide and high: rounding costs more
- * than multiplying by a smaller one, and the last layer, whose value is the logit, stays exact.
- * Positions of histories and the comparisons of a loss stay in floats too.
+ * By the kernels' gemm; in passes that train, where graph_set_narrow() says so, with operands of
+ * two bytes (kernel/narrow.h; on a GPU the same numbers by its kernels round_rows and gemm_brain,
+ * from weights that each exec rounds when it gets new ones), or in floats by the set given, for
+ * slots of the usual number of rows.  Those are the products of layers on rows of the batch whose
+ * weight is at least LAYER_NARROW_MIN wide and high: rounding costs more than multiplying by a
+ * smaller one, and the last layer, whose value is the logit, stays exact.  Positions of histories
+ * and the comparisons of a loss are the kernels' too.
  */
 #ifndef GRAPH_LAYER_H
 #define GRAPH_LAYER_H
@@ -33,7 +34,7 @@ layer_brain_ld(size_t n)
 struct node;
 struct op_run;
 
-/* Of one node; narrow NULL and not is_brain: its products are in floats. */
+/* Of one node; narrow NULL and not is_brain: they are the kernels'. */
 struct layer {
 	struct narrow *narrow;
 	int    is_brain;                        /* a GPU multiplies two bytes             */

@@ -1,4 +1,4 @@
-/* Which set multiplies numbers of two bytes, or why none does. */
+/* Which set multiplies layers in place of the kernels, or why none does. */
 #include "kernel/narrow.h"
 
 #include "config.h"
@@ -39,15 +39,38 @@ static enum rs_status
 best(const struct narrow_set **out)
 {
 	if (!multiplies_brain())
-		return rs_fail(RS_ESPEC,
-			"train.precision = bf16: this processor has neither AMX nor AVX512-BF16");
+		return rs_fail(RS_ESPEC, "this processor has neither AMX nor AVX512-BF16");
 #ifdef HAVE_ONEDNN
 	return onednn_narrow(out);
 #else
 	(void)out;
-	return rs_fail(RS_ESPEC, "train.precision = bf16: this build has no oneDNN "
-		"(--with-onednn)");
+	return rs_fail(RS_ESPEC, "this build has no oneDNN (--with-onednn)");
 #endif
+}
+
+static enum rs_status
+best_plain(const struct narrow_set **out)
+{
+#ifdef HAVE_ONEDNN
+	return onednn_plain(out);
+#else
+	(void)out;
+	return rs_fail(RS_ESPEC, "this build has no oneDNN (--with-onednn)");
+#endif
+}
+
+/* The failure is of the key; `otherwise` is what does without. */
+static enum rs_status
+refuse(const char *key, const char *otherwise)
+{
+	struct rs_failure f;
+
+	rs_failure_take(&f);
+	if (f.status != RS_ESPEC)
+		return rs_failure_put(&f);
+	rs_fail(RS_ESPEC, "%s: %.900s", key, f.text);
+	return rs_hint("%.300s%sset %s, which trains anywhere", f.hint,
+		f.hint[0] != '\0' ? ", or " : "", otherwise);
 }
 
 enum rs_status
@@ -57,8 +80,16 @@ narrow_select(const struct narrow_set **out)
 		*out = &narrow_rounded;
 		return RS_OK;
 	}
-	if (best(out) == RS_OK)
+	return best(out) == RS_OK ? RS_OK
+		: refuse("train.precision = bf16", "train.precision = fp32");
+}
+
+enum rs_status
+narrow_select_plain(const struct narrow_set **out)
+{
+	*out = NULL;
+	if (kernel_forced() != NULL)
 		return RS_OK;
-	return rs_failure()->hint[0] != '\0' ? rs_failure()->status
-		: rs_hint("set train.precision = fp32, which trains anywhere");
+	return best_plain(out) == RS_OK ? RS_OK
+		: refuse("train.products = onednn", "train.products = openblas");
 }

@@ -38,7 +38,8 @@ struct model {
 	struct spec   *spec;           /* owned                                       */
 	struct schema  schema;
 	const struct kernel_set *kernel;
-	const struct narrow_set *narrow;   /* multiplies on the host in training, or NULL */
+	const struct narrow_set *narrow;   /* multiplies layers on the host in training;
+	                                    * NULL: the kernels do                      */
 	struct graph  *graph;
 	struct lookup *lookup;
 	struct stacked *stacked;       /* rows of several rounds; NULL: no table has any */
@@ -84,10 +85,10 @@ enum rs_status model_build_graph(struct model *m);
 enum rs_status model_describe_table(const struct model *m, size_t i, struct lookup_table *out);
 /* How a table of that width has its weights in memory, and rounds what rows begin as. */
 enum row_storage model_storage(const struct settings *s, size_t dim);
-/* train.precision = bf16. */
-int model_is_narrow(const struct settings *s);
-/* What train.precision and gpu.tf32 say of passes that train; RS_ESPEC where the processor
- * cannot and no GPU is used. */
+/* What multiplies layers on the host for train.precision and train.products; NULL: the kernels.
+ * RS_ESPEC where this machine has no such thing. */
+enum rs_status model_select_products(const struct settings *s, const struct narrow_set **out);
+/* What train.precision, train.products and gpu.tf32 say of passes that train. */
 enum rs_status model_set_precision(struct model *m);
 /* Once all are described: embedding.resident is shared among those it has no room for. */
 enum rs_status model_share_resident(struct model *m);

@@ -51,10 +51,23 @@ model_build_graph(struct model *m)
 		m->graph, row->build(m->graph, &m->schema, s), s->model.loss == LOSS_MSE);
 }
 
-int
-model_is_narrow(const struct settings *s)
+static int
+is_brain(const struct settings *s)
 {
 	return strcmp(s->train.precision, "bf16") == 0;
+}
+
+enum rs_status
+model_select_products(const struct settings *s, const struct narrow_set **out)
+{
+	*out = NULL;
+	if (is_brain(s))
+		return narrow_select(out);
+	if (strcmp(s->train.products, "openblas") == 0)
+		return RS_OK;
+	const enum rs_status status = narrow_select_plain(out);
+
+	return status == RS_ESPEC && strcmp(s->train.products, "auto") == 0 ? RS_OK : status;
 }
 
 enum rs_status
@@ -65,10 +78,10 @@ model_set_precision(struct model *m)
 
 	if (s->gpu.tf32)
 		graph_set_tf32(m->graph);
-	if (!model_is_narrow(s))
-		return RS_OK;
 	if (m->gpu == NULL)
-		RS_TRY(narrow_select(&m->narrow));
+		RS_TRY(model_select_products(s, &m->narrow));
+	if (m->gpu == NULL ? m->narrow == NULL : !is_brain(s))
+		return RS_OK;
 	return graph_set_narrow(
 		m->graph, m->narrow, ((size_t)s->train.batch_size + n_slots - 1) / n_slots);
 }

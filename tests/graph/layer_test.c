@@ -172,6 +172,29 @@ rounded_training_is_near_to_floats(void **state)
 	check_close(&narrow_rounded, 0x1p-14, 16 * 0x1p-9);
 }
 
+#ifdef HAVE_ONEDNN
+/* Fewer rows than usual are the kernel's product to the bit. */
+static void
+check_plain(const struct narrow_set *set)
+{
+	struct bed plain, other;
+
+	check_close(set, 0, 1e-5);
+	bed_open(&plain, NULL);
+	bed_open(&other, set);
+	assert_int_equal(exec_reserve_training(other.e, GRAPH_LOGIT, B_MAX), RS_OK);
+	bed_step(&plain, ROWS - 1);
+	bed_step(&other, ROWS - 1);
+	assert_memory_equal(plain.logit, other.logit, (ROWS - 1) * sizeof(float));
+	assert_memory_equal(plain.grad, other.grad, plain.P * sizeof(float));
+	bed_step(&plain, ROWS);
+	bed_step(&other, ROWS);
+	assert_memory_not_equal(plain.grad, other.grad, plain.P * sizeof(float));
+	bed_close(&plain);
+	bed_close(&other);
+}
+#endif
+
 static void
 onednn_of_four_bytes_is_floats(void **state)
 {
@@ -181,6 +204,8 @@ onednn_of_four_bytes_is_floats(void **state)
 	(void)state;
 	if (onednn_whole(&set) == RS_OK) {
 		check_close(set, 0, 1e-5);
+		assert_int_equal(onednn_plain(&set), RS_OK);
+		check_plain(set);
 		return;
 	}
 	print_message("%s\n", rs_failure()->text);

@@ -1,6 +1,7 @@
 /*
  * Products with rounded operands against their formula: by rounding over every set of kernels,
- * and by oneDNN, in four bytes wherever it runs, in two where the processor has them.
+ * and by oneDNN, in four bytes wherever it runs, in two where the processor has them; floats where
+ * they are by oneDNN, and its own layout of weights.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -42,7 +43,7 @@ nearest(double value, size_t element)
 	int exponent;
 	const double fraction = frexp(value, &exponent);
 
-	return element == sizeof(float) ? value
+	return element != sizeof(uint16_t) ? value
 		: ldexp(nearbyint(ldexp(fraction, 8)), exponent - 8);
 }
 
@@ -123,12 +124,15 @@ check_lane(struct narrow *layer, const struct layer_case *c, size_t B_max)
 		.bias = c->shape.has_bias ? bias : NULL, .kept = kept, .y = y,
 		.scratch = scratch });
 	check_forward(c, layer->element);
-	memset(y, 0xff, sizeof(y));         /* from what was kept, without x          */
-	layer->set->forward(lane, &(struct narrow_forward){ .B = c->B,
-		.bias = c->shape.has_bias ? bias : NULL, .kept = kept, .y = y,
-		.scratch = scratch });
-	check_forward(c, layer->element);
-	layer->set->backward(lane, &(struct narrow_backward){ .B = c->B, .kept = kept, .dz = dz,
+	if (layer->element > 0) {           /* from what was kept, without x          */
+		memset(y, 0xff, sizeof(y));
+		layer->set->forward(lane, &(struct narrow_forward){ .B = c->B,
+			.bias = c->shape.has_bias ? bias : NULL, .kept = kept, .y = y,
+			.scratch = scratch });
+		check_forward(c, layer->element);
+	}
+	layer->set->backward(lane, &(struct narrow_backward){ .B = c->B,
+		.x = layer->element == 0 ? x : NULL, .kept = kept, .dz = dz,
 		.rounded = rounded, .dw = dw, .dx = dx, .beta = c->beta, .scratch = scratch });
 	check_backward(c, layer->element);
 	free(scratch);
@@ -161,8 +165,12 @@ check_set(const struct narrow_set *set, const struct kernel_set *kernel)
 		assert_int_equal(set->open(set, &c.shape, &layer), RS_OK);
 		set->pack(layer, earlier);  /* packing replaces what was packed           */
 		set->pack(layer, w);
+		assert_int_equal(narrow_takes(layer, c.B), layer->element > 0 || c.B == c.shape.B);
+		if (layer->element == 0)
+			c.B = c.shape.B;
 		check_lane(layer, &c, c.shape.B);
-		check_lane(layer, &c, MAX_B);
+		if (layer->element > 0)
+			check_lane(layer, &c, MAX_B);
 		set->close(layer);
 	}
 }
@@ -221,6 +229,13 @@ onednn_follows_the_formula_in_four_bytes(void **state)
 {
 	(void)state;
 	check_set(set_or_skip(onednn_whole), &kernel_ref);
+}
+
+static void
+onednn_follows_the_formula_in_floats_where_they_are(void **state)
+{
+	(void)state;
+	check_set(set_or_skip(onednn_plain), &kernel_ref);
 }
 
 static void
@@ -285,6 +300,25 @@ the_set_is_chosen_or_refused_with_a_reason(void **state)
 	assert_non_null(strstr(rs_failure()->hint, "train.precision = fp32"));
 }
 
+static void
+products_of_floats_are_chosen_or_refused_with_a_reason(void **state)
+{
+	const struct narrow_set *set = &narrow_rounded;
+
+	(void)state;
+	assert_int_equal(kernel_force("ref"), RS_OK);
+	assert_int_equal(narrow_select_plain(&set), RS_OK);
+	assert_null(set);
+	assert_int_equal(kernel_force("auto"), RS_OK);
+	if (narrow_select_plain(&set) == RS_OK) {
+		assert_string_equal(set->name, "fp32 by oneDNN");
+		return;
+	}
+	assert_int_equal(rs_failure()->status, RS_ESPEC);
+	assert_non_null(strstr(rs_failure()->text, "train.products = onednn: "));
+	assert_non_null(strstr(rs_failure()->hint, "train.products = openblas"));
+}
+
 int
 main(void)
 {
@@ -293,10 +327,12 @@ main(void)
 		cmocka_unit_test(rounding_is_to_the_nearest_and_even_at_every_length),
 #ifdef HAVE_ONEDNN
 		cmocka_unit_test(onednn_follows_the_formula_in_four_bytes),
+		cmocka_unit_test(onednn_follows_the_formula_in_floats_where_they_are),
 		cmocka_unit_test(onednn_follows_the_formula_in_two_bytes),
 		cmocka_unit_test(a_nan_in_x_reaches_the_gradient),
 #endif
 		cmocka_unit_test(the_set_is_chosen_or_refused_with_a_reason),
+		cmocka_unit_test(products_of_floats_are_chosen_or_refused_with_a_reason),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -58,8 +58,8 @@ onednn_load(void)
 	pthread_once(&load_once, load);
 	if (missing[0] == '\0')
 		return RS_OK;
-	rs_fail(RS_ESPEC, "train.precision = bf16: oneDNN is missing: %s", missing);
-	return rs_hint("install it (Debian: libdnnl2), or set train.precision = fp32");
+	rs_fail(RS_ESPEC, "oneDNN is missing: %s", missing);
+	return rs_hint("install it (Debian: libdnnl2)");
 }
 
 void
@@ -75,9 +75,7 @@ onednn_fail(const char *call, dnnl_status_t code)
 	if (code == dnnl_out_of_memory)
 		return rs_fail(RS_ERESOURCE, "%s: %s is out of memory", version, call);
 	if (code == dnnl_unimplemented)
-		return rs_fail(RS_ESPEC,
-			"train.precision = bf16: %s has no code for this processor (%s)", version,
-			call);
+		return rs_fail(RS_ESPEC, "%s has no code for this processor (%s)", version, call);
 	return rs_fail(RS_ESPEC, "%s: %s fails with status %d", version, call, (int)code);
 }
 
@@ -110,6 +108,12 @@ enum rs_status
 onednn_whole(const struct narrow_set **out)
 {
 	return try_set(&onednn_layer_whole, out);
+}
+
+enum rs_status
+onednn_plain(const struct narrow_set **out)
+{
+	return try_set(&onednn_layer_plain, out);
 }
 
 const char *

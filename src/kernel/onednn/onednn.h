@@ -17,7 +17,9 @@ enum rs_status onednn_narrow(const struct narrow_set **out);
 /* The same code with operands of four bytes, r(x) = x, which the library has everywhere: for
  * tests where there is no bfloat16. */
 enum rs_status onednn_whole(const struct narrow_set **out);
-/* "oneDNN 2.6.3"; static text, "" before either of these. */
+/* What multiplies floats where they are, element 0; everywhere, too. */
+enum rs_status onednn_plain(const struct narrow_set **out);
+/* "oneDNN 2.6.3"; static text, "" before any of these. */
 const char *onednn_version(void);
 
 #endif

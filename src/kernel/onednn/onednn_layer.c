@@ -14,7 +14,7 @@
 		return onednn_fail(#name, code_); \
 } while (0)
 
-/* W or its transpose as the product wants it. */
+/* W or its transpose as the product wants it; reorder NULL: as it is. */
 struct packed {
 	dnnl_memory_desc_t desc;
 	dnnl_memory_t plain, memory, scratch;   /* plain: of the caller's floats      */
@@ -27,6 +27,7 @@ enum { PACKED_W, PACKED_WT, N_PACKED };
 struct onednn_weight {
 	struct narrow base;
 	struct packed packed[N_PACKED];
+	const float *weight;        /* of the caller, since it was last packed        */
 	dnnl_stream_t stream;
 };
 
@@ -165,7 +166,7 @@ product_open(struct product *p, const struct recipe *r, size_t *scratch_bytes)
 	return status;
 }
 
-/* Where the matrices of a product are; packed weights have their place already. */
+/* Where the matrices of a product are. */
 struct places { const void *a, *b, *bias; float *c; void *scratch; };
 
 static int
@@ -265,6 +266,18 @@ packed_fill(struct packed *p, const dnnl_memory_desc_t *plain, const_dnnl_primit
 	return RS_OK;
 }
 
+/* Rows one after the other: a library that wants no better has its own way with a transpose, too,
+ * which takes less time than making it. */
+static enum rs_status
+is_as_any_matrix(const dnnl_memory_desc_t *desc, const dnnl_dims_t dims, int *out)
+{
+	dnnl_memory_desc_t rows;
+
+	RS_TRY(describe(&rows, dnnl_f32, (size_t)dims[0], (size_t)dims[1], (size_t)dims[1], 1));
+	*out = DNNL.dnnl_memory_desc_equal(desc, &rows);
+	return RS_OK;
+}
+
 static enum rs_status
 packed_open(const struct narrow *w, int which, struct packed *p)
 {
@@ -273,15 +286,23 @@ packed_open(const struct narrow *w, int which, struct packed *p)
 	dnnl_primitive_desc_t desc;
 	enum rs_status status;
 	struct recipe r;
+	int is_plain;
 
-	RS_TRY(recipe_by_weight(w, w->shape.B, which, NULL, &r));
-	RS_TRY(product_describe(&r, &desc));
-	p->desc = *DNNL.dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0);
-	DNNL.dnnl_primitive_desc_destroy(desc);
 	if (which == PACKED_W)
 		RS_TRY(describe(&plain, dnnl_f32, n, H, H, 1));
 	else
 		RS_TRY(describe(&plain, dnnl_f32, H, n, 1, H));
+	RS_TRY(recipe_by_weight(w, w->shape.B, which, NULL, &r));
+	RS_TRY(product_describe(&r, &desc));
+	p->desc = *DNNL.dnnl_primitive_desc_query_md(desc, dnnl_query_weights_md, 0);
+	DNNL.dnnl_primitive_desc_destroy(desc);
+	if (w->element == 0) {
+		RS_TRY(is_as_any_matrix(&p->desc, plain.dims, &is_plain));
+		if (is_plain) {
+			p->desc = plain;
+			return RS_OK;
+		}
+	}
 	RS_TRY(reorder_describe(&plain, &p->desc, &desc));
 	status = packed_fill(p, &plain, desc);
 	DNNL.dnnl_primitive_desc_destroy(desc);
@@ -320,7 +341,8 @@ weight_open(const struct narrow_set *set, const struct narrow_shape *shape, stru
 
 	RS_TRY(memory_alloc(1, sizeof(*o), &o));
 	o->base = (struct narrow){ .set = set, .shape = *shape,
-		.element = set == &onednn_layer_brain ? sizeof(uint16_t) : sizeof(float) };
+		.element = set == &onednn_layer_plain ? 0 : set == &onednn_layer_brain
+			? sizeof(uint16_t) : sizeof(float) };
 	status = weight_fill(o);
 	if (status != RS_OK)
 		weight_close(&o->base);
@@ -334,12 +356,15 @@ weight_pack(struct narrow *w, const float *weight)
 {
 	struct onednn_weight *o = (struct onednn_weight *)w;
 
+	o->weight = weight;
 	onednn_one_thread();
 	for (size_t i = 0; i < N_PACKED; i++) {
 		struct packed *p = &o->packed[i];
 		const dnnl_exec_arg_t arg[] = { { DNNL_ARG_FROM, p->plain },
 			{ DNNL_ARG_TO, p->memory }, { DNNL_ARG_SCRATCHPAD, p->scratch } };
 
+		if (p->reorder == NULL)
+			continue;
 		if (!put(p->plain, weight)
 		    || DNNL.dnnl_primitive_execute(p->reorder, o->stream, 3, arg) != dnnl_success)
 			memset(p->block, 0xff, DNNL.dnnl_memory_desc_get_size(&p->desc));
@@ -368,9 +393,7 @@ open_y(struct onednn_lane *o, const struct onednn_weight *w)
 	struct recipe r;
 
 	RS_TRY(recipe_by_weight(&w->base, o->base.B_max, PACKED_W, &w->packed[PACKED_W].desc, &r));
-	RS_TRY(product_open(&o->product[PRODUCT_Y], &r, &o->base.scratch_bytes));
-	return put(o->product[PRODUCT_Y].b, w->packed[PACKED_W].block) ? RS_OK
-		: onednn_fail("memory_set_data_handle", dnnl_runtime_error);
+	return product_open(&o->product[PRODUCT_Y], &r, &o->base.scratch_bytes);
 }
 
 static enum rs_status
@@ -381,9 +404,7 @@ open_dx(struct onednn_lane *o, const struct onednn_weight *w, int which)
 	RS_TRY(recipe_by_weight(
 		&w->base, o->base.B_max, PACKED_WT, &w->packed[PACKED_WT].desc, &r));
 	r.adds = which == PRODUCT_DX_MORE;
-	RS_TRY(product_open(&o->product[which], &r, &o->base.scratch_bytes));
-	return put(o->product[which].b, w->packed[PACKED_WT].block) ? RS_OK
-		: onednn_fail("memory_set_data_handle", dnnl_runtime_error);
+	return product_open(&o->product[which], &r, &o->base.scratch_bytes);
 }
 
 static enum rs_status
@@ -442,16 +463,29 @@ round_rows(const struct narrow_lane *l, size_t B, size_t width, const float *x, 
 	memset((char *)to + n * element, 0, (l->B_max - B) * width * element);
 }
 
+/* W or its transpose, packed or where it is. */
+static const void *
+weight_of(const struct narrow *w, int which)
+{
+	const struct onednn_weight *const o = (const struct onednn_weight *)w;
+
+	return o->packed[which].reorder != NULL ? o->packed[which].block : (const void *)o->weight;
+}
+
 static void
 lane_forward(struct narrow_lane *l, const struct narrow_forward *f)
 {
 	const struct narrow_shape *s = &l->narrow->shape;
+	const int is_rounded = l->narrow->element > 0;
 	struct onednn_lane *o = (struct onednn_lane *)l;
 
 	onednn_one_thread();
-	round_rows(l, f->B, s->n, f->x, f->kept);
+	if (is_rounded)
+		round_rows(l, f->B, s->n, f->x, f->kept);
 	product_run(&o->product[PRODUCT_Y], o->stream,
-		&(struct places){ .a = f->kept, .bias = f->bias, .c = f->y, .scratch = f->scratch },
+		&(struct places){ .a = is_rounded ? f->kept : f->x,
+			.b = weight_of(l->narrow, PACKED_W), .bias = f->bias, .c = f->y,
+			.scratch = f->scratch },
 		f->B * s->H);
 }
 
@@ -459,16 +493,20 @@ static void
 lane_backward(struct narrow_lane *l, const struct narrow_backward *b)
 {
 	const struct narrow_shape *s = &l->narrow->shape;
+	const int is_rounded = l->narrow->element > 0;
+	const void *const dz = is_rounded ? b->rounded : b->dz;
 	struct onednn_lane *o = (struct onednn_lane *)l;
 
 	onednn_one_thread();
-	round_rows(l, b->B, s->H, b->dz, b->rounded);
+	if (is_rounded)
+		round_rows(l, b->B, s->H, b->dz, b->rounded);
 	product_run(&o->product[PRODUCT_DW], o->stream,
-		&(struct places){ .a = b->kept, .b = b->rounded, .c = b->dw,
+		&(struct places){ .a = is_rounded ? b->kept : b->x, .b = dz, .c = b->dw,
 			.scratch = b->scratch },
 		s->n * s->H);
 	product_run(&o->product[b->beta == 0 ? PRODUCT_DX : PRODUCT_DX_MORE], o->stream,
-		&(struct places){ .a = b->rounded, .c = b->dx, .scratch = b->scratch },
+		&(struct places){ .a = dz, .b = weight_of(l->narrow, PACKED_WT), .c = b->dx,
+			.scratch = b->scratch },
 		b->B * s->n);
 }
 
@@ -477,4 +515,5 @@ lane_backward(struct narrow_lane *l, const struct narrow_backward *b)
 	.lane_close = lane_close, .forward = lane_forward, .backward = lane_backward
 
 const struct narrow_set onednn_layer_brain = { .name = "bf16 by oneDNN", LAYER };
-const struct narrow_set onednn_layer_whole = { .name = "fp32 by oneDNN", LAYER };
+const struct narrow_set onednn_layer_whole = { .name = "four bytes by oneDNN", LAYER };
+const struct narrow_set onednn_layer_plain = { .name = "fp32 by oneDNN", LAYER };

@@ -11,7 +11,7 @@
 	ROW(dnnl_version) ROW(dnnl_get_effective_cpu_isa) \
 	ROW(dnnl_engine_create) ROW(dnnl_stream_create) ROW(dnnl_stream_destroy) \
 	ROW(dnnl_memory_desc_init_by_strides) ROW(dnnl_memory_desc_init_by_tag) \
-	ROW(dnnl_memory_desc_get_size) ROW(dnnl_memory_create) ROW(dnnl_memory_destroy) \
+	ROW(dnnl_memory_desc_equal) ROW(dnnl_memory_desc_get_size) ROW(dnnl_memory_create) ROW(dnnl_memory_destroy) \
 	ROW(dnnl_memory_set_data_handle) ROW(dnnl_matmul_desc_init) \
 	ROW(dnnl_reorder_primitive_desc_create) ROW(dnnl_primitive_desc_create) \
 	ROW(dnnl_primitive_desc_destroy) ROW(dnnl_primitive_desc_query_md) \
@@ -37,6 +37,7 @@ void onednn_one_thread(void);
 /* A failure of the call, with the library's code. */
 enum rs_status onednn_fail(const char *call, dnnl_status_t code);
 
-extern const struct narrow_set onednn_layer_brain, onednn_layer_whole;
+extern const struct narrow_set onednn_layer_brain, onednn_layer_whole,
+	onednn_layer_plain;
 
 #endif
