@@ -18,6 +18,7 @@
 	ROW(EUNMET,     1, "a condition the caller set was not met") \
 	ROW(EPARTIAL,   3, "finished, but rows or files were skipped under a skip policy") \
 	ROW(EDIVERGED,  4, "training diverged (NaN or Inf); the model was not replaced") \
+	ROW(EDEVICE,    5, "a GPU failed while it worked; the model was not replaced") \
 	ROW(EUSAGE,    64, "wrong option, argument or command") \
 	ROW(EDATA,     65, "bad input data") \
 	ROW(ENOINPUT,  66, "input file missing or unreadable") \

@@ -82,6 +82,7 @@ struct gpu {
 	void (*use)(struct gpu_queue *q);
 	void (*upload)(void *to, const void *from, size_t bytes);
 	void (*download)(void *to, const void *from, size_t bytes);
+	/* RS_EDEVICE: what was started failed, and the GPU may be of no more use to the process. */
 	enum rs_status (*wait)(void);
 	/* Memory of the host that copies go to and from at full speed; zeroed. */
 	enum rs_status (*host_alloc)(size_t bytes, void *out);   /* out: any T **          */

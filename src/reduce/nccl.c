@@ -61,12 +61,24 @@ nccl_nap(struct nccl_watch *w)
 	nanosleep(&(struct timespec){ .tv_nsec = ns }, NULL);
 }
 
+static enum rs_status
+end_with(struct nccl *n, const struct nccl_watch *w, enum rs_status status, const char *why)
+{
+	nccl_give_up(n);
+	return rs_fail(status, "NCCL: %s %zu of %zu: %s: %s", kind_of(n), n->o.rank,
+		n->o.n_ranks, w->what, why);
+}
+
 enum rs_status
 nccl_fail(struct nccl *n, const struct nccl_watch *w, const char *why)
 {
-	nccl_give_up(n);
-	return rs_fail(RS_EPEER, "NCCL: %s %zu of %zu: %s: %s", kind_of(n), n->o.rank,
-		n->o.n_ranks, w->what, why);
+	return end_with(n, w, RS_EPEER, why);
+}
+
+enum rs_status
+nccl_fail_gpu(struct nccl *n, const struct nccl_watch *w)
+{
+	return end_with(n, w, RS_EDEVICE, "the GPU failed");
 }
 
 enum rs_status
@@ -162,7 +174,7 @@ nccl_wait(struct nccl *n, const struct nccl_queue *q, uint64_t step)
 	snprintf(what, sizeof what, "sum of step %" PRIu64, step);
 	while ((over = q->is_over(q->context)) != 1) {
 		if (over < 0)
-			return nccl_fail(n, &w, "the GPU failed");
+			return nccl_fail_gpu(n, &w);
 		RS_TRY(nccl_look(n, &w, &state));
 		nccl_nap(&w);
 	}

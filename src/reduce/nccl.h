@@ -74,7 +74,7 @@ enum rs_status nccl_open(const struct nccl_options *options, struct nccl **out);
 /* Floats [begin,end) of x, which is on the GPU, become the sums over all ranks. */
 enum rs_status nccl_sum(struct nccl *n, const struct nccl_queue *q, float *x,
 	const struct reducer_bucket *bucket, size_t n_buckets);
-/* All that is in the queue is over.  step: for messages. */
+/* All that is in the queue is over; RS_EDEVICE: the GPU failed.  step: for messages. */
 enum rs_status nccl_wait(struct nccl *n, const struct nccl_queue *q, uint64_t step);
 /* The GPU is free of what this rank has going on; as after a failure. */
 void nccl_give_up(struct nccl *n);

@@ -8,7 +8,8 @@
  * do so to a tolerance, and exactly where they are whole numbers and sums below 2^24; they are
  * the same in all ranks.  A rank whose own sum the kernel's guard refuses tells a NaN instead,
  * which then is in the total of all.
- * Whatever of it fails ends in RS_EPEER with the communicator aborted; ranks that are left open
+ * Whatever of it fails ends in RS_EPEER, or RS_EDEVICE when it was the GPU of this rank, with the
+ * communicator aborted; ranks that are left open
  * another exchange over another inner one, with a new id.
  */
 #ifndef REDUCE_NCCL_EXCHANGE_H

@@ -108,7 +108,7 @@ fail_queue(struct nccl_mesh *m, size_t i, struct gpu_queue *queue)
 	give_up(m);
 	m->gpu->gpu->use(queue);
 	RS_TRY(m->gpu->gpu->wait());
-	return nccl_fail(&m->rank[i], &m->watch[i], "the GPU failed");
+	return nccl_fail_gpu(&m->rank[i], &m->watch[i]);
 }
 
 /* 1: all queues are over. */

@@ -1,8 +1,9 @@
 /*
  * GPUs of one process that give each other floats by NCCL, a rank each.
  *
- * Whatever is not over within the timeout, what NCCL says went wrong in the background and what
- * a GPU says of its queue end in RS_EPEER, with all ranks aborted so that the GPUs are free.
+ * Whatever is not over within the timeout and what NCCL says went wrong in the background end in
+ * RS_EPEER, what a GPU says of its queue in RS_EDEVICE, with all ranks aborted so that the GPUs
+ * are free.
  * What NCCL takes of their memory is not counted.
  */
 #ifndef REDUCE_NCCL_MESH_H

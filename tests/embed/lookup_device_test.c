@@ -278,7 +278,7 @@ after_a_failure_nothing_is_saved(void **state)
 			assert_true(n_failed > 10);
 			return;
 		}
-		assert_int_equal(status, RS_EPEER);
+		assert_int_equal(status, RS_EDEVICE);
 		n_failed++;
 	}
 }

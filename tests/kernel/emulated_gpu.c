@@ -207,7 +207,7 @@ gpu_wait(void)
 	}
 	drop_copies(q);
 	q->memory.has_failed = 0;
-	return has_failed ? rs_fail(RS_EPEER, "GPU: a kernel or copy failed: emulated") : RS_OK;
+	return has_failed ? rs_fail(RS_EDEVICE, "GPU: a kernel or copy failed: emulated") : RS_OK;
 }
 
 static enum rs_status

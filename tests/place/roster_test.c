@@ -339,6 +339,23 @@ who_leaves_for_want_of_a_peer_ends_the_round_only(void **state)
 	bed_close(&b);
 }
 
+/* It would fail again: no round is tried, and the code of the job says what it was. */
+static void
+a_gpu_that_failed_ends_the_job(void **state)
+{
+	struct bed b;
+
+	(void)state;
+	bed_open(&b);
+	all_hello(&b);
+	assert_int_equal(bye(&b, WORKER1, RS_EPEER), RS_OK);
+	assert_int_equal(bye(&b, WORKER0, RS_EDEVICE), RS_OK);
+	assert_int_equal(b.roster.phase, ROSTER_ENDED);
+	assert_int_equal(b.roster.failure.status, RS_EDEVICE);
+	assert_int_equal(rs_status_of_exit(rs_exit_code(RS_EDEVICE)), RS_EDEVICE);
+	bed_close(&b);
+}
+
 static void
 rounds_without_progress_are_counted_from_the_last_with_some(void **state)
 {
@@ -492,6 +509,7 @@ main(void)
 		cmocka_unit_test(the_job_is_done_when_worker_0_is),
 		cmocka_unit_test(stragglers_have_drain_seconds),
 		cmocka_unit_test(who_leaves_for_want_of_a_peer_ends_the_round_only),
+		cmocka_unit_test(a_gpu_that_failed_ends_the_job),
 		cmocka_unit_test(rounds_without_progress_are_counted_from_the_last_with_some),
 		cmocka_unit_test(no_death_ends_the_round_once_worker_0_is_done),
 		cmocka_unit_test(worker_0_is_done_though_the_round_has_just_ended),

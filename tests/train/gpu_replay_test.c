@@ -164,7 +164,7 @@ what_failed_is_not_replayed(void **state)
 	struct model *m = gpu_case_model(&fm, &gpu, 1);
 	gpu_case_tables = "auto";
 	assert_int_equal(exec_create(m->graph, 0, GPU_CASE_B, &e), RS_OK);
-	for (enum rs_status status = RS_EPEER; status != RS_OK;) {
+	for (enum rs_status status = RS_EDEVICE; status != RS_OK;) {
 		for (size_t i = 0; i < 3; i++)
 			assert_int_equal(forward(e, m, before), RS_OK);
 		assert_true(emulated_gpu_replays() > 0);
@@ -175,7 +175,7 @@ what_failed_is_not_replayed(void **state)
 		assert_int_equal(emulated_gpu_in_use(), status == RS_OK ? in_use : in_use - 1);
 		emulate_fail(0);
 		for (size_t i = 0; i < 2 && status != RS_OK; i++) {
-			assert_int_equal(status, RS_EPEER);
+			assert_int_equal(status, RS_EDEVICE);
 			assert_int_equal(forward(e, m, after), RS_OK);
 			assert_int_equal(emulated_gpu_replays(), 0);
 			assert_memory_equal(before, after, sizeof(before));

@@ -236,7 +236,7 @@ what_fails_there_fails_the_run(void **state)
 		job[0].threads = 2;
 		emulate_fail(n);
 		place_run_jobs(job, 1, NULL);
-		assert_int_equal(job[0].status, RS_EPEER);
+		assert_int_equal(job[0].status, RS_EDEVICE);
 		assert_string_equal(job[0].failure.text,
 			"GPU: a kernel or copy failed: emulated");
 		place_run_free(job, 1);

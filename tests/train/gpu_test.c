@@ -337,7 +337,7 @@ train_until_failure(const struct gpu_case *c, size_t n_threads, unsigned n)
 		status = c->has_candidates ? workers_vectors(w, TOWER_USER, &batch, value)
 			: workers_predict(w, &batch, value, NULL);
 	if (status != RS_OK) {
-		assert_int_equal(status, RS_EPEER);
+		assert_int_equal(status, RS_EDEVICE);
 		assert_string_equal(rs_failure()->text, "GPU: a kernel or copy failed: emulated");
 	} else {
 		assert_int_equal(step, 1);

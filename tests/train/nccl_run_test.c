@@ -1,5 +1,6 @@
 /* Whole runs of ranks with a GPU each, which is emulated, that sum over a double of NCCL: their
- * figures are those of one process, and a lost rank or a failure is made good by the next round. */
+ * figures are those of one process, and a lost rank or a failure is made good by the next round,
+ * but for that of a GPU. */
 #include <math.h>
 #include <string.h>
 
@@ -15,6 +16,7 @@ enum { RANKS = 3 };
 struct trouble {
 	size_t rank, call;             /* dies at this call of what NCCL does not carry; 0: none */
 	struct nccl_double_plan plan;
+	unsigned kernel;               /* the one of all ranks that fails, see emulate_fail() */
 };
 
 struct run {
@@ -23,7 +25,7 @@ struct run {
 	struct trouble trouble;
 	enum rs_status wanted;
 	char directory[300];           /* out                                         */
-	size_t n_rounds;
+	size_t n_rounds, n_wanted;     /* out: ranks that ended as wanted             */
 	struct train_summary summary;  /* out, without files                          */
 };
 
@@ -55,6 +57,7 @@ run_round(struct run *run, struct job *job)
 	struct place_hub *const hub = run->n_ranks > 0 ? place_hub_open(n, HUB_NONE) : NULL;
 	int over = 1;
 
+	emulate_fail(run->n_rounds == 0 ? t->kernel : 0);
 	nccl_double_reset(run->n_rounds == 0 ? &t->plan : &(struct nccl_double_plan){ 0 });
 	if (hub != NULL) {
 		place_hub_set_round(hub, (uint32_t)run->n_rounds + 1);
@@ -65,8 +68,11 @@ run_round(struct run *run, struct job *job)
 	for (size_t r = 0; r < n; r++)
 		train_summary_free(&job[r].summary);
 	place_run_jobs(job, n, hub);
+	emulate_fail(0);
 	for (size_t r = 0; r < n; r++)
 		over &= job[r].status != RS_EPEER && job[r].status != RS_ERESOURCE;
+	for (size_t r = 0; r < n; r++)
+		over |= job[r].status == RS_EDEVICE;
 	if (hub != NULL)
 		place_hub_close(hub);
 	run->n_rounds++;
@@ -93,8 +99,11 @@ train(struct run *run)
 	while (!run_round(run, job) && run->n_rounds < 4)
 		continue;
 	for (size_t r = 0; r < n; r++)
-		if (job[r].status != run->wanted)
+		if (job[r].status != run->wanted
+		    && (run->wanted != RS_EDEVICE || job[r].status != RS_EPEER))
 			fail_msg("%s, rank %zu: %s", run->model, r, job[r].failure.text);
+	for (size_t r = 0; r < n; r++)
+		run->n_wanted += job[r].status == run->wanted;
 	run->summary = job[0].summary;
 	for (size_t r = 0; r < n; r++)
 		live_close(job[r].live);
@@ -156,8 +165,8 @@ static void
 a_lost_rank_is_made_good_by_a_new_group(void **state)
 {
 	static const struct trouble trouble[] = {
-		{ 1, 40, { 0 } }, { 0, 25, { 0 } }, { 2, 4, { 0 } },
-		{ 0, 0, { .wrong = 2, .wrong_after = 5 } },
+		{ .rank = 1, .call = 40 }, { .rank = 0, .call = 25 }, { .rank = 2, .call = 4 },
+		{ .plan = { .wrong = 2, .wrong_after = 5 } },
 	};
 	struct run whole = { .model = "early", .n_ranks = RANKS };
 
@@ -172,6 +181,21 @@ a_lost_rank_is_made_good_by_a_new_group(void **state)
 		assert_int_equal(nccl_double_count().aborted, 0);
 		place_run_assert_same(whole.directory, lost.directory, 0);
 		assert_true(lost.summary.loss == whole.summary.loss);
+	}
+}
+
+/* In the step, or what sums: the kernel, copy or product that fails is of one rank. */
+static void
+a_gpu_that_fails_is_no_lost_rank(void **state)
+{
+	(void)state;
+	for (unsigned n = 300; n < 10000; n *= 5) {
+		struct run run = { .model = "early", .n_ranks = RANKS, .wanted = RS_EDEVICE,
+			.trouble = { .kernel = n } };
+
+		train(&run);
+		assert_int_equal(run.n_rounds, 1);
+		assert_int_equal(run.n_wanted, 1);
 	}
 }
 
@@ -192,6 +216,7 @@ main(void)
 		cmocka_unit_test(figures_are_those_of_one_process),
 		cmocka_unit_test(buckets_change_no_bit),
 		cmocka_unit_test(a_lost_rank_is_made_good_by_a_new_group),
+		cmocka_unit_test(a_gpu_that_fails_is_no_lost_rank),
 		cmocka_unit_test(a_run_that_diverges_ends_in_all_ranks),
 	};
 

@@ -77,7 +77,8 @@ void cuda_graph_begin(struct gpu_graph *graph);
 int  cuda_graph_end(struct gpu_graph **graph);
 void cuda_graph_destroy(struct gpu_graph *graph);
 
-/* All that this thread started has ended; the first failure since it was last called. */
+/* All that this thread started has ended; the first failure since it was last called: RS_EDEVICE,
+ * or RS_ERESOURCE when a plan was too small. */
 enum rs_status cuda_wait(void);
 
 #endif

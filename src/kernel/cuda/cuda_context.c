@@ -177,7 +177,15 @@ cuda_wait(void)
 	const cudaError_t first = current->failure != cudaSuccess ? current->failure : ended;
 
 	current->failure = cudaSuccess;
-	return first == cudaSuccess ? RS_OK : fail(first, "a kernel or copy failed");
+	if (first == cudaSuccess)
+		return RS_OK;
+	(void)fail(first, "a kernel or copy failed");
+	if (first == cudaErrorMemoryAllocation)
+		return RS_ERESOURCE;
+	rs_fail(RS_EDEVICE, "GPU %d: a kernel or copy failed: %s", current->device,
+		cudaGetErrorString(first));
+	return rs_hint("the log of the driver may say more (dmesg, nvidia-smi -q); --resume goes "
+		"on from the last version");
 }
 
 int
