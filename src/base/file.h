@@ -47,7 +47,7 @@ struct file_map {
 enum rs_status file_map_open(struct file_map *m, const char *path);
 void file_map_close(struct file_map *m);
 
-/* Whole small file, NUL-terminated; caller frees.  More than limit bytes: RS_EDATA; else as it. */
+/* Whole small file, NUL-terminated; caller frees.  RS_EDATA: longer than limit; else as above. */
 enum rs_status file_read(const char *path, size_t limit, char **text, size_t *n);
 /* Writes a small file in one atomic step. */
 enum rs_status file_replace(const char *path, const void *bytes, size_t n);

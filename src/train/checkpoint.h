@@ -66,9 +66,14 @@ struct checkpoint_progress {
  * rows identity ended" in the order of workers. */
 #define CHECKPOINT_POSITIONS "positions.txt"
 
-struct checkpoint_lock { int fd; };
+struct checkpoint_lock {
+	int    fd;
+	char  *made;                   /* the directory, owned; NULL: LOCK was there  */
+	size_t n_made;                 /* directories that were not, it is the last   */
+};
 
-/* RS_EBUSY when another process holds it for longer than wait seconds. */
+/* RS_EBUSY when another process holds it for longer than wait seconds.  Who gets it and ends
+ * without a version leaves neither LOCK nor directories that were not there. */
 enum rs_status checkpoint_lock(const char *directory, double wait, struct checkpoint_lock *out);
 void checkpoint_unlock(struct checkpoint_lock *lock);
 /* Who holds a lock that could not be had: *pid, 0 when it does not say, and since when, at

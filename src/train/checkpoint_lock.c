@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/memory.h"
 #include "base/number.h"
 #include "base/thread.h"
 #include "train/checkpoint.h"
@@ -109,28 +110,101 @@ write_pid(const char *directory, int fd)
 	return RS_OK;
 }
 
-enum rs_status
-checkpoint_lock(const char *directory, double wait, struct checkpoint_lock *out)
+/* Without slashes at its end. */
+static void
+trim(char *path)
+{
+	for (size_t n = strlen(path); n > 0 && path[n - 1] == '/'; )
+		path[--n] = '\0';
+}
+
+/* Without its last name; "": it has one only. */
+static void
+to_parent(char *path)
+{
+	trim(path);
+	char *const slash = strrchr(path, '/');
+	*(slash != NULL ? slash : path) = '\0';
+	trim(path);
+}
+
+/* Directories that have to be made. */
+static enum rs_status
+count_missing(const char *directory, size_t *n)
 {
 	char *path;
 
-	out->fd = -1;
-	RS_TRY(file_make_directories(directory));
-	RS_TRY(file_join(directory, "LOCK", &path));
-	const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	*n = 0;
+	RS_TRY(memory_strdup(directory, &path));
+	trim(path);
+	for (; path[0] != '\0' && access(path, F_OK) != 0 && errno == ENOENT; to_parent(path))
+		++*n;
 	free(path);
-	if (fd < 0)
-		return rs_fail(RS_ECREATE, "cannot create '%s/LOCK': %s", directory,
-			strerror(errno));
-	enum rs_status status = wait_for_lock(directory, fd, wait);
-	if (status == RS_OK)
-		status = write_pid(directory, fd);
-	if (status != RS_OK) {
-		close(fd);
-		return status;
-	}
-	out->fd = fd;
 	return RS_OK;
+}
+
+/* Opens PATH; *made: it was not there. */
+static int
+open_lock(const char *path, int *made)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+	*made = fd >= 0;
+	return fd >= 0 ? fd : open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+}
+
+/* Who had the lock may have removed the file meanwhile. */
+static int
+is_named(int fd, const char *path)
+{
+	struct stat open_file, named;
+
+	return fstat(fd, &open_file) == 0 && stat(path, &named) == 0
+	    && open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
+}
+
+/* Once; *fd stays -1 when the file went while it was waited for. */
+static enum rs_status
+try_lock(const char *directory, const char *path, double wait, struct checkpoint_lock *out)
+{
+	size_t n_missing;
+	int made;
+
+	RS_TRY(count_missing(directory, &n_missing));
+	RS_TRY(file_make_directories(directory));
+	const int fd = open_lock(path, &made);
+	if (fd < 0 && errno == ENOENT)
+		return RS_OK;
+	if (fd < 0)
+		return rs_fail(RS_ECREATE, "cannot create '%s': %s", path, strerror(errno));
+	enum rs_status status = wait_for_lock(directory, fd, wait);
+	if (status == RS_OK && is_named(fd, path)) {
+		status = write_pid(directory, fd);
+		if (status == RS_OK && made)
+			status = memory_strdup(directory, &out->made);
+		if (status == RS_OK) {
+			out->n_made = n_missing;
+			out->fd = fd;
+			return RS_OK;
+		}
+	}
+	close(fd);
+	return status;
+}
+
+enum rs_status
+checkpoint_lock(const char *directory, double wait, struct checkpoint_lock *out)
+{
+	const double until = clock_seconds() + wait;
+	enum rs_status status = RS_OK;
+	char *path;
+
+	*out = (struct checkpoint_lock){ .fd = -1 };
+	RS_TRY(file_join(directory, "LOCK", &path));
+	while (status == RS_OK && out->fd < 0)
+		status = try_lock(directory, path, fmax(0, until - clock_seconds()), out);
+	free(path);
+	return status;
 }
 
 /* Seconds since the process started, by a clock that nobody sets; below 0: unknown. */
@@ -178,11 +252,45 @@ checkpoint_holder(const char *directory, int64_t *pid, double *seconds)
 		*seconds = 0;
 }
 
+static int
+has_versions(const char *directory)
+{
+	uint64_t *list;
+	size_t n = 0, n_rejected = 0;
+
+	if (checkpoint_list(directory, &list, &n) != RS_OK)
+		return 1;
+	free(list);
+	if (checkpoint_rejected(directory, &list, &n_rejected) != RS_OK)
+		return 1;
+	free(list);
+	return n + n_rejected > 0;
+}
+
+/* While it is locked: what was made for a run that left nothing. */
+static void
+remove_made(const struct checkpoint_lock *lock)
+{
+	char *path;
+
+	if (has_versions(lock->made) || file_join(lock->made, "LOCK", &path) != RS_OK)
+		return;
+	int gone = unlink(path) == 0;
+	to_parent(path);
+	for (size_t i = 0; gone && i < lock->n_made; i++, to_parent(path))
+		gone = rmdir(path) == 0;
+	free(path);
+}
+
 void
 checkpoint_unlock(struct checkpoint_lock *lock)
 {
 	if (lock->fd < 0)
 		return;
+	if (lock->made != NULL)
+		remove_made(lock);
+	free(lock->made);
+	lock->made = NULL;
 	if (ftruncate(lock->fd, 0) == 0)
 		flock(lock->fd, LOCK_UN);
 	close(lock->fd);

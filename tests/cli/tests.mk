@@ -29,6 +29,7 @@ dist_check_SCRIPTS += tests/cli/cron.sh
 dist_check_SCRIPTS += tests/cli/cron_syslog.sh
 dist_check_SCRIPTS += tests/cli/damaged_model.sh
 dist_check_SCRIPTS += tests/cli/denied_model.sh
+dist_check_SCRIPTS += tests/cli/refused_run.sh
 dist_check_SCRIPTS += tests/cli/decay.sh
 dist_check_SCRIPTS += tests/cli/delta.sh
 dist_check_SCRIPTS += tests/cli/delta_storage.sh

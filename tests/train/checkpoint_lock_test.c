@@ -1,7 +1,9 @@
 /* The writer's lock: one at a time, told by pid, given back at the end. */
 #include "tests/test.h"
 
+#include <pthread.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 #include "base/thread.h"
@@ -78,6 +80,95 @@ the_directory_is_made(void **state)
 	checkpoint_unlock(&lock);
 }
 
+static int
+is_there(const char *directory, const char *name)
+{
+	char path[128];
+
+	snprintf(path, sizeof path, "%s/%s", directory, name);
+	return access(path, F_OK) == 0;
+}
+
+static void
+what_was_made_for_nothing_is_removed(void **state)
+{
+	struct checkpoint_lock lock;
+	char path[96];
+
+	snprintf(path, sizeof path, "%s/a/b/", (const char *)*state);
+	assert_int_equal(checkpoint_lock(path, 0, &lock), RS_OK);
+	assert_true(is_there(*state, "a/b/LOCK"));
+	checkpoint_unlock(&lock);
+	assert_false(is_there(*state, "a"));
+	assert_true(is_there(*state, ""));
+	/* What was there stays, and what others put beside it. */
+	snprintf(path, sizeof path, "%s/a", (const char *)*state);
+	assert_int_equal(mkdir(path, 0777), 0);
+	assert_int_equal(checkpoint_lock(path, 0, &lock), RS_OK);
+	checkpoint_unlock(&lock);
+	assert_true(is_there(*state, "a") && !is_there(*state, "a/LOCK"));
+	snprintf(path, sizeof path, "%s/a/b", (const char *)*state);
+	assert_int_equal(checkpoint_lock(path, 0, &lock), RS_OK);
+	snprintf(path, sizeof path, "%s/a/b/notes", (const char *)*state);
+	assert_int_equal(file_replace(path, "", 0), RS_OK);
+	checkpoint_unlock(&lock);
+	assert_true(is_there(*state, "a/b/notes"));
+	snprintf(path, sizeof path, "%s/a/LOCK", (const char *)*state);
+	assert_int_equal(file_replace(path, "", 0), RS_OK);
+	snprintf(path, sizeof path, "%s/a", (const char *)*state);
+	assert_int_equal(checkpoint_lock(path, 0, &lock), RS_OK);
+	checkpoint_unlock(&lock);
+	assert_true(is_there(*state, "a/LOCK"));
+}
+
+static void
+a_version_keeps_its_lock(void **state)
+{
+	struct checkpoint_lock lock;
+	char path[96];
+
+	assert_int_equal(checkpoint_lock(*state, 0, &lock), RS_OK);
+	snprintf(path, sizeof path, "%s/v000001", (const char *)*state);
+	assert_int_equal(mkdir(path, 0777), 0);
+	snprintf(path, sizeof path, "%s/v000001/MANIFEST", (const char *)*state);
+	assert_int_equal(file_replace(path, "", 0), RS_OK);
+	checkpoint_unlock(&lock);
+	assert_true(is_there(*state, "LOCK"));
+}
+
+struct waiter { const char *directory; struct checkpoint_lock lock; enum rs_status status; };
+
+static void *
+wait_for_it(void *argument)
+{
+	struct waiter *w = argument;
+
+	w->status = checkpoint_lock(w->directory, 60, &w->lock);
+	return NULL;
+}
+
+/* Who waited has the lock that others see, not the file that was removed. */
+static void
+who_waited_for_a_lock_that_went_has_the_next(void **state)
+{
+	struct checkpoint_lock first, third;
+	struct waiter second;
+	pthread_t thread;
+	char path[96];
+
+	snprintf(path, sizeof path, "%s/a", (const char *)*state);
+	second.directory = path;
+	assert_int_equal(checkpoint_lock(path, 0, &first), RS_OK);
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_it, &second), 0);
+	usleep(100000);
+	checkpoint_unlock(&first);
+	pthread_join(thread, NULL);
+	assert_int_equal(second.status, RS_OK);
+	assert_int_equal(checkpoint_lock(path, 0, &third), RS_EBUSY);
+	checkpoint_unlock(&second.lock);
+	assert_false(is_there(*state, "a"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int
@@ -88,6 +179,9 @@ main(void)
 		TEST(waiting_ends_when_the_time_is_over),
 		TEST(the_lock_of_a_dead_process_is_free),
 		TEST(the_directory_is_made),
+		TEST(what_was_made_for_nothing_is_removed),
+		TEST(a_version_keeps_its_lock),
+		TEST(who_waited_for_a_lock_that_went_has_the_next),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,34 @@
+#!/bin/sh
+# A run that is refused leaves no model directory that was not there, and no file in one that was.
+set -u
+. "$SRCDIR/tests/cli/train_data.sh"
+T=$RECSYS_TRAIN
+make_rows 200 1 >train.tsv
+make_spec s.ini
+sed 's/^train = .*/train = absent.tsv/' s.ini >no_data.ini
+: >empty.tsv
+
+refused() { # CODE ARGUMENT...
+	code=$1
+	shift
+	rm -rf new
+	expect "$code" "$T" train "$@" -f new/deep/m
+	[ ! -e new/deep/m ] || fail "$*: left $(find new)"
+	mkdir -p new/m
+	expect "$code" "$T" train "$@" -f new/m
+	[ -z "$(ls -A new/m)" ] || fail "$*: left $(find new)"
+	rm -rf new
+}
+refused 66 no_data.ini
+refused 66 s.ini -i absent
+refused 65 s.ini -d empty.tsv
+refused 78 s.ini -o train.nothing=1
+refused 4 s.ini -o train.learning_rate=1000000 -o embedding.learning_rate=1000000 \
+	-o embedding.optimizer=sgd -o train.optimizer=sgd --epochs 20
+
+# A model that is there stays as it is, and so does its lock.
+expect 0 "$T" train s.ini -f m
+cp -r m before
+expect 66 "$T" train no_data.ini -f m -i m
+diff -r before m || fail 'the model changed'
+exit 0
