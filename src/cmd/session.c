@@ -159,7 +159,8 @@ on_started(void *context, const struct model *m, uint64_t total_rows)
 	const struct progress_start start = {
 		.model = settings->model.type, .seed = settings->train.seed,
 		.threads = s->threads, .why_threads = s->why_threads,
-		.device = session_device_name(&s->gpu), .why_device = s->why_device,
+		.device = m->gpu != NULL ? m->gpu->gpu->name : "cpu",
+		.why_device = m->why_host[0] != '\0' ? m->why_host : s->why_device,
 		.tables = session_tables_name(m), .why_tables = m->why_tables,
 	};
 

@@ -340,6 +340,20 @@ static const struct lookup_ops device_ops = {
 	.touched = lookup_over_touched, .bytes = device_bytes, .close = device_close,
 };
 
+void
+lookup_device_leave(struct lookup **l)
+{
+	struct lookup *home;
+
+	if ((*l)->ops != &device_ops)
+		return;
+	assert(atomic_load(&device_of(*l)->place) == AT_HOME);
+	home = device_of(*l)->over.under;
+	device_of(*l)->over.under = NULL;
+	device_close(*l);
+	*l = home;
+}
+
 /* --- opening ----------------------------------------------------------------------------- */
 
 static const char *

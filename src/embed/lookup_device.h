@@ -30,5 +30,7 @@ int lookup_device_takes(const struct lookup_table *table, size_t n_tables,
 /* What they take of the GPU's memory, with all that a step needs. */
 enum rs_status lookup_device_bytes(const struct lookup_device_options *o, size_t *out);
 enum rs_status lookup_device_open(const struct lookup_device_options *o, struct lookup **out);
+/* Before the first pull: closes all but the home of *l, which becomes *l; another lookup stays. */
+void lookup_device_leave(struct lookup **l);
 
 #endif

@@ -48,6 +48,8 @@ void
 graph_set_gpu(struct graph *g, struct gpu_memory *gpu)
 {
 	g->gpu = gpu;
+	if (gpu == NULL)
+		g->rows_are_there = g->gradient_is_there = 0;
 }
 
 void

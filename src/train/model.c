@@ -70,7 +70,7 @@ open_tables(struct model *m, const struct settings *s, const struct model_option
 	if (ranks_several(m->place) && options->for_training)
 		return replicated_open(&device.local, m->place->exchange, &m->lookup);
 	if (graph_rows_are_there(m->graph))
-		return lookup_device_open(&device, &m->lookup);
+		return model_open_there(m, options->tables, &device);
 	return lookup_local_open(&device.local, &m->lookup);
 }
 

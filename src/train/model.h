@@ -58,6 +58,7 @@ struct model {
 	struct model_base base;
 	const struct train_place *place;   /* borrowed; NULL: all is in this process  */
 	struct gpu_memory *gpu;        /* borrowed; NULL: the dense network is on the host */
+	char why_host[256];            /* why not on the GPU that was given; else ""  */
 	char why_tables[256];          /* why they are on the GPU that trains, or not; else ""  */
 	int    pins_threads;           /* train.pin_threads of this run               */
 };
@@ -68,6 +69,7 @@ struct model_options {
 	size_t n_threads;
 	int    pins_threads;
 	enum gpu_tables tables;        /* where they are while the GPU trains         */
+	int    wants_gpu;              /* for train.c: a GPU that cannot be opened is a failure */
 	int    for_training;           /* 0: no optimizer state                       */
 	int    shape_only;             /* lookup stays NULL: no table takes memory    */
 	const struct train_place *place;   /* borrowed; NULL: all is in this process  */
@@ -85,11 +87,16 @@ enum rs_status model_build_graph(struct model *m);
 enum rs_status model_describe_table(const struct model *m, size_t i, struct lookup_table *out);
 /* How a table of that width has its weights in memory, and rounds what rows begin as. */
 enum row_storage model_storage(const struct settings *s, size_t dim);
+/* train.precision = bf16. */
+int model_is_brain(const struct settings *s);
 /* What multiplies layers on the host for train.precision and train.products; NULL: the kernels.
  * RS_ESPEC where this machine has no such thing. */
 enum rs_status model_select_products(const struct settings *s, const struct narrow_set **out);
 /* What train.precision, train.products and gpu.tf32 say of passes that train. */
 enum rs_status model_set_precision(struct model *m);
+/* Before anything was pulled: all is on the host from now on, since the GPU cannot be opened, of
+ * which m->why_host keeps the text.  With products in two bytes it is that failure. */
+enum rs_status model_leave_gpu(struct model *m, const struct rs_failure *why);
 /* Once all are described: embedding.resident is shared among those it has no room for. */
 enum rs_status model_share_resident(struct model *m);
 

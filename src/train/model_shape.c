@@ -51,8 +51,8 @@ model_build_graph(struct model *m)
 		m->graph, row->build(m->graph, &m->schema, s), s->model.loss == LOSS_MSE);
 }
 
-static int
-is_brain(const struct settings *s)
+int
+model_is_brain(const struct settings *s)
 {
 	return strcmp(s->train.precision, "bf16") == 0;
 }
@@ -61,7 +61,7 @@ enum rs_status
 model_select_products(const struct settings *s, const struct narrow_set **out)
 {
 	*out = NULL;
-	if (is_brain(s))
+	if (model_is_brain(s))
 		return narrow_select(out);
 	if (strcmp(s->train.products, "openblas") == 0)
 		return RS_OK;
@@ -80,7 +80,7 @@ model_set_precision(struct model *m)
 		graph_set_tf32(m->graph);
 	if (m->gpu == NULL)
 		RS_TRY(model_select_products(s, &m->narrow));
-	if (m->gpu == NULL ? m->narrow == NULL : !is_brain(s))
+	if (m->gpu == NULL ? m->narrow == NULL : !model_is_brain(s))
 		return RS_OK;
 	return graph_set_narrow(
 		m->graph, m->narrow, ((size_t)s->train.batch_size + n_slots - 1) / n_slots);

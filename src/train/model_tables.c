@@ -65,6 +65,35 @@ stay_on_host(struct model *m, enum gpu_tables wanted, enum rs_status status, con
 	return rs_hint("set gpu.tables = auto or host to train with tables on the host");
 }
 
+/* That of the GPU, which is another process's or gone. */
+static int
+is_lack(enum rs_status status)
+{
+	return status == RS_ERESOURCE || status == RS_EPEER;
+}
+
+/* By the failure just recorded. */
+static enum rs_status
+stay_for_lack(struct model *m, enum gpu_tables wanted, enum rs_status status)
+{
+	char text[DEVICE_WHY_MAX];
+
+	snprintf(text, sizeof(text), "%.*s", DEVICE_WHY_MAX - 1, rs_failure()->text);
+	return stay_on_host(m, wanted, status, text);
+}
+
+enum rs_status
+model_open_there(struct model *m, enum gpu_tables wanted, const struct lookup_device_options *o)
+{
+	const enum rs_status status = lookup_device_open(o, &m->lookup);
+
+	if (!is_lack(status))
+		return status;
+	graph_set_rows_there(m->graph, 0);
+	RS_TRY(stay_for_lack(m, wanted, status));
+	return lookup_local_open(&o->local, &m->lookup);
+}
+
 enum rs_status
 model_place_tables(struct model *m, enum gpu_tables wanted, struct lookup_device_options *o)
 {
@@ -81,10 +110,8 @@ model_place_tables(struct model *m, enum gpu_tables wanted, struct lookup_device
 	o->gpu = m->gpu;
 	o->n = most_occurrences(m);
 	const enum rs_status status = check_memory(m, o, n_threads, &bytes);
-	if (status == RS_ERESOURCE) {
-		snprintf(text, sizeof(text), "%.*s", DEVICE_WHY_MAX - 1, rs_failure()->text);
-		return stay_on_host(m, wanted, status, text);
-	}
+	if (is_lack(status))
+		return stay_for_lack(m, wanted, status);
 	RS_TRY(status);
 	snprintf(text, sizeof(text), "they take %.1f MiB of its memory", (double)bytes / 0x1p20);
 	set_reason(m, text);

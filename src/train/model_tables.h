@@ -12,5 +12,9 @@
  * caller has set `local`.  RS_ESPEC, RS_ERESOURCE: gpu.tables = gpu cannot be. */
 enum rs_status model_place_tables(struct model *m, enum gpu_tables wanted,
 	struct lookup_device_options *o);
+/* m->lookup where graph_rows_are_there(); on the host, with the reason, when the GPU has no room
+ * any more and gpu.tables lets it. */
+enum rs_status model_open_there(struct model *m, enum gpu_tables wanted,
+	const struct lookup_device_options *o);
 
 #endif

@@ -411,7 +411,7 @@ open_all(struct training *t, struct spec *spec)
 	RS_TRY(evaluate_open(&(struct evaluate_options){ 0 }, &t->evaluation));
 	RS_TRY(train_read_ledger(t));
 	RS_TRY(train_open_dealer(t));
-	return workers_create(t->m, t->model_options.n_threads, &t->workers);
+	return train_open_workers(t);
 }
 
 static enum rs_status
@@ -536,6 +536,8 @@ train_run(struct spec *spec, const struct train_options *options, struct train_s
 		.n_threads = train_count_threads(spec_settings(spec), options->place),
 		.pins_threads = spec_settings(spec)->train.pin_threads,
 		.tables = spec_settings(spec)->gpu.tables,
+		.wants_gpu = spec_settings(spec)->placement.device == DEVICE_CUDA
+			|| spec_settings(spec)->gpu.tables == GPU_TABLES_GPU,
 	};
 	status = train_forget_places(spec);
 	if (status == RS_OK && (status = enter_directory(&t)) != RS_OK)

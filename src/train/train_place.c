@@ -1,6 +1,7 @@
 /* What a run does about threads, processes and hosts. */
 #include <string.h>
 
+#include "base/log.h"
 #include "base/thread.h"
 #include "spec/option.h"
 #include "train/ranks.h"
@@ -55,4 +56,21 @@ train_count_threads(const struct settings *s, const struct train_place *place)
 
 	ranks_share(place, model_slots(s), &begin, &end);
 	return n < end - begin ? n : end - begin;
+}
+
+enum rs_status
+train_open_workers(struct training *t)
+{
+	const size_t n = t->model_options.n_threads;
+	const enum rs_status status = workers_create(t->m, n, &t->workers);
+	struct rs_failure why;
+
+	if (t->m->gpu == NULL || t->model_options.wants_gpu
+	    || (status != RS_ERESOURCE && status != RS_EPEER))
+		return status;
+	rs_failure_take(&why);
+	RS_TRY(model_leave_gpu(t->m, &why));
+	t->model_options.gpu = NULL;
+	log_warn("the CPU trains, as the GPU cannot be opened: %s", t->m->why_host);
+	return workers_create(t->m, n, &t->workers);
 }

@@ -60,6 +60,9 @@ enum rs_status train_forget_places(struct spec *spec);
 enum rs_status train_check_place(const struct settings *s, const struct train_place *place);
 /* More threads than slots of this process would only wait. */
 size_t train_count_threads(const struct settings *s, const struct train_place *place);
+/* Of a model that nothing trained yet: on the CPU, with a warning, when the GPU cannot be opened
+ * and placement.device lets it. */
+enum rs_status train_open_workers(struct training *t);
 
 /* The rows of the run: of the period if it is of one. */
 const struct text_list *train_files(const struct training *t);

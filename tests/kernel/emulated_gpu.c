@@ -84,6 +84,22 @@ gpu_memory(int device, size_t *free_bytes)
 	return RS_OK;
 }
 
+static atomic_uint until_no_memory;
+
+void
+emulated_gpu_refuse_memory(unsigned n)
+{
+	atomic_store(&until_no_memory, n);
+}
+
+static enum rs_status
+check_memory(size_t bytes)
+{
+	return atomic_load(&until_no_memory) > 0
+		&& atomic_fetch_sub(&until_no_memory, 1) == 1
+		? rs_fail(RS_ERESOURCE, "GPU: no block of %zu bytes: emulated", bytes) : RS_OK;
+}
+
 static enum rs_status
 gpu_open(const struct gpu_plan *plan, struct gpu_queue **out, char **block)
 {
@@ -92,6 +108,7 @@ gpu_open(const struct gpu_plan *plan, struct gpu_queue **out, char **block)
 	struct gpu_queue *q;
 
 	RS_TRY(check_device(plan->device));
+	RS_TRY(check_memory(bytes));
 	RS_TRY(memory_alloc(1, sizeof(*q), &q));
 	q->device = plan->device;
 	q->memory = (struct emulate_memory){ .bytes = bytes,
@@ -231,6 +248,7 @@ gpu_alloc(int device, size_t bytes, void *out)
 	size_t i = 0;
 
 	RS_TRY(check_device(device));
+	RS_TRY(check_memory(bytes));
 	void *const p = emulate_take(bytes);
 	if (p == NULL)
 		return rs_fail(RS_ERESOURCE, "GPU: no memory for tables: emulated");

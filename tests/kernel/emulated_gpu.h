@@ -20,6 +20,8 @@ extern const struct gpu gpu_emulated_direct;   /* the same without graphs       
 unsigned emulated_gpu_replays(void);
 /* The n-th graph from now on cannot be made; 0: each can. */
 void emulated_gpu_refuse_graph(unsigned n);
+/* The n-th open() or alloc() from now on finds no memory; 0: each does. */
+void emulated_gpu_refuse_memory(unsigned n);
 /* How often marks were set, and such followed, since it was last called. */
 struct emulated_gpu_marks { unsigned n_set, n_followed; };
 struct emulated_gpu_marks emulated_gpu_marks(void);

@@ -248,6 +248,53 @@ what_fails_there_fails_the_run(void **state)
 }
 
 static void
+run_refused(unsigned nth, const char *tables, const char *device, char directory[300],
+	struct job *job)
+{
+	static unsigned number;
+
+	snprintf(directory, 300, "%s/refused-%u", place_run_top, number++);
+	place_run_begin(job, 1, place_run_spec("deepfm"), directory);
+	job->gpu = nth > 0 ? &gpu : NULL;
+	job->threads = 2;
+	job->tables = tables;
+	job->device = device;
+	emulated_gpu_refuse_memory(nth);
+	place_run_jobs(job, 1, NULL);
+	emulated_gpu_refuse_memory(0);
+	place_run_free(job, 1);
+	assert_clean("refused");
+}
+
+/* Another process was quicker: first the block of tables and their queue are opened, then what
+ * each thread has. */
+static void
+a_gpu_without_room_any_more_leaves_the_host(void **state)
+{
+	char host[300], there[300], none[300];
+	struct job job[HUB_RANKS];
+
+	(void)state;
+	run_refused(0, NULL, NULL, host, job);
+	for (unsigned n = 1; n <= 4; n++) {
+		run_refused(n, NULL, NULL, there, job);
+		if (job->status != RS_OK)
+			fail_msg("%u: %s", n, job->failure.text);
+		assert_string_equal(job->lookup, "local");
+		if (n <= 2)
+			assert_string_equal(job->why_host, "");
+		assert_non_null(strstr(n <= 2 ? job->why_tables
+			: job->why_host, "GPU: no block of"));
+		if (n > 2)
+			place_run_assert_same(host, there, 0);
+		run_refused(n, n <= 2 ? "gpu" : NULL, n > 2 ? "cuda" : NULL, none, job);
+		assert_int_equal(job->status, RS_ERESOURCE);
+		assert_non_null(strstr(job->failure.text, n <= 2 ? "gpu.tables = gpu: GPU: no block"
+			: "GPU: no block"));
+	}
+}
+
+static void
 a_run_that_diverges_ends_as_on_the_host(void **state)
 {
 	char directory[300];
@@ -270,6 +317,7 @@ main(void)
 		cmocka_unit_test(a_stopped_run_goes_on),
 		cmocka_unit_test(a_version_scores_alike_wherever_it_is_read),
 		cmocka_unit_test(what_fails_there_fails_the_run),
+		cmocka_unit_test(a_gpu_without_room_any_more_leaves_the_host),
 		cmocka_unit_test(a_run_that_diverges_ends_as_on_the_host),
 	};
 

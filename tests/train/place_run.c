@@ -118,9 +118,12 @@ place_run_spec(const char *name)
 static void
 started(void *context, const struct model *m, uint64_t total_rows)
 {
-	const struct job *job = context;
+	struct job *job = context;
 
 	(void)total_rows;
+	job->lookup = m->lookup->ops->name;
+	snprintf(job->why_host, sizeof job->why_host, "%s", m->why_host);
+	snprintf(job->why_tables, sizeof job->why_tables, "%s", m->why_tables);
 	if (job->corrupts)
 		m->param[0] += 1;
 }
@@ -160,6 +163,8 @@ run_rank(void *argument)
 		job->status = spec_set(spec, "cluster", "policy", job->policy);
 	if (job->status == RS_OK && job->tables != NULL)
 		job->status = spec_set(spec, "gpu", "tables", job->tables);
+	if (job->status == RS_OK && job->device != NULL)
+		job->status = spec_set(spec, "placement", "device", job->device);
 	if (job->status == RS_OK && job->hub != NULL)
 		job->status = spec_set(spec, "cluster", "ps", "2");
 	if (job->status == RS_OK)

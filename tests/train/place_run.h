@@ -25,12 +25,14 @@ struct job {
 	struct gpu_memory *gpu;        /* NULL: on the host                           */
 	/* Puts another exchange over that of the hub, of the run alone; NULL: none. */
 	enum rs_status (*cover)(struct job *job, struct train_place *place);
-	const char *tables;            /* gpu.tables; NULL: that of the spec          */
+	const char *tables, *device;   /* gpu.tables, placement.device; NULL: those of the spec */
 	volatile int signal;
 	/* Out. */
 	enum rs_status status;
 	struct rs_failure failure;
 	struct train_summary summary;
+	const char *lookup;            /* of the model that started                   */
+	char why_host[256], why_tables[256];
 	struct train_epoch epoch[16];  /* as told, by number                          */
 };
 
