@@ -8,6 +8,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/memory.h"
+#include "spec/option.h"
 #include "train/checkpoint_chain.h"
 #include "train/checkpoint_private.h"
 #include "train/dense_adopt.h"
@@ -16,6 +17,7 @@
 #include "train/manifest.h"
 
 #define SPEC_LIMIT ((size_t)64 << 20)
+#define NAME_LIMIT ((size_t)4096) /* names of two optimizers                     */
 
 static enum rs_status
 spec_of_version(const char *path, struct spec **out)
@@ -109,13 +111,51 @@ fill_items(struct model *m, const char *path, const struct manifest *manifest)
 	return status;
 }
 
+static int
+is_adam(enum dense_optimizer_kind kind)
+{
+	return kind == DENSE_ADAM || kind == DENSE_ADAMW;
+}
+
+/* What another optimizer left is no state of this one; adam and adamw have the same. */
+static enum rs_status
+is_own_state(const struct model *m, const struct filling *f, int *is)
+{
+	static const char *const key = "optimizer";
+	const struct option_row *const row = option_find("train", key);
+	const struct settings *const now = spec_settings(m->spec);
+	const struct settings *const then = f->former != NULL ? spec_settings(f->former->spec)
+		: now;
+	struct buffer text;
+
+	*is = then->train.optimizer == now->train.optimizer
+		|| (is_adam(then->train.optimizer) && is_adam(now->train.optimizer));
+	if (*is)
+		return RS_OK;
+	buffer_init(&text, NAME_LIMIT);
+	enum rs_status status = option_print(row, now, &text);
+	if (status == RS_OK)
+		status = buffer_append(&text, "", 1);
+	const size_t was = text.n;
+	if (status == RS_OK)
+		status = option_print(row, then, &text);
+	if (status == RS_OK)
+		status = buffer_append(&text, "", 1);
+	if (status == RS_OK)
+		log_warn("train.%s = %s, but '%s' was trained with %s: the optimizer of the dense "
+			"weights starts anew", key, text.data, f->path, text.data + was);
+	buffer_free(&text);
+	return status;
+}
+
 static enum rs_status
 fill_dense(struct model *m, const struct filling *f, struct dense_adopted *adopted)
 {
-	const int with_state = (f->how & CHECKPOINT_STATE) != 0;
+	int with_state = (f->how & CHECKPOINT_STATE) != 0, had_state;
 	char *dense;
-	int had_state;
 
+	if (with_state)
+		RS_TRY(is_own_state(m, f, &with_state));
 	RS_TRY(file_join(f->path, "dense.bin", &dense));
 	const enum rs_status status = f->former != NULL
 		? dense_adopt(m, f->former, dense, with_state, adopted)

@@ -32,6 +32,24 @@ expect 0 "$T" train s.ini $O -f a4 -i a -d b.tsv --reset-steps
 dump a2 >one; dump a3 >two
 cmp -s one two && { echo '--reset-optimizer changed nothing' >&2; exit 1; }
 
+# Another optimizer of the dense weights does not take what the model's left for its own: it says so
+# and goes on as --reset-optimizer does.
+for optimizer in sgd momentum adagrad; do
+	set -- train s.ini $O -j 1 -i a -d b.tsv -o "train.optimizer=$optimizer" -o embedding.learning_rate=1e-9
+	rm -rf a9 a10
+	expect 0 "$T" "$@" -f a9
+	says "train.optimizer = $optimizer, but 'a/v000001' was trained with adam"
+	expect 0 "$T" "$@" -f a10 --reset-optimizer
+	grep -q 'train.optimizer' err && fail "a reset optimizer is warned of: $(cat err)"
+	for m in a9 a10; do
+		dump $m >one
+		grep '^param' one >$m.param || fail 'no dense weights'
+	done
+	same a9.param a10.param "$optimizer took what adam had left"
+done
+expect 0 "$T" train s.ini $O -f a9 -i a -d b.tsv -o train.optimizer=adamw
+grep -q 'train.optimizer' err && fail "adamw has the state of adam: $(cat err)"
+
 # B051: a new field or another shape is refused by name, with the way out.
 { cat s.ini; printf '[field extra]\ncolumn = 2\nbuckets = 10\n'; } >more.ini
 expect 78 "$T" train more.ini -f a5 -i a -d b.tsv
