@@ -44,6 +44,27 @@ head_sum(const struct span *s, size_t i)
 	return head_sum(&left, i) + head_sum(&right, i);
 }
 
+size_t
+exchange_join_heads(const struct exchange_sum *s, struct exchange_part *out, double *head)
+{
+	struct tree_node node[2 * TREE_MAX_DEPTH];
+	const size_t n = tree_frontier(s->n_slots, s->part[0].node.begin,
+		s->part[s->n_parts - 1].node.end, node);
+	const struct exchange_part *part = s->part, *const end = s->part + s->n_parts;
+
+	for (size_t i = 0; i < n; i++) {
+		struct span span = { .part = part, .node = node[i] };
+
+		for (; part < end && part->node.begin < node[i].end; part++)
+			span.n++;
+		for (size_t k = 0; k < s->n_heads; k++)
+			head[k] = head_sum(&span, k);
+		out[i] = (struct exchange_part){ .node = node[i], .head = head };
+		head += s->n_heads;
+	}
+	return n;
+}
+
 /* Floats [from,from+n) of the span, n <= CHUNK: those of the part when there is only one,
  * else the sum, in y. */
 static const float *

@@ -18,20 +18,23 @@
 
 #include "base/status.h"
 #include "base/tree.h"
+#include "kernel/gpu.h"
 #include "kernel/kernel_table.h"
 
 #define EXCHANGE_HEADS_MAX 64       /* doubles that come along with a sum             */
 
-/* The sum of this rank's slots [begin,end), one node of its frontier (tree_frontier). */
+/* The sum of this rank's slots [begin,end), one node of its frontier (tree_frontier); or what a
+ * slot has on the GPU, which it is left to the exchange to add. */
 struct exchange_part {
 	struct tree_node node;
 	const double *head;         /* [n_heads]                                      */
 	const float  *x;            /* [n_floats]                                     */
+	struct gpu_mark *made;      /* x is on the GPU, behind this; NULL: on the host */
 };
 
 struct exchange_sum {
 	size_t n_slots, n_heads, n_floats;
-	const struct exchange_part *part;   /* [n_parts] in the order of tree_frontier */
+	const struct exchange_part *part;   /* [n_parts] from left to right           */
 	size_t n_parts;
 	double *head;               /* [n_heads] out                                  */
 	float  *x;                  /* [n_floats] out; not one of the parts           */
@@ -55,6 +58,8 @@ struct exchange {
 	const struct exchange_ops *ops;
 	size_t rank, n_ranks;
 	const struct kernel_set *kernel;
+	/* All parts of a sum may be on the first GPU of it, a slot each; NULL: none. */
+	struct gpu_memory *gpu;
 	/* Not 0: give up at once (the run is being rewound); NULL: nobody says so. */
 	const atomic_int *stop;
 	double timeout;             /* seconds that a call may wait for other ranks   */
@@ -70,6 +75,10 @@ struct exchange {
 void exchange_combine(const struct kernel_set *kernel, size_t n_slots,
 	const struct exchange_part *part, size_t n_parts, size_t n_heads, double *head,
 	size_t from, size_t to, float *x);
+
+/* Heads of the parts of a rank, joined to nodes of its frontier: out [2 * TREE_MAX_DEPTH], of
+ * which head has n_heads each.  How many there are. */
+size_t exchange_join_heads(const struct exchange_sum *s, struct exchange_part *out, double *head);
 
 /*
  * Processes of one host: a shared mapping.  Its descriptor (memfd) is made by whoever

@@ -15,6 +15,7 @@ struct lane {
 	struct gpu_plan plan;
 	struct gpu_queue *queue;           /* NULL: not open                           */
 	float *there, *up, *down;          /* [NCCL_PIECE] on the GPU, here, here      */
+	int   *bad;                        /* on the GPU                               */
 	size_t from, n;                    /* floats of the sum that are under way     */
 };
 
@@ -27,6 +28,7 @@ struct nccl_exchange {
 	size_t first, n_busy;              /* a ring                                   */
 	size_t next;                       /* float of the sum at which a piece begins */
 	int    has_failed;
+	double head[2 * TREE_MAX_DEPTH * EXCHANGE_HEADS_MAX];
 };
 
 static struct nccl_exchange *
@@ -52,18 +54,37 @@ queue_of(struct lane *l)
 		.is_over = lane_is_over, .context = l };
 }
 
-/* Of this rank; a NaN where a value is not one that could be summed. */
+/* Of this rank, from left to right; a NaN where a value is not one that could be summed. */
 static void
-sum_own(const struct nccl_exchange *e, const struct exchange_sum *s, struct lane *l)
+sum_parts(const struct kernel_set *kernel, const struct exchange_sum *s, const struct lane *l,
+	float *to, int *bad)
+{
+	kernel->copy_rows(1, l->n, s->part[0].x + l->from, l->n, to, l->n);
+	for (size_t i = 1; i < s->n_parts; i++)
+		kernel->sum_into(l->n, to, s->part[i].x + l->from, bad);
+	kernel->finite(l->n, to, bad);
+	kernel->spoil(to, bad);
+}
+
+static void
+sum_on_host(const struct nccl_exchange *e, const struct exchange_sum *s, struct lane *l)
 {
 	int bad = 0;
 
-	memcpy(l->up, s->part[0].x + l->from, l->n * sizeof(*l->up));
-	for (size_t i = 1; i < s->n_parts; i++)
-		e->base.kernel->sum_into(l->n, l->up, s->part[i].x + l->from, &bad);
-	e->base.kernel->finite(l->n, l->up, &bad);
-	if (bad)
-		l->up[0] = NAN;
+	sum_parts(e->base.kernel, s, l, l->up, &bad);
+	e->gpu->gpu->upload(l->there, l->up, l->n * sizeof(*l->up));
+}
+
+/* As soon as all of it is there. */
+static void
+sum_there(const struct nccl_exchange *e, const struct exchange_sum *s, struct lane *l)
+{
+	const struct gpu *const gpu = e->gpu->gpu;
+
+	for (size_t i = 0; i < s->n_parts; i++)
+		gpu->order->follow(s->part[i].made);
+	gpu->kernel->fill(1, (float *)(void *)l->bad, 0);
+	sum_parts(gpu->kernel, s, l, l->there, l->bad);
 }
 
 static enum rs_status
@@ -78,9 +99,11 @@ start_piece(struct nccl_exchange *e, const struct exchange_sum *s)
 	l->n = left < NCCL_PIECE ? left : NCCL_PIECE;
 	e->next += l->n;
 	e->n_busy++;
-	sum_own(e, s, l);
 	gpu->use(l->queue);
-	gpu->upload(l->there, l->up, l->n * sizeof(*l->up));
+	if (s->part[0].made != NULL)
+		sum_there(e, s, l);
+	else
+		sum_on_host(e, s, l);
 	RS_TRY(nccl_sum(e->nccl, &q, l->there, &(struct reducer_bucket){ 0, l->n }, 1));
 	gpu->download(l->down, l->there, l->n * sizeof(*l->down));
 	return RS_OK;
@@ -112,10 +135,15 @@ start_pieces(struct nccl_exchange *e, const struct exchange_sum *s)
 static enum rs_status
 sum_heads(struct nccl_exchange *e, const struct exchange_sum *s)
 {
+	struct exchange_part joined[2 * TREE_MAX_DEPTH];
 	struct exchange_sum heads = *s;
 
+	if (s->n_heads == 0)
+		return RS_OK;
 	heads.n_floats = 0;
-	return s->n_heads > 0 ? e->inner->ops->sum(e->inner, &heads) : RS_OK;
+	heads.n_parts = exchange_join_heads(s, joined, e->head);
+	heads.part = joined;
+	return e->inner->ops->sum(e->inner, &heads);
 }
 
 static enum rs_status
@@ -200,9 +228,10 @@ open_lane(struct nccl_exchange *e, struct lane *l)
 	char *block;
 
 	l->e = e;
-	l->plan.bytes = NCCL_PIECE * sizeof(float);
+	l->plan.bytes = NCCL_LANE_BYTES;
 	RS_TRY(gpu_memory_open(e->gpu, 0, &l->plan, &l->queue, &block));
 	l->there = (float *)(void *)block;
+	l->bad = (int *)(void *)(block + NCCL_PIECE * sizeof(float));
 	RS_TRY(e->gpu->gpu->host_alloc(2 * NCCL_PIECE * sizeof(float), &l->up));
 	l->down = l->up + NCCL_PIECE;
 	return RS_OK;
@@ -331,6 +360,7 @@ nccl_exchange_open(const struct exchange *base, const struct nccl_exchange_optio
 		return status;
 	}
 	e->inner = options->inner;
+	e->base.gpu = gpu_memory_places(e->gpu) == 1 ? e->gpu : NULL;
 	*out = &e->base;
 	return RS_OK;
 }

@@ -2,9 +2,10 @@
  * The exchange whose floats are summed by NCCL, one GPU a rank, and whose everything else goes
  * over another exchange.
  *
- * A rank adds up its own parts on the host, from left to right.  The sum goes in pieces through
- * NCCL_LANES blocks of the first of its GPUs: up, summed over the ranks, back, so that copies of
- * one go on beside the sum of another.  Heads follow the tree to the bit over `inner`.  Floats
+ * A rank adds up its own parts from left to right, on the host or, where a rank has one GPU,
+ * there, if that is where they are.  The sum goes in pieces through NCCL_LANES blocks of the first
+ * of its GPUs: added or brought there, summed over the ranks, to the host, so that copies of one
+ * go on beside the sum of another.  Heads follow the tree to the bit over `inner`.  Floats
  * do so to a tolerance, and exactly where they are whole numbers and sums below 2^24; they are
  * the same in all ranks.  A rank whose own sum the kernel's guard refuses tells a NaN instead,
  * which then is in the total of all.
@@ -21,6 +22,8 @@
 
 #define NCCL_LANES    3
 #define NCCL_PIECE    ((size_t)1 << 18)        /* floats                              */
+/* That a lane takes of the GPU's memory. */
+#define NCCL_LANE_BYTES (NCCL_PIECE * sizeof(float) + GPU_ALIGNMENT)
 #define NCCL_WHY      256
 
 struct nccl_exchange_options {

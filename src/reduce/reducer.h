@@ -10,6 +10,10 @@
  * slots of its rank, and finish waits for those of the others.  What of a slot is final
  * before the rest, bucket by bucket, may be given earlier by advance; a thread then tells
  * it to the other ranks meanwhile.  barrier waits for the workers of this process.
+ *
+ * Gradients of slots may be on a GPU, where the exchange takes them, and only the total comes to
+ * the host.  It then adds up those of a rank, in the order of slots, so bits are those of the
+ * exchange and the same in each run.
  */
 #ifndef REDUCE_REDUCER_H
 #define REDUCE_REDUCER_H
@@ -29,7 +33,8 @@ struct slot_sum {
 	double rows;
 	int    bad;                 /* a value was NaN, Inf or beyond 2^100           */
 	unsigned votes;             /* bits, set in the total when any slot set them  */
-	float *grad;                /* [P]                                            */
+	float *grad;                /* [P] on the GPU of the options, that of the total
+	                               on the host                                    */
 	uint64_t step;              /* for messages about an exchange                 */
 	size_t n_given;             /* buckets that went already; the reducer's       */
 };
@@ -41,9 +46,11 @@ struct reducer;
 struct reducer_ops {
 	const char *name;           /* "shm"                                          */
 	struct slot_sum *(*acquire)(struct reducer *r, size_t worker);
-	/* The gradient is final in the first n buckets; they may be summed from here on. */
+	/* The gradient is final in the first n buckets; they may be summed from here on.
+	 * On a GPU: the thread's queue has all that makes them so. */
 	void (*advance)(struct reducer *r, size_t worker, size_t slot, struct slot_sum *sum,
 		size_t n);
+	/* All is final; on a GPU what the reducer was not told of before is over. */
 	enum rs_status (*contribute)(
 		struct reducer *r, size_t worker, size_t slot, struct slot_sum *sum);
 	/* Fails in all workers alike.  RS_EPEER: other ranks did not come; RS_EDIVERGED or
@@ -71,12 +78,15 @@ struct reducer_options {
 	size_t n_workers, n_cores;  /* of this process                                */
 	size_t n_slots, n_params;
 	struct exchange *exchange;  /* borrowed; NULL: all slots are in this process  */
+	struct gpu_memory *gpu;     /* the exchange's; NULL: gradients are on the host */
 	/* With an exchange: the gradient in the order in which it becomes final, together all
 	 * of it; copied.  The same in all ranks.  n_buckets 0: it is one. */
 	const struct reducer_bucket *bucket;
 	size_t n_buckets;
 };
 
+/* What a rank takes of the GPU's memory so. */
+size_t reducer_gpu_bytes(size_t n_slots, size_t n_params);
 /* Threads of one process.  With an exchange, slots are those of its rank; worker 0 calls it
  * in finish, and before that in the step a thread of the reducer, if there is more than one
  * bucket. */

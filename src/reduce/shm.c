@@ -12,6 +12,7 @@
 #include "base/thread.h"
 #include "base/tree.h"
 #include "reduce/courier.h"
+#include "reduce/gpu_sums.h"
 
 #define LINE 64
 
@@ -45,7 +46,8 @@ struct part {
  * node m that came first.  A right child is added to the left one, and its buffer is free
  * when that was done with all its buckets.  Sums but the gradient go with the last bucket,
  * which finish exchanges; those before it the courier does.  Without an exchange the
- * frontier is the root alone, and there is one bucket.
+ * frontier is the root alone, and there is one bucket.  On a GPU each slot is a part by itself:
+ * nothing climbs, and no buffer is free before the exchange is over.
  */
 struct shm {
 	struct reducer base;
@@ -56,6 +58,7 @@ struct shm {
 	size_t n_buffers;
 	char  *block;
 	size_t block_bytes;
+	struct gpu_sums there;             /* buffers on a GPU, a mark a bucket each, or none */
 	struct reducer_bucket *bucket;     /* [n_buckets]                            */
 	size_t n_buckets;
 	_Atomic(struct slot_sum *) *node;  /* [n_buckets, n_slots] by number of the inner node */
@@ -121,6 +124,14 @@ shm_acquire(struct reducer *base, size_t worker)
 	(void)worker;
 	*sum = (struct slot_sum){ .grad = grad };
 	return sum;
+}
+
+/* NULL: it is on the host. */
+static struct gpu_mark *
+mark_of(const struct shm *r, const struct slot_sum *sum, size_t b)
+{
+	return r->there.gpu == NULL ? NULL
+		: r->there.mark[(size_t)(sum - r->sum) * r->n_buckets + b];
 }
 
 /* left += right in a bucket. */
@@ -222,8 +233,13 @@ shm_advance(struct reducer *base, size_t worker, size_t slot, struct slot_sum *s
 	struct shm *r = shm_of(base);
 
 	(void)worker;
-	while (sum->n_given < n && sum->n_given + 1 < r->n_buckets)
-		climb(r, slot, sum, sum->n_given++);
+	while (sum->n_given < n && sum->n_given + 1 < r->n_buckets) {
+		const size_t b = sum->n_given++;
+
+		if (r->there.gpu != NULL)
+			r->there.gpu->gpu->order->set(mark_of(r, sum, b));
+		climb(r, slot, sum, b);
+	}
 }
 
 static enum rs_status
@@ -231,8 +247,9 @@ shm_contribute(struct reducer *base, size_t worker, size_t slot, struct slot_sum
 {
 	struct shm *r = shm_of(base);
 
-	shm_advance(base, worker, slot, sum, r->n_buckets);
-	climb(r, slot, sum, r->n_buckets - 1);
+	(void)worker;
+	for (size_t b = sum->n_given; b < r->n_buckets; b++)
+		climb(r, slot, sum, b);
 	return RS_OK;
 }
 
@@ -330,7 +347,7 @@ exchange_bucket(struct shm *r, size_t b, double *head, uint64_t step)
 
 	for (size_t i = 0; i < r->n_parts; i++)
 		r->sent[i] = (struct exchange_part){ r->part[i].node, r->part[i].head,
-			r->part[i].sum->grad + at->begin };
+			r->part[i].sum->grad + at->begin, mark_of(r, r->part[i].sum, b) };
 	const enum rs_status status = r->exchange->ops->sum(r->exchange, &sum);
 	r->exchange_s += clock_seconds() - since;
 	return status;
@@ -399,6 +416,7 @@ shm_close(struct reducer *base)
 	if (r->exchange != NULL)
 		log_debug("dense sums took %.3f s, of which the workers waited for %.3f s; "
 			"buckets: %zu", r->exchange_s, r->wait_s, r->n_buckets);
+	gpu_sums_close(&r->there);
 	if (r->block != NULL)
 		large_free(r->block, r->block_bytes);
 	free(r->missing);
@@ -419,38 +437,85 @@ static const struct reducer_ops shm_ops = {
 	.close = shm_close,
 };
 
-static enum rs_status
-shm_allocate(struct shm *r)
+static size_t
+grad_bytes(size_t n_params)
 {
-	RS_TRY(size_mul(r->P, sizeof(float), &r->grad_bytes));
-	r->grad_bytes = (r->grad_bytes + LINE - 1) / LINE * LINE;
-	RS_TRY(size_mul(r->grad_bytes, r->n_buffers, &r->block_bytes));
+	return (n_params * sizeof(float) + GPU_ALIGNMENT - 1) / GPU_ALIGNMENT * GPU_ALIGNMENT;
+}
+
+size_t
+reducer_gpu_bytes(size_t n_slots, size_t n_params)
+{
+	return n_slots * grad_bytes(n_params);
+}
+
+/* The first is the total, which is on the host. */
+static enum rs_status
+allocate_there(struct shm *r, struct gpu_memory *gpu)
+{
+	const size_t n = r->n_buffers - 1;
+
+	RS_TRY(gpu_sums_open(gpu, reducer_gpu_bytes(n, r->P), r->n_buffers * r->n_buckets,
+		&r->there));
+	for (size_t i = 0; i < n; i++)
+		r->sum[i + 1].grad = (float *)(void *)(r->there.block + i * r->grad_bytes);
+	return RS_OK;
+}
+
+static enum rs_status
+shm_allocate(struct shm *r, struct gpu_memory *gpu)
+{
+	const size_t n_here = gpu != NULL ? 1 : r->n_buffers;
+	size_t bytes;
+
+	RS_TRY(size_mul(r->P, sizeof(float), &bytes));
+	RS_TRY(size_mul(bytes + GPU_ALIGNMENT, r->n_buffers, &bytes));
+	r->grad_bytes = grad_bytes(r->P);
+	r->block_bytes = n_here * r->grad_bytes;
 	if (r->block_bytes == 0)
 		r->block_bytes = LINE;
 	RS_TRY(memory_alloc(r->n_buffers, sizeof(*r->sum), &r->sum));
 	RS_TRY(memory_alloc(r->n_buffers, sizeof(*r->next), &r->next));
 	RS_TRY(memory_alloc(r->n_buffers, sizeof(*r->merged), &r->merged));
 	RS_TRY(memory_alloc(r->n_buckets * r->n_slots, sizeof(*r->node), &r->node));
-	return large_alloc(r->block_bytes, &r->block);
+	RS_TRY(large_alloc(r->block_bytes, &r->block));
+	for (size_t i = 0; i < n_here; i++)
+		r->sum[i].grad = (float *)(void *)(r->block + i * r->grad_bytes);
+	return gpu != NULL ? allocate_there(r, gpu) : RS_OK;
+}
+
+/* Nodes of the frontier, or slots. */
+static size_t
+list_parts(const struct shm *r, struct part *part)
+{
+	const size_t R = r->exchange->n_ranks, rank = r->exchange->rank;
+	const size_t begin = tree_rank_begin(r->n_slots, R, rank);
+	const size_t end = tree_rank_begin(r->n_slots, R, rank + 1);
+	struct tree_node node[2 * TREE_MAX_DEPTH];
+	const int is_there = r->there.gpu != NULL;
+	const size_t n = is_there ? end - begin : tree_frontier(r->n_slots, begin, end, node);
+
+	for (size_t i = 0; i < n; i++)
+		part[i].node = is_there ? (struct tree_node){ begin + i, begin + i + 1 } : node[i];
+	return n;
 }
 
 static enum rs_status
 open_parts(struct shm *r)
 {
-	const size_t R = r->exchange->n_ranks, rank = r->exchange->rank;
-	struct tree_node node[2 * TREE_MAX_DEPTH];
+	const size_t R = r->exchange->n_ranks;
 
 	if (R > RANKS_MAX)
 		return rs_fail(RS_EUSAGE, "%zu workers are too many: at most %d", R, RANKS_MAX);
-	assert(rank < R && R <= r->n_slots);
-	r->n_parts = tree_frontier(r->n_slots, tree_rank_begin(r->n_slots, R, rank),
-		tree_rank_begin(r->n_slots, R, rank + 1), node);
-	RS_TRY(memory_alloc(r->n_parts, sizeof(*r->part), &r->part));
-	RS_TRY(memory_alloc(r->n_parts, sizeof(*r->sent), &r->sent));
+	assert(r->exchange->rank < R && R <= r->n_slots);
+	RS_TRY(memory_alloc(r->n_slots, sizeof(*r->part), &r->part));
+	RS_TRY(memory_alloc(r->n_slots, sizeof(*r->sent), &r->sent));
 	RS_TRY(memory_alloc(r->n_slots, sizeof(*r->part_of), &r->part_of));
+	r->n_parts = list_parts(r, r->part);
 	for (size_t i = 0; i < r->n_parts; i++) {
-		r->part[i].node = node[i];
-		for (size_t slot = node[i].begin; slot < node[i].end; slot++)
+		const struct tree_node *const node = &r->part[i].node;
+
+		for (size_t slot = node->begin; slot < node->end; slot++)
 			r->part_of[slot] = i;
 	}
 	return RS_OK;
@@ -481,18 +546,16 @@ open_courier(struct shm *r)
 
 /* One buffer a slot, and the total of the last step stays readable. */
 static enum rs_status
-open_buffers(struct shm *r)
+open_buffers(struct shm *r, struct gpu_memory *gpu)
 {
 	const struct exchange *e = r->exchange;
 
 	r->n_buffers = 1 + (e == NULL ? r->n_slots :
 		tree_rank_begin(r->n_slots, e->n_ranks, e->rank + 1)
 		- tree_rank_begin(r->n_slots, e->n_ranks, e->rank));
-	RS_TRY(shm_allocate(r));
-	for (size_t i = r->n_buffers; i-- > 0;) {
-		r->sum[i].grad = (float *)(r->block + i * r->grad_bytes);
+	RS_TRY(shm_allocate(r, gpu));
+	for (size_t i = r->n_buffers; i-- > 0;)
 		buffer_put(r, &r->sum[i]);
-	}
 	if (e == NULL)
 		return RS_OK;
 	r->total = buffer_take(r);
@@ -507,6 +570,7 @@ reducer_shm_open(const struct reducer_options *o, struct reducer **out)
 	enum rs_status status;
 
 	assert(o->n_workers > 0 && o->n_slots > 0);
+	assert(o->gpu == NULL || (o->exchange != NULL && o->exchange->gpu == o->gpu));
 	RS_TRY(memory_alloc(1, sizeof(*r), &r));
 	r->base.ops = &shm_ops;
 	r->kernel = o->kernel;
@@ -518,7 +582,7 @@ reducer_shm_open(const struct reducer_options *o, struct reducer **out)
 		o->exchange == NULL ? o->n_cores : o->n_cores / o->exchange->n_ranks);
 	status = open_buckets(r, o);
 	if (status == RS_OK)
-		status = open_buffers(r);
+		status = open_buffers(r, o->gpu);
 	if (status != RS_OK) {
 		shm_close(&r->base);
 		return status;

@@ -8,6 +8,7 @@ librs_a_SOURCES += src/reduce/mpi.c src/reduce/mpi.h src/reduce/mpi_plugin.h
 librs_a_SOURCES += src/reduce/mpi_exchange.c src/reduce/mpi_run.c src/reduce/mpi_private.h
 librs_a_SOURCES += src/reduce/plane.c src/reduce/plane.h
 librs_a_SOURCES += src/reduce/nccl.c src/reduce/nccl.h src/reduce/nccl_library.c
+librs_a_SOURCES += src/reduce/gpu_sums.c src/reduce/gpu_sums.h
 librs_a_SOURCES += src/reduce/nccl_exchange.c src/reduce/nccl_exchange.h
 librs_a_SOURCES += src/reduce/nccl_mesh.c src/reduce/nccl_mesh.h src/reduce/nccl_private.h
 AM_CPPFLAGS += $(NCCL_CFLAGS)

@@ -504,24 +504,34 @@ open_exchange(struct stepper *s)
 }
 
 static enum rs_status
-stepper_init(struct stepper *s)
+open_reducer(struct stepper *s)
 {
+	struct model *const m = s->model;
+	struct gpu_memory *const gpu = step_sums_gpu(m);
 	const char *why;
 
+	if (m->gpu != NULL)
+		graph_set_gradient_there(m->graph, gpu != NULL);
+	return reducer_shm_open(&(struct reducer_options){ .kernel = m->kernel,
+	    .n_workers = s->n_workers, .n_cores = thread_auto_count(&why),
+	    .n_slots = s->n_slots, .n_params = m->P, .exchange = s->exchange, .gpu = gpu,
+	    .bucket = s->buckets.bucket, .n_buckets = s->buckets.n }, &s->reducer);
+}
+
+static enum rs_status
+stepper_init(struct stepper *s)
+{
 	RS_TRY(open_exchange(s));
 	RS_TRY(memory_alloc(s->n_workers, sizeof(*s->worker), &s->worker));
 	RS_TRY(memory_alloc(s->n_slots, sizeof(*s->slot), &s->slot));
 	RS_TRY(buckets_make(s->model, s->exchange != NULL ? s->model->place->bucket_bytes : 0,
 		&s->buckets));
-	RS_TRY(reducer_shm_open(&(struct reducer_options){ .kernel = s->model->kernel,
-	    .n_workers = s->n_workers, .n_cores = thread_auto_count(&why),
-	    .n_slots = s->n_slots, .n_params = s->model->P, .exchange = s->exchange,
-	    .bucket = s->buckets.bucket, .n_buckets = s->buckets.n }, &s->reducer));
+	RS_TRY(step_check_gpu(s->model, s->n_workers, 0));
+	RS_TRY(open_reducer(s));
 	RS_TRY(open_use(s));
 	RS_TRY(dense_init(&s->dense, s->model, s->n_workers));
 	if (contrast_needed(spec_settings(s->model->spec)))
 		RS_TRY(contrast_create(s->model, s->n_slots, s->n_workers, &s->contrast));
-	RS_TRY(step_check_gpu(s->model, s->n_workers, 0));
 	for (size_t i = 0; i < s->n_workers; i++)
 		RS_TRY(worker_init(s, i));
 	return RS_OK;

@@ -39,6 +39,15 @@ step_slot_place(const struct model *m, size_t n_workers, size_t slot)
 	return step_place(m, n_workers, worker);
 }
 
+struct gpu_memory *
+step_sums_gpu(const struct model *m)
+{
+	const int takes_them = m->gpu != NULL && ranks_several(m->place)
+		&& m->place->exchange->gpu == m->gpu;
+
+	return takes_them ? m->gpu : NULL;
+}
+
 /* Threads have an exec each, and of a loss over many items slots; gradients of rows that stay
  * there are of a slot. */
 enum rs_status
@@ -63,5 +72,7 @@ step_check_gpu(const struct model *m, size_t n_workers, size_t tables)
 	ranks_share(m->place, n_slots, &begin, &end);
 	for (size_t slot = begin; slot < end; slot++)
 		bytes[step_slot_place(m, n_workers, slot)] += of_slot + of_exec;
+	if (step_sums_gpu(m) != NULL)
+		bytes[0] += reducer_gpu_bytes(end - begin, m->P);
 	return gpu_memory_check(m->gpu, bytes);
 }

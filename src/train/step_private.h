@@ -55,6 +55,8 @@ struct stepper {
 /* The most rows of a slot in batches of the spec, and those that a worker has room for at first. */
 size_t step_slot_rows(const struct model *m);
 size_t step_worker_rows(const struct model *m);
+/* Where gradients of slots stay until they are summed among the ranks; NULL: on the host. */
+struct gpu_memory *step_sums_gpu(const struct model *m);
 /* The failure of the first worker that has one is everyone's. */
 void step_fail_note(struct stepper *s, enum rs_status status);
 enum rs_status step_fail_check(struct stepper *s);

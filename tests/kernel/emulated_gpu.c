@@ -44,6 +44,15 @@ static struct piece piece[PIECES_MAX];
 static pthread_mutex_t piece_lock = PTHREAD_MUTEX_INITIALIZER;
 static _Thread_local struct gpu_queue *current;
 
+static atomic_size_t bytes_up, bytes_down;
+
+struct emulated_gpu_copies
+emulated_gpu_copies(void)
+{
+	return (struct emulated_gpu_copies){ atomic_exchange(&bytes_up, 0),
+		atomic_exchange(&bytes_down, 0) };
+}
+
 unsigned
 emulated_gpu_in_use(void)
 {
@@ -181,6 +190,7 @@ gpu_upload(void *to, const void *from, size_t bytes)
 	memcpy(to, from, bytes);
 	emulate_stop();
 	struct copy *const c = next_copy(bytes);
+	atomic_fetch_add(&bytes_up, bytes);
 	c->from = from;
 	c->crc = hash_crc32c(0, from, bytes);
 }
@@ -198,6 +208,7 @@ gpu_download(void *to, const void *from, size_t bytes)
 	if (!emulate_start())
 		return;
 	struct copy *const c = next_copy(bytes);
+	atomic_fetch_add(&bytes_down, bytes);
 	c->to = to;
 	c->from = from;
 	if (current->is_held == NULL)

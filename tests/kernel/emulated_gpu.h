@@ -25,6 +25,9 @@ void emulated_gpu_refuse_memory(unsigned n);
 /* How often marks were set, and such followed, since it was last called. */
 struct emulated_gpu_marks { unsigned n_set, n_followed; };
 struct emulated_gpu_marks emulated_gpu_marks(void);
+/* Bytes that were copied to GPUs and from them, since it was last called. */
+struct emulated_gpu_copies { size_t up, down; };
+struct emulated_gpu_copies emulated_gpu_copies(void);
 /* Queues that are open, marks, graphs, and host_alloc() and alloc() that are not free. */
 unsigned emulated_gpu_in_use(void);
 /* Queues that are open on one. */

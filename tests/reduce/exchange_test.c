@@ -66,7 +66,7 @@ make_parts(size_t n_slots, size_t n_ranks, struct exchange_part *out)
 			tree_sum(node[i].begin, node[i].end, x);
 			head[0] = tree_head(node[i].begin, node[i].end);
 			head[1] = (double)(node[i].end - node[i].begin);
-			out[n++] = (struct exchange_part){ node[i], head, x };
+			out[n++] = (struct exchange_part){ node[i], head, x, NULL };
 		}
 	}
 	return n;
@@ -338,7 +338,7 @@ a_wild_value_that_cancels_out_is_seen_as_in_one_process(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 3; i++)
-		part[i] = (struct exchange_part){ { i, i + 1 }, NULL, &wild[i] };
+		part[i] = (struct exchange_part){ { i, i + 1 }, NULL, &wild[i], NULL };
 	exchange_combine(&kernel_ref, 3, part, 3, 0, NULL, 0, 1, &x);
 	assert_true(isnan(x));
 }
@@ -384,7 +384,7 @@ L054_a_sum_of_many_ranks_does_not_overflow(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < N_ROWS(part); i++)
-		part[i] = (struct exchange_part){ { i, i + 1 }, &head, &value };
+		part[i] = (struct exchange_part){ { i, i + 1 }, &head, &value, NULL };
 	exchange_combine(&kernel_ref, N_ROWS(part), part, N_ROWS(part), 1, &sum, 0, 1, &x);
 	assert_true(x == 102400 && sum == 102400);
 }

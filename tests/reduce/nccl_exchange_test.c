@@ -278,7 +278,7 @@ whole_numbers_are_summed_exactly(void **state)
 			assert_true(rank[r].is_nccl);
 			/* Lanes have no room for products. */
 			assert_true(rank[r].gpu_bytes
-				== NCCL_LANES * NCCL_PIECE * sizeof(float));
+				== NCCL_LANES * NCCL_LANE_BYTES);
 			assert_exact(&b, &rank[r]);
 		}
 		close_bed(&b, rank);

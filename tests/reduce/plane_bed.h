@@ -71,7 +71,7 @@ plane_parts(const struct plane_size *z, uint64_t step, size_t rank, struct excha
 		for (size_t i = 0; i < z->n_heads; i++)
 			head[i] = plane_head(step, node[k].begin, node[k].end, i);
 		plane_floats(step, node[k].begin, node[k].end, z->n_floats, x);
-		part[k] = (struct exchange_part){ node[k], head, x };
+		part[k] = (struct exchange_part){ node[k], head, x, NULL };
 	}
 	return n;
 }
@@ -115,7 +115,7 @@ plane_sum(struct exchange *e, const struct plane_size *z, uint64_t step, size_t 
 
 		for (size_t k = 0; k < n; k++)
 			cut[k] = (struct exchange_part){ part[k].node, part[k].head,
-				part[k].x + begin };
+				part[k].x + begin, part[k].made };
 		status = e->ops->sum(e, &(struct exchange_sum){ .n_slots = z->n_slots,
 			.n_heads = b == 0 ? z->n_heads : 0, .n_floats = end - begin,
 			.part = cut, .n_parts = n, .head = b == 0 ? head : NULL, .x = x + begin,

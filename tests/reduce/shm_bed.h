@@ -161,7 +161,7 @@ sum_step(struct exchange *e, uint64_t step, size_t n_slots, size_t n, float *x, 
 		tree_sum(step, node[i].begin, node[i].end, n, floats);
 		own[i][0] = (double)step;
 		own[i][1] = (double)(node[i].end - node[i].begin);
-		part[i] = (struct exchange_part){ node[i], own[i], floats };
+		part[i] = (struct exchange_part){ node[i], own[i], floats, NULL };
 	}
 	status = e->ops->sum(e, &(struct exchange_sum){ .n_slots = n_slots, .n_heads = 2,
 		.n_floats = n, .part = part, .n_parts = m, .head = head, .x = x, .step = step });

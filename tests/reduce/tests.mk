@@ -10,6 +10,9 @@ check_PROGRAMS += tests/reduce/courier_test
 check_PROGRAMS += tests/reduce/nccl_test
 check_PROGRAMS += tests/reduce/nccl_exchange_test
 nccl_double = tests/reduce/nccl_double.c tests/reduce/nccl_double.h
+check_PROGRAMS += tests/reduce/nccl_reducer_test
+tests_reduce_nccl_reducer_test_SOURCES = tests/reduce/nccl_reducer_test.c $(nccl_double) \
+	$(emulated_gpu)
 check_PROGRAMS += tests/reduce/nccl_mesh_test
 tests_reduce_nccl_mesh_test_SOURCES = tests/reduce/nccl_mesh_test.c $(nccl_double) $(emulated_gpu)
 tests_reduce_nccl_exchange_test_SOURCES = tests/reduce/nccl_exchange_test.c $(nccl_double) \
