@@ -269,6 +269,7 @@ session_options(struct session *s, struct train_options *o)
 		.directory = s->directory, .from = argument(s->a, "--initial"),
 		.reset_optimizer = argument_given(s->a, "--reset-optimizer"),
 		.reset_steps = argument_given(s->a, "--reset-steps"),
+		.rebuild_cache = argument_given(s->a, "--rebuild-cache"),
 		.allow_new_fields = argument_given(s->a, "--allow-new-fields"),
 		.resume = argument_given(s->a, "--resume"),
 		.progress_step = s->progress.step, .progress_multiplies = s->progress.multiplies,

@@ -142,6 +142,9 @@ enum rs_status session_end(struct session *s, enum rs_status status,
 		.text = "What the result must meet to become the current model, for instance " \
 			"auc>=0.75 or auc>=last-0.005; with --incremental instead of " \
 			"incremental.require." }, \
+	{ .name = "--rebuild-cache", \
+		.text = "Make the parsed rows in data.cache anew, whatever is there; else they " \
+			"are used as long as they are of the text." }, \
 	{ .name = "--ok-partial", .text = "Exit with 0 although rows were skipped." }, \
 	{ .name = "--workers", \
 		.argument = "N", \

@@ -25,7 +25,8 @@ struct sampler;
 enum loader_cache {
 	LOADER_CACHE_NONE,                 /* nothing                                 */
 	LOADER_CACHE_USE,                  /* rows come from there if they are there  */
-	LOADER_CACHE_MAKE                  /* and files that have none get one        */
+	LOADER_CACHE_MAKE,                 /* and files that have none get one        */
+	LOADER_CACHE_MAKE_ANEW             /* every file gets one, whatever is there  */
 };
 
 struct loader_options {

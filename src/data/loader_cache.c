@@ -194,8 +194,9 @@ find_or_make(struct making *m)
 	RS_TRY(cache_digest(l->options.schema, l->options.purpose, m->input->layout,
 		m->reader.group_bytes, &m->digest));
 	RS_TRY(cache_path(directory, m->input->file.path, m->digest, &m->path));
-	RS_TRY(find(m, &m->input->cache));
-	if (m->input->cache != NULL || l->options.cache != LOADER_CACHE_MAKE)
+	if (l->options.cache != LOADER_CACHE_MAKE_ANEW)
+		RS_TRY(find(m, &m->input->cache));
+	if (m->input->cache != NULL || l->options.cache == LOADER_CACHE_USE)
 		return RS_OK;
 	RS_TRY(make(m));
 	return find(m, &m->input->cache);

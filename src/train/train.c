@@ -516,6 +516,15 @@ enter_directory(struct training *t)
 	return train_gate_enter(t);
 }
 
+static enum rs_status
+check_cache(const struct settings *s, const struct train_options *o)
+{
+	if (!o->rebuild_cache || s->data.cache[0] != '\0')
+		return RS_OK;
+	(void)rs_fail(RS_EUSAGE, "--rebuild-cache: data.cache names no directory");
+	return rs_hint("set it, for instance with -o data.cache=cache");
+}
+
 enum rs_status
 train_run(struct spec *spec, const struct train_options *options, struct train_summary *out)
 {
@@ -525,6 +534,8 @@ train_run(struct spec *spec, const struct train_options *options, struct train_s
 	memset(out, 0, sizeof *out);
 	out->loss = NAN;
 	enum rs_status status = train_check_place(spec_settings(spec), options->place);
+	if (status == RS_OK)
+		status = check_cache(spec_settings(spec), options);
 	if (status != RS_OK) {
 		spec_free(spec);
 		return status;

@@ -67,6 +67,7 @@ struct train_options {
 	const char *directory;         /* model directory                             */
 	const char *from;              /* warm start directory or NULL                */
 	int    reset_optimizer, reset_steps;
+	int    rebuild_cache;          /* files of data.cache are made anew           */
 	int    allow_new_fields;       /* of the spec, that the model gone on from lacks */
 	int    resume;                 /* go on with an unfinished run in directory   */
 	int    continues;              /* and the run is this one: if it is finished already,

@@ -63,7 +63,8 @@ train_open_dealer(struct training *t)
 			.shuffle = s->data.shuffle, .seed = (uint64_t)s->train.seed,
 			.epochs = train_epochs(t),
 			.n_threads = (size_t)s->data.threads, .sampler = t->sampler,
-			.cache = LOADER_CACHE_MAKE,
+			.cache = t->options->rebuild_cache ? LOADER_CACHE_MAKE_ANEW
+				: LOADER_CACHE_MAKE,
 		},
 		.place = t->options->place, .n_slots = model_slots(s), .by_file = t->by_file,
 	};

@@ -27,6 +27,23 @@ cp "$1" former
 train -f used -o data.cache=rows -j 2
 same used
 
+# one group is damaged, which is told when it is read; made anew, none is
+cp "$1" good.rows
+for anew in '' --rebuild-cache; do
+	printf '\377\377' | dd of="$1" bs=1 seek=4 conv=notrunc 2>/dev/null
+	rm -rf anew
+	train -f anew -o data.cache=rows $anew
+	same anew
+	grep -q 'is damaged' err && told=yes || told=no
+	[ "$told" = "$([ -n "$anew" ] && echo no || echo yes)" ] ||
+		fail "a damaged cache, '$anew': $(cat err)"
+	[ -e "$1" ] || cp good.rows "$1"
+done
+[ "$(ls rows | wc -l)" = 1 ] || fail "--rebuild-cache left something: $(ls rows)"
+expect 64 "$T" train s.ini -f none --rebuild-cache
+grep -q 'data.cache names no directory' err || { cat err; exit 1; }
+[ ! -e none ] || fail "a refused run left a directory"
+
 # a run that is killed half way goes on with or without it
 for way in '' '-o data.cache=rows'; do
 	for back in '-o data.cache=rows' ''; do

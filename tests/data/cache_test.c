@@ -265,6 +265,34 @@ write_plainly(const char *path, const char *bytes, size_t n)
 	assert_int_equal(fclose(f), 0);
 }
 
+/* One group is damaged, which is seen when it is read; then the file goes. */
+static void
+one_made_anew_is_not_the_one_that_was(void **state)
+{
+	char *path, *bytes;
+	struct bed bed;
+	size_t n;
+
+	(void)state;
+	bed_write_rows("anew", 0, 200, 0, 0);
+	bed_make(&bed, "anew", "cache = cache");
+	read_text(&bed);
+	for (int anew = 0; anew < 2; anew++) {
+		assert_int_equal(read_cached(&bed, LOADER_CACHE_MAKE), 1);
+		path = only_cache();
+		assert_int_equal(file_read(path, 1 << 24, &bytes, &n), RS_OK);
+		bytes[0] ^= 1;
+		write_plainly(path, bytes, n);
+		assert_int_equal(read_cached(&bed, anew ? LOADER_CACHE_MAKE_ANEW
+			: LOADER_CACHE_MAKE), 1);
+		assert_int_equal(read_cached(&bed, LOADER_CACHE_USE), anew);
+		free(bytes);
+		free(path);
+	}
+	bed_free(&bed);
+	forget();
+}
+
 static void
 damage_is_seen(void **state)
 {
@@ -374,6 +402,7 @@ main(void)
 		cmocka_unit_test(touched_text_keeps_its_cache),
 		cmocka_unit_test(times_alone_are_enough_only_when_they_are_old),
 		cmocka_unit_test(another_spec_has_another_cache),
+		cmocka_unit_test(one_made_anew_is_not_the_one_that_was),
 		cmocka_unit_test(damage_is_seen),
 		cmocka_unit_test(without_room_rows_come_from_the_text),
 		cmocka_unit_test(runs_at_once_do_not_disturb_each_other),
