@@ -510,8 +510,7 @@ open_reducer(struct stepper *s)
 	struct gpu_memory *const gpu = step_sums_gpu(m);
 	const char *why;
 
-	if (m->gpu != NULL)
-		graph_set_gradient_there(m->graph, gpu != NULL);
+	graph_set_gradient_there(m->graph, gpu != NULL);
 	return reducer_shm_open(&(struct reducer_options){ .kernel = m->kernel,
 	    .n_workers = s->n_workers, .n_cores = thread_auto_count(&why),
 	    .n_slots = s->n_slots, .n_params = m->P, .exchange = s->exchange, .gpu = gpu,

@@ -30,6 +30,7 @@ struct gpu_queue {
 	int    device;
 	int  (*is_held)(void *context);            /* not over before it says so; or NULL */
 	void  *holder;
+	unsigned n_marks;              /* that were set, until wait()                     */
 	struct gpu_graph *graph;       /* that is being made                              */
 	int    is_replaying;           /* one that is made                                */
 };
@@ -234,6 +235,7 @@ gpu_wait(void)
 			emulate_violate("what upload %zu takes was changed before it was done", i);
 	}
 	drop_copies(q);
+	q->n_marks = 0;
 	q->memory.has_failed = 0;
 	return has_failed ? rs_fail(RS_EDEVICE, "GPU: a kernel or copy failed: emulated") : RS_OK;
 }
@@ -360,6 +362,13 @@ static const struct gpu_link gpu_link = {
 struct gpu_mark { int device; atomic_uint n_set; };
 
 static atomic_uint n_sets, n_follows;
+static void (*on_mark)(int device, unsigned n);
+
+void
+emulated_gpu_on_mark(void (*hook)(int device, unsigned n))
+{
+	on_mark = hook;
+}
 
 struct emulated_gpu_marks
 emulated_gpu_marks(void)
@@ -391,6 +400,9 @@ mark_set(struct gpu_mark *m)
 	assert(current->graph == NULL && !current->is_replaying);
 	if (m->device != current->device)
 		emulate_violate("a mark of GPU %d is set on GPU %d", m->device, current->device);
+	if (on_mark != NULL)
+		on_mark(current->device, current->n_marks);
+	current->n_marks++;
 	atomic_fetch_add(&m->n_set, 1);
 	atomic_fetch_add(&n_sets, 1);
 }

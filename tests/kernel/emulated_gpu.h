@@ -25,6 +25,9 @@ void emulated_gpu_refuse_memory(unsigned n);
 /* How often marks were set, and such followed, since it was last called. */
 struct emulated_gpu_marks { unsigned n_set, n_followed; };
 struct emulated_gpu_marks emulated_gpu_marks(void);
+/* Called before a mark is set, the n-th in its queue since that was waited for, from 0; NULL: no
+ * more.  While nobody runs. */
+void emulated_gpu_on_mark(void (*hook)(int device, unsigned n));
 /* Bytes that were copied to GPUs and from them, since it was last called. */
 struct emulated_gpu_copies { size_t up, down; };
 struct emulated_gpu_copies emulated_gpu_copies(void);

@@ -68,6 +68,7 @@ static _Thread_local struct held *in_group;
 static size_t n_worlds;
 static struct nccl_double_plan plan;
 static struct nccl_double_count count;
+static size_t asked[NCCL_DOUBLE_RANKS];
 
 static void
 sum_free(struct sum *s)
@@ -102,6 +103,7 @@ nccl_double_reset(const struct nccl_double_plan *p)
 	n_worlds = 0;
 	plan = *p;
 	count = (struct nccl_double_count){ 0 };
+	memset(asked, 0, sizeof(asked));
 }
 
 struct nccl_double_count
@@ -202,6 +204,16 @@ put(struct comm *c, const float *there, size_t n, struct gpu_queue *q)
 	s->x[c->rank] = malloc(n * sizeof(float));
 	emulated_gpu_read(q, s->x[c->rank], there, n * sizeof(float));
 	s->n_put++;
+	asked[c->rank]++;
+}
+
+size_t
+nccl_double_asked(size_t rank)
+{
+	pthread_mutex_lock(&lock);
+	const size_t n = asked[rank];
+	pthread_mutex_unlock(&lock);
+	return n;
 }
 
 static int

@@ -29,5 +29,7 @@ void nccl_double_reset(const struct nccl_double_plan *plan);
 /* Groups that were started by all, and of all ranks how many ended how. */
 struct nccl_double_count { size_t groups, aborted, ended, destroyed, sums, moves; };
 struct nccl_double_count nccl_double_count(void);
+/* Sums that ranks of this number asked for. */
+size_t nccl_double_asked(size_t rank);
 
 #endif

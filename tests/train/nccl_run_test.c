@@ -4,11 +4,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/thread.h"
 #include "place_run.h"
 #include "gpu_bed.h"
 #include "kernel/kernel.h"
 #include "reduce/nccl_exchange.h"
 #include "tests/reduce/nccl_double.h"
+#include "train/step.h"
 
 enum { RANKS = 3 };
 
@@ -22,6 +24,7 @@ struct trouble {
 struct run {
 	const char *model, *valid;     /* valid NULL: that of the spec                */
 	size_t n_ranks, bucket_bytes;  /* n_ranks 0: one process, without a place     */
+	int    threads, by_host;       /* by_host: the sum of a rank is made there    */
 	struct trouble trouble;
 	enum rs_status wanted;
 	char directory[300];           /* out                                         */
@@ -30,6 +33,7 @@ struct run {
 };
 
 static struct gpu_memory own[RANKS];
+static int by_host;
 
 /* All ranks open theirs together. */
 static enum rs_status
@@ -44,6 +48,9 @@ cover(struct job *job, struct train_place *place)
 	RS_TRY(kernel_select("ref", &base.kernel));
 	RS_TRY(nccl_exchange_open(&base, &o, &out, why));
 	assert_string_equal(why, "");
+	assert_ptr_equal(out->gpu, &own[place->rank]);
+	if (by_host)
+		out->gpu = NULL;
 	place->exchange = out;
 	return RS_OK;
 }
@@ -93,9 +100,11 @@ train(struct run *run)
 			.device = { (int)r } };
 		job[r].gpu = &own[r];
 		job[r].valid = run->valid;
+		job[r].threads = run->threads;
 		job[r].cover = run->n_ranks > 0 ? cover : NULL;
 		assert_int_equal(live_open(2, &job[r].live), RS_OK);
 	}
+	by_host = run->by_host;
 	while (!run_round(run, job) && run->n_rounds < 4)
 		continue;
 	for (size_t r = 0; r < n; r++)
@@ -161,6 +170,128 @@ buckets_change_no_bit(void **state)
 	assert_true(fabs(cut.summary.loss / whole.summary.loss - 1) < 1e-5);
 }
 
+/* What differs are gradients of slots that have rows, and sums of ranks on their way up. */
+static void
+only_the_total_of_gradients_comes_to_the_host(void **state)
+{
+	enum { SLOTS_OF_AN_EPOCH = 5 + 5 + 5 + 3, EPOCHS = 4, STEPS = 4 * EPOCHS };
+	struct run there = { .model = "wide", .n_ranks = RANKS, .bucket_bytes = 256 };
+	struct run host = { .model = "wide", .n_ranks = RANKS, .bucket_bytes = 256, .by_host = 1 };
+
+	(void)state;
+	(void)emulated_gpu_copies();
+	train(&there);
+	const struct emulated_gpu_copies least = emulated_gpu_copies();
+	train(&host);
+	const struct emulated_gpu_copies most = emulated_gpu_copies();
+	const size_t gradient = (most.up - least.up) / (RANKS * STEPS);
+	assert_int_equal(there.summary.step, STEPS);
+	assert_true(gradient > 32 * 16 * sizeof(float));
+	assert_int_equal(most.up - least.up, RANKS * STEPS * gradient);
+	assert_int_equal(most.down - least.down, EPOCHS * SLOTS_OF_AN_EPOCH * gradient);
+	assert_true(fabs(there.summary.loss / host.summary.loss - 1) < 1e-5);
+}
+
+/* Whichever thread had which slot. */
+static void
+runs_have_the_same_bits(void **state)
+{
+	static const char *const model[] = { "wide", "deepfm", "din", "softmax" };
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(model); i++) {
+		struct run one = { .model = model[i], .n_ranks = RANKS, .bucket_bytes = 256 };
+		struct run two = { .model = model[i], .n_ranks = RANKS, .bucket_bytes = 256,
+			.threads = 2 };
+
+		train(&one);
+		train(&two);
+		place_run_assert_same(one.directory, two.directory, 0);
+		assert_true(one.summary.loss == two.summary.loss);
+	}
+}
+
+/* Of step_check_gpu(), to the byte. */
+static size_t
+least_limit(const struct model *m, size_t *limit)
+{
+	size_t few = 1, enough = EMULATED_GPU_BYTES / 2;
+
+	while (few < enough) {
+		*limit = (few + enough) / 2;
+		if (step_check_gpu(m, 1, 0) == RS_OK)
+			enough = *limit;
+		else
+			few = *limit + 1;
+	}
+	return enough;
+}
+
+/* Ranks 0, 1 and 2 have one slot of five, two and two. */
+static void
+gradients_are_counted_before_the_first_step(void **state)
+{
+	(void)state;
+	for (size_t r = 0; r < RANKS; r++) {
+		struct gpu_memory one = { .gpu = &gpu_emulated, .n_devices = 1 };
+		struct exchange e = { .rank = r, .n_ranks = RANKS };
+		const struct train_place place = { .rank = r, .n_ranks = RANKS, .exchange = &e };
+		const struct model_options options = { .kernel = "ref", .gpu = &one,
+			.n_threads = 1, .shape_only = 1, .place = &place };
+		char text[4096];
+		struct spec *spec;
+		struct model *m;
+
+		snprintf(text, sizeof(text), place_run_spec("wide"), place_run_top, place_run_top);
+		assert_int_equal(spec_load_text(text, "wide", &spec), RS_OK);
+		assert_int_equal(model_create(spec, &options, &m), RS_OK);
+		const size_t by_the_host = least_limit(m, &one.limit);
+		e.gpu = &one;
+		assert_int_equal(least_limit(m, &one.limit) - by_the_host,
+			reducer_gpu_bytes(r == 0 ? 1 : 2, m->P));
+		assert_true(reducer_gpu_bytes(1, m->P) >= m->P * sizeof(float));
+		model_free(m);
+	}
+}
+
+static size_t n_buckets;
+static atomic_size_t passes[RANKS];
+
+/* Before it goes on with a pass, a rank waits until the sum of what it had before is asked for. */
+static void
+wait_for_sum(int device, unsigned n)
+{
+	const double until = clock_seconds() + 120;
+
+	if (n == 0)
+		atomic_fetch_add(&passes[device], 1);
+	const size_t wanted = (atomic_load(&passes[device]) - 1) * n_buckets + n;
+	while (nccl_double_asked((size_t)device) < wanted) {
+		assert_true(clock_seconds() < until);
+		nanosleep(&(struct timespec){ .tv_nsec = 100000 }, NULL);
+	}
+}
+
+static void
+sums_begin_before_the_pass_has_ended(void **state)
+{
+	struct run free = { .model = "a_slot_each", .n_ranks = RANKS, .bucket_bytes = 256 };
+	struct run held = free;
+
+	(void)state;
+	train(&free);
+	n_buckets = nccl_double_count().sums / free.summary.step;
+	assert_true(n_buckets > 2);
+	(void)emulated_gpu_replays();
+	emulated_gpu_on_mark(wait_for_sum);
+	train(&held);
+	emulated_gpu_on_mark(NULL);
+	assert_true(emulated_gpu_replays() > 0);
+	for (size_t r = 0; r < RANKS; r++)
+		assert_int_equal(atomic_load(&passes[r]), held.summary.step);
+	place_run_assert_same(free.directory, held.directory, 0);
+}
+
 static void
 a_lost_rank_is_made_good_by_a_new_group(void **state)
 {
@@ -215,6 +346,10 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(figures_are_those_of_one_process),
 		cmocka_unit_test(buckets_change_no_bit),
+		cmocka_unit_test(only_the_total_of_gradients_comes_to_the_host),
+		cmocka_unit_test(gradients_are_counted_before_the_first_step),
+		cmocka_unit_test(runs_have_the_same_bits),
+		cmocka_unit_test(sums_begin_before_the_pass_has_ended),
 		cmocka_unit_test(a_lost_rank_is_made_good_by_a_new_group),
 		cmocka_unit_test(a_gpu_that_fails_is_no_lost_rank),
 		cmocka_unit_test(a_run_that_diverges_ends_in_all_ranks),

@@ -74,6 +74,7 @@ static const struct { const char *name, *text; } model[] = {
 		"learning_rate = 0.03\n"
 		"schedule = plateau\nplateau_factor = 0.5\nplateau_patience = 1\n" },
 	{ "wide", WIDE TRAIN SWIFT },
+	{ "a_slot_each", WIDE "[embedding]\ndim = 4\n[train]\nbatch_size = 64\nslots = 3\n" SWIFT },
 	{ "brain", WIDE TRAIN SWIFT BRAIN },
 	{ "coarse", WIDE TRAIN SWIFT "[gpu]\ntf32 = yes\n" },
 	{ "diverging_brain", WIDE TRAIN BRAIN
