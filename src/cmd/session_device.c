@@ -3,6 +3,7 @@
 #include "kernel/device.h"
 #include "kernel/narrow.h"
 #include "reduce/nccl_exchange.h"
+#include "reduce/nccl_mesh.h"
 #include "train/model.h"
 
 #include <stdio.h>
@@ -129,6 +130,7 @@ session_device(const struct settings *settings, struct gpu_memory *gpu, const ch
 	const struct device *const d = device_look();
 
 	gpu->gpu = device_gpu();
+	gpu->mesh = &nccl_mesh_maker;
 	if (gpu->gpu != NULL) {
 		RS_TRY(take_devices(&settings->gpu.devices, d->n, gpu));
 		*why = describe(gpu);

@@ -10,7 +10,8 @@
 
 struct device_table {
 	size_t group, first;        /* row of the group                               */
-	size_t begin, n;            /* occurrences of the step                        */
+	size_t n_rows;              /* of a part                                      */
+	size_t begin;               /* occurrences of the step                        */
 	int    is_scaled;
 };
 
@@ -24,6 +25,7 @@ struct device_group {
 
 struct device_rows {
 	struct gpu_memory *gpu;
+	size_t part, n_parts;
 	struct device_table *table; /* [n_tables]                                     */
 	struct device_group *group; /* [n_groups]                                     */
 	size_t n_tables, n_groups, D_max;
@@ -53,13 +55,13 @@ is_one_step(const struct lookup_table *a, const struct device_group *g)
 
 /* Rows are numbered in 32 bits. */
 static size_t
-find_group(struct device_rows *d, const struct lookup_table *t)
+find_group(struct device_rows *d, const struct lookup_table *t, size_t n_rows)
 {
 	const struct row_optimizer *o = row_optimizer_get(t->optimizer.kind);
 	size_t i = 0;
 
 	while (i < d->n_groups && (!is_one_step(t, &d->group[i])
-	    || t->rows > UINT32_MAX - d->group[i].n_rows))
+	    || n_rows > UINT32_MAX - d->group[i].n_rows))
 		i++;
 	if (i == d->n_groups)
 		d->group[d->n_groups++] = (struct device_group){ .optimizer = t->optimizer,
@@ -97,15 +99,17 @@ place_rows(struct device_rows *d, const struct device_rows_options *o)
 {
 	size_t bytes = 0;
 
-	*d = (struct device_rows){ .gpu = o->gpu, .n_tables = o->n_tables, .D_max = 1 };
+	*d = (struct device_rows){ .gpu = o->gpu, .part = o->part, .n_parts = o->n_parts,
+		.n_tables = o->n_tables, .D_max = 1 };
 	RS_TRY(memory_alloc(o->n_tables + 1, sizeof(*d->table), &d->table));
 	RS_TRY(memory_alloc(o->n_tables + 1, sizeof(*d->group), &d->group));
 	for (size_t i = 0; i < o->n_tables; i++) {
 		struct device_table *t = &d->table[i];
 
-		t->group = find_group(d, &o->table[i]);
+		t->n_rows = (o->table[i].rows + o->n_parts - 1) / o->n_parts;
+		t->group = find_group(d, &o->table[i], t->n_rows);
 		t->first = d->group[t->group].n_rows;
-		d->group[t->group].n_rows += o->table[i].rows;
+		d->group[t->group].n_rows += t->n_rows;
 		d->D_max = o->table[i].dim > d->D_max ? o->table[i].dim : d->D_max;
 	}
 	for (size_t i = 0; i < d->n_groups; i++) {
@@ -133,7 +137,7 @@ device_rows_bytes(const struct device_rows_options *o, size_t *out)
 static enum rs_status
 open_step(struct device_rows *d)
 {
-	RS_TRY(gpu_memory_open(d->gpu, 0, &d->plan, &d->queue, &d->there));
+	RS_TRY(gpu_memory_open(d->gpu, d->part, &d->plan, &d->queue, &d->there));
 	return d->gpu->gpu->host_alloc(d->here_bytes, &d->here);
 }
 
@@ -157,7 +161,7 @@ device_rows_open(const struct device_rows_options *o, struct device_rows **out)
 	RS_TRY(memory_alloc(1, sizeof(*d), &d));
 	enum rs_status status = place_rows(d, o);
 	if (status == RS_OK)
-		status = gpu_memory_alloc(d->gpu, 0, d->block_bytes, &d->block);
+		status = gpu_memory_alloc(d->gpu, d->part, d->block_bytes, &d->block);
 	if (status == RS_OK)
 		status = open_step(d);
 	if (status != RS_OK) {
@@ -175,7 +179,7 @@ device_rows_close(struct device_rows *d)
 		return;
 	close_step(d);
 	if (d->block != NULL)
-		gpu_memory_free(d->gpu, 0, d->block, d->block_bytes);
+		gpu_memory_free(d->gpu, d->part, d->block, d->block_bytes);
 	free(d->table);
 	free(d->group);
 	free(d);
@@ -193,28 +197,49 @@ group_rows(const struct device_rows *d, const struct device_group *g)
 	return (float *)(void *)(d->block + g->at);
 }
 
-const float *
-device_rows_at(const struct device_rows *d, size_t table, size_t *stride)
+size_t
+device_rows_n_groups(const struct device_rows *d)
+{
+	return d->n_groups;
+}
+
+struct device_rows_table
+device_rows_table(const struct device_rows *d, size_t table)
 {
 	const struct device_table *t = &d->table[table];
 	const struct device_group *g = &d->group[t->group];
 
-	*stride = g->stride;
-	return group_rows(d, g) + t->first * g->stride;
+	return (struct device_rows_table){
+		.group = t->group, .D = g->D, .stride = g->stride, .n = t->n_rows,
+		.first = t->first, .rows = group_rows(d, g) + t->first * g->stride,
+	};
+}
+
+/* What the part has of a table at home. */
+static float *
+part_at_home(const struct device_rows *d, const struct lookup *home, size_t table, size_t *bytes)
+{
+	const struct table *t = local_table(home, table);
+	const size_t n = d->table[table].n_rows;
+	const size_t begin = d->part * n < t->n_rows ? d->part * n : t->n_rows;
+	const size_t left = t->n_rows - begin;
+
+	*bytes = (left < n ? left : n) * t->stride * sizeof(float);
+	return t->block + begin * t->stride;
 }
 
 enum rs_status
 device_rows_upload(struct device_rows *d, const struct lookup *home)
 {
 	const struct gpu *gpu = d->gpu->gpu;
-	size_t stride;
+	size_t bytes;
 
 	gpu->use(d->queue);
 	for (size_t i = 0; i < d->n_tables; i++) {
-		const struct table *t = local_table(home, i);
+		const float *const from = part_at_home(d, home, i, &bytes);
 
-		gpu->upload((float *)(uintptr_t)device_rows_at(d, i, &stride), t->block,
-			t->block_bytes);
+		if (bytes > 0)
+			gpu->upload(device_rows_table(d, i).rows, from, bytes);
 	}
 	return gpu->wait();
 }
@@ -223,36 +248,30 @@ enum rs_status
 device_rows_download(struct device_rows *d, const struct lookup *home)
 {
 	const struct gpu *gpu = d->gpu->gpu;
-	size_t stride;
+	size_t bytes;
 
 	gpu->use(d->queue);
 	for (size_t i = 0; i < d->n_tables; i++) {
-		struct table *t = local_table(home, i);
+		float *const to = part_at_home(d, home, i, &bytes);
 
-		gpu->download(t->block, device_rows_at(d, i, &stride), t->block_bytes);
+		if (bytes > 0)
+			gpu->download(to, device_rows_table(d, i).rows, bytes);
 	}
 	return gpu->wait();
 }
 
 /* --- a step ------------------------------------------------------------------------------ */
 
-enum rs_status
-device_rows_begin(struct device_rows *d, const size_t *n)
+/* As many as the groups say. */
+static enum rs_status
+begin_step(struct device_rows *d)
 {
 	size_t end = 0;
 
 	for (size_t g = 0; g < d->n_groups; g++) {
 		d->group[g].begin = end;
-		for (size_t i = 0; i < d->n_tables; i++) {
-			if (d->table[i].group != g)
-				continue;
-			d->table[i].begin = end;
-			d->table[i].n = n[i];
-			d->table[i].is_scaled = 0;
-			end += n[i];
-		}
-		d->group[g].n = end - d->group[g].begin;
 		d->group[g].is_scaled = 0;
+		end += d->group[g].n;
 	}
 	if (end <= d->capacity)
 		return RS_OK;
@@ -261,14 +280,50 @@ device_rows_begin(struct device_rows *d, const size_t *n)
 	return open_step(d);
 }
 
+enum rs_status
+device_rows_begin(struct device_rows *d, const size_t *n)
+{
+	for (size_t g = 0; g < d->n_groups; g++)
+		d->group[g].n = 0;
+	for (size_t i = 0; i < d->n_tables; i++) {
+		struct device_table *t = &d->table[i];
+
+		t->begin = d->group[t->group].n;
+		t->is_scaled = 0;
+		d->group[t->group].n += n[i];
+	}
+	return begin_step(d);
+}
+
+enum rs_status
+device_rows_begin_groups(struct device_rows *d, const size_t *n)
+{
+	for (size_t g = 0; g < d->n_groups; g++)
+		d->group[g].n = n[g];
+	for (size_t i = 0; i < d->n_tables; i++)
+		d->table[i].is_scaled = 0;
+	return begin_step(d);
+}
+
+struct device_rows_group
+device_rows_group(const struct device_rows *d, size_t group)
+{
+	const struct device_group *g = &d->group[group];
+
+	return (struct device_rows_group){ .n = g->n,
+		.row = (uint32_t *)(void *)(d->here + d->row) + g->begin,
+		.grad = (const float **)(void *)(d->here + d->grad) + g->begin };
+}
+
 void
 device_rows_put(struct device_rows *d, size_t table, const struct lookup_push *const *push,
 	size_t n_push)
 {
 	struct device_table *t = &d->table[table];
-	uint32_t *row = (uint32_t *)(void *)(d->here + d->row) + t->begin;
-	const float **grad = (const float **)(void *)(d->here + d->grad) + t->begin;
-	float *scale = (float *)(void *)(d->here + d->scale) + t->begin;
+	const size_t begin = d->group[t->group].begin + t->begin;
+	uint32_t *row = (uint32_t *)(void *)(d->here + d->row) + begin;
+	const float **grad = (const float **)(void *)(d->here + d->grad) + begin;
+	float *scale = (float *)(void *)(d->here + d->scale) + begin;
 
 	for (size_t i = 0; i < n_push; i++) {
 		const struct lookup_push *p = push[i];
@@ -344,25 +399,31 @@ run_groups(struct device_rows *d, double rate_factor)
 	}
 }
 
-enum rs_status
-device_rows_step(struct device_rows *d, double rate_factor)
+void
+device_rows_start(struct device_rows *d, double rate_factor)
 {
-	const struct gpu *gpu = d->gpu->gpu;
 	size_t n = 0;
 	int is_scaled = 0;
 
+	d->gpu->gpu->use(d->queue);
 	for (size_t i = 0; i < d->n_tables; i++) {
-		n += d->table[i].n;
 		d->group[d->table[i].group].is_scaled |= d->table[i].is_scaled;
 		is_scaled |= d->table[i].is_scaled;
 	}
+	for (size_t g = 0; g < d->n_groups; g++)
+		n += d->group[g].n;
 	if (n == 0)
-		return RS_OK;
-	gpu->use(d->queue);
+		return;
 	send(d, d->row, n * sizeof(uint32_t));
 	send(d, d->grad, n * sizeof(float *));
 	if (is_scaled)
 		send(d, d->scale, n * sizeof(float));
 	run_groups(d, rate_factor);
-	return gpu->wait();
+}
+
+enum rs_status
+device_rows_wait(struct device_rows *d)
+{
+	d->gpu->gpu->use(d->queue);
+	return d->gpu->gpu->wait();
 }

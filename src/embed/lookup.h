@@ -12,7 +12,8 @@
  *
  * A lookup whose rows are elsewhere has fetch: before the first pull of a step all
  * threads call it (a barrier before and after) with every occurrence that this process
- * will pull until commit; pulls then name parts of those arrays.
+ * will pull until commit, cut into pieces; a pull or push then has the ids of a use that
+ * are in one piece, and in a step each of those is pushed.
  */
 #ifndef EMBED_LOOKUP_H
 #define EMBED_LOOKUP_H
@@ -87,11 +88,13 @@ struct lookup_use {
 	size_t table;
 	const uint64_t *ids;        /* [n] borrowed until commit, or the next fetch   */
 	size_t n;
+	size_t *piece;              /* [n_pieces + 1] of n, where each begins; borrowed alike */
 };
 
 struct lookup_fetch {
 	const struct lookup_use *use;   /* [n_uses]                                   */
-	size_t n_uses;
+	size_t n_uses, n_pieces;    /* the same slots, or chunks, of all uses, in order */
+	const size_t *place;        /* [n_pieces] of the GPU that looks at it (kernel/gpu.h) */
 	uint64_t step;              /* that will be committed next, from 1; 0: no step */
 	int    training;            /* 0: never marks rows as touched, counts none     */
 	size_t worker, n_workers;

@@ -1,4 +1,4 @@
-/* Tables on a GPU and at home: who is ahead, and a step by all threads. */
+/* Tables on GPUs and at home: who is ahead, and a step by all threads. */
 #include "embed/lookup_device.h"
 
 #include <assert.h>
@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "embed/device_rows.h"
+#include "embed/device_trade.h"
 #include "embed/local.h"
 #include "embed/lookup_over.h"
 #include "embed/pull.h"
@@ -24,8 +25,10 @@ enum { AT_HOME, AT_BOTH, THERE };
 
 struct device {
 	struct lookup_over over;           /* what is here, whose tables are home      */
-	struct device_rows *rows;
-	size_t n_tables, n_threads;
+	struct device_rows *rows[GPU_DEVICES_MAX];     /* [n_gpus] parts                */
+	struct device_trade *trade;        /* NULL: there is one                       */
+	struct gpu_mesh *mesh;
+	size_t n_gpus, n_tables, n_threads;
 	struct cores cores;                /* of who opened it                         */
 	struct pushes pushes;
 	struct pushes_order *order;        /* [n_threads]                              */
@@ -35,6 +38,11 @@ struct device {
 	int    has_begun;                  /* the step of this commit                  */
 	atomic_uint_fast64_t next_piece;
 	atomic_size_t next_table, n_left;  /* n_left: threads that are done with it    */
+	/* Of a fetch. */
+	atomic_size_t next_use;
+	atomic_int is_bad;
+	size_t n_met, n_meetings;          /* with the lock                            */
+	pthread_cond_t met;
 };
 
 static struct device *
@@ -90,6 +98,15 @@ draw_all(struct device *d)
 	return status;
 }
 
+/* All parts, one way or the other. */
+static enum rs_status
+copy_all(struct device *d, enum rs_status (*copy)(struct device_rows *, const struct lookup *))
+{
+	for (size_t i = 0; i < d->n_gpus; i++)
+		RS_TRY(copy(d->rows[i], d->over.under));
+	return RS_OK;
+}
+
 static enum rs_status
 go_there(struct device *d)
 {
@@ -101,7 +118,7 @@ go_there(struct device *d)
 	if (atomic_load(&d->place) == AT_HOME) {
 		status = draw_all(d);
 		if (status == RS_OK)
-			status = device_rows_upload(d->rows, d->over.under);
+			status = copy_all(d, device_rows_upload);
 		if (status == RS_OK)
 			atomic_store_explicit(&d->place, AT_BOTH, memory_order_release);
 	}
@@ -118,7 +135,7 @@ come_home(struct device *d)
 	if (d->failure.status != RS_OK)
 		status = rs_failure_put(&d->failure);
 	else if (atomic_load(&d->place) == THERE)
-		status = device_rows_download(d->rows, d->over.under);
+		status = copy_all(d, device_rows_download);
 	if (status == RS_OK && atomic_load(&d->place) == THERE)
 		atomic_store(&d->place, AT_BOTH);
 	pthread_mutex_unlock(&d->lock);
@@ -134,6 +151,88 @@ stay_home(struct device *d)
 	return RS_OK;
 }
 
+/* --- a fetch ----------------------------------------------------------------------------- */
+
+/* Nobody goes on before all have come. */
+static void
+meet(struct device *d, size_t n_workers)
+{
+	pthread_mutex_lock(&d->lock);
+	const size_t meeting = d->n_meetings;
+	if (++d->n_met == n_workers) {
+		d->n_met = 0;
+		d->n_meetings++;
+		pthread_cond_broadcast(&d->met);
+	}
+	while (d->n_meetings == meeting)
+		pthread_cond_wait(&d->met, &d->lock);
+	pthread_mutex_unlock(&d->lock);
+}
+
+static enum rs_status
+count_uses(struct device *d, const struct lookup_fetch *f)
+{
+	size_t use;
+
+	RS_TRY(go_there(d));
+	while ((use = atomic_fetch_add(&d->next_use, 1)) < f->n_uses)
+		RS_TRY(device_trade_count(d->trade, f, d->over.under, use));
+	return RS_OK;
+}
+
+static void
+fill_uses(struct device *d, const struct lookup_fetch *f)
+{
+	size_t use;
+
+	while ((use = atomic_fetch_add(&d->next_use, 1)) < f->n_uses)
+		device_trade_fill(d->trade, f, use);
+}
+
+/* Worker 0 does what is not shared, unless something failed, which whoever it was tells. */
+static enum rs_status
+spread_fetch(struct lookup *base, const struct lookup_fetch *f)
+{
+	struct device *d = device_of(base);
+
+	if (f->n_uses == 0)
+		return RS_OK;
+	enum rs_status status = count_uses(d, f);
+	if (status != RS_OK)
+		atomic_store(&d->is_bad, 1);
+	meet(d, f->n_workers);
+	if (f->worker == 0 && !atomic_load(&d->is_bad)) {
+		status = device_trade_place(d->trade, f);
+		atomic_store(&d->is_bad, status != RS_OK);
+		atomic_store(&d->next_use, 0);
+	}
+	meet(d, f->n_workers);
+	const int is_bad = atomic_load(&d->is_bad);
+	if (!is_bad)
+		fill_uses(d, f);
+	meet(d, f->n_workers);
+	if (f->worker != 0)
+		return status;
+	atomic_store(&d->next_use, 0);
+	atomic_store(&d->is_bad, 0);
+	return is_bad ? status : device_trade_bring(d->trade);
+}
+
+static enum rs_status
+spread_pull(struct lookup *base, const struct lookup_pull *p)
+{
+	return device_trade_pull(device_of(base)->trade, p);
+}
+
+static enum rs_status
+spread_push(struct lookup *base, const struct lookup_push *p)
+{
+	struct device *d = device_of(base);
+
+	pushes_put(&d->pushes, p);
+	return device_trade_push(d->trade, p);
+}
+
 /* --- a step ------------------------------------------------------------------------------ */
 
 static enum rs_status
@@ -141,14 +240,13 @@ device_pull(struct lookup *base, const struct lookup_pull *p)
 {
 	struct device *d = device_of(base);
 	const struct table *t = local_table(d->over.under, p->table);
-	size_t stride;
-	const float *rows = device_rows_at(d->rows, p->table, &stride);
+	const struct device_rows_table there = device_rows_table(d->rows[0], p->table);
 
 	RS_TRY(go_there(d));
 	for (size_t j = 0; j < p->n; j++) {
 		if (p->ids[j] >= t->n_rows)
 			return pull_unknown_id(t, p->ids[j]);
-		p->row[j] = rows + (size_t)p->ids[j] * stride;
+		p->row[j] = there.rows + (size_t)p->ids[j] * there.stride;
 	}
 	return RS_OK;
 }
@@ -168,7 +266,7 @@ begin_step(struct device *d, const struct pushes_order *o)
 
 	pthread_mutex_lock(&d->lock);
 	if (!d->has_begun && d->failure.status == RS_OK
-	    && device_rows_begin(d->rows, o->n) != RS_OK)
+	    && d->trade == NULL && device_rows_begin(d->rows[0], o->n) != RS_OK)
 		rs_failure_take(&d->failure);
 	d->has_begun = 1;
 	status = d->failure.status != RS_OK ? rs_failure_put(&d->failure) : RS_OK;
@@ -181,8 +279,9 @@ stage_table(struct device *d, const struct pushes_order *o, size_t table)
 {
 	struct table *t = local_table(d->over.under, table);
 
-	device_rows_put(d->rows, table, o->push + o->begin[table],
-		o->begin[table + 1] - o->begin[table]);
+	if (d->trade == NULL)
+		device_rows_put(d->rows[0], table, o->push + o->begin[table],
+			o->begin[table + 1] - o->begin[table]);
 	for (size_t i = o->begin[table]; i < o->begin[table + 1]; i++)
 		for (size_t j = 0; j < o->push[i]->n; j++)
 			table_touch(t, o->push[i]->ids[j]);
@@ -213,12 +312,21 @@ decay_all(struct device *d, double factor)
 }
 
 static enum rs_status
+step_rows(struct device *d, double rate_factor)
+{
+	if (d->trade != NULL)
+		return device_trade_step(d->trade, rate_factor);
+	device_rows_start(d->rows[0], rate_factor);
+	return device_rows_wait(d->rows[0]);
+}
+
+static enum rs_status
 run_step(struct device *d, const struct lookup_commit *c)
 {
 	if (d->failure.status != RS_OK)
 		return rs_failure_put(&d->failure);
 	atomic_store(&d->place, THERE);
-	const enum rs_status status = device_rows_step(d->rows, c->rate_factor);
+	const enum rs_status status = step_rows(d, c->rate_factor);
 	if (status != RS_OK) {
 		rs_failure_take(&d->failure);
 		return rs_failure_put(&d->failure);
@@ -309,8 +417,11 @@ static uint64_t
 device_bytes(const struct lookup *base)
 {
 	const struct device *d = (const struct device *)base;
+	uint64_t bytes = d->over.under->ops->bytes(d->over.under);
 
-	return d->over.under->ops->bytes(d->over.under) + device_rows_here(d->rows);
+	for (size_t i = 0; i < d->n_gpus; i++)
+		bytes += device_rows_here(d->rows[i]);
+	return bytes + (d->trade != NULL ? device_trade_here(d->trade) : 0);
 }
 
 static void
@@ -322,22 +433,32 @@ device_close(struct lookup *base)
 		pushes_order_free(&d->order[i]);
 	free(d->order);
 	pushes_free(&d->pushes);
-	device_rows_close(d->rows);
+	if (d->mesh != NULL)           /* nothing in a queue may wait for another GPU   */
+		d->mesh->ops->close(d->mesh);
+	device_trade_close(d->trade);
+	for (size_t i = 0; i < d->n_gpus; i++)
+		device_rows_close(d->rows[i]);
 	if (d->over.under != NULL)
 		d->over.under->ops->close(d->over.under);
+	pthread_cond_destroy(&d->met);
 	pthread_mutex_destroy(&d->lock);
 	free(d);
 }
 
 /* What is touched or changed is noted at home when it is committed. */
+#define DEVICE_OPS .name = "device", .commit = device_commit, \
+	.save = device_save, .savers = device_savers, .load = device_load, \
+	.save_tenancy = lookup_over_save_tenancy, .load_tenancy = lookup_over_load_tenancy, \
+	.tenants = lookup_over_tenants, .knows_changes = lookup_over_knows_changes, \
+	.save_delta = device_save_delta, .load_delta = device_load_delta, \
+	.forget_changes = lookup_over_forget_changes, .reset_state = device_reset_state, \
+	.touched = lookup_over_touched, .bytes = device_bytes, .close = device_close
+
 static const struct lookup_ops device_ops = {
-	.name = "device", .pull = device_pull, .push = device_push, .commit = device_commit,
-	.save = device_save, .savers = device_savers, .load = device_load,
-	.save_tenancy = lookup_over_save_tenancy, .load_tenancy = lookup_over_load_tenancy,
-	.tenants = lookup_over_tenants, .knows_changes = lookup_over_knows_changes,
-	.save_delta = device_save_delta, .load_delta = device_load_delta,
-	.forget_changes = lookup_over_forget_changes, .reset_state = device_reset_state,
-	.touched = lookup_over_touched, .bytes = device_bytes, .close = device_close,
+	DEVICE_OPS, .pull = device_pull, .push = device_push,
+};
+static const struct lookup_ops spread_ops = {
+	DEVICE_OPS, .fetch = spread_fetch, .pull = spread_pull, .push = spread_push,
 };
 
 void
@@ -384,8 +505,13 @@ lookup_device_takes(const struct lookup_table *table, size_t n_tables, char why[
 static struct device_rows_options
 rows_options(const struct lookup_device_options *o)
 {
-	return (struct device_rows_options){ .gpu = o->gpu, .table = o->local.table,
-		.n_tables = o->local.n_tables, .n = o->n };
+	size_t n = 0;
+
+	for (size_t i = 0; i < o->local.n_tables; i++)
+		n += o->n[i];
+	return (struct device_rows_options){ .gpu = o->gpu,
+		.n_parts = gpu_memory_places(o->gpu), .table = o->local.table,
+		.n_tables = o->local.n_tables, .n = n };
 }
 
 enum rs_status
@@ -393,15 +519,21 @@ lookup_device_bytes(const struct lookup_device_options *o, size_t *out)
 {
 	const struct device_rows_options rows = rows_options(o);
 
-	return device_rows_bytes(&rows, out);
+	RS_TRY(device_rows_bytes(&rows, out));
+	*out += rows.n_parts > 1 ? device_trade_bytes(o) : 0;
+	return RS_OK;
 }
 
 static enum rs_status
 open_all(struct device *d, const struct lookup_device_options *o)
 {
-	const struct device_rows_options rows = rows_options(o);
+	struct device_rows_options rows = rows_options(o);
 
-	RS_TRY(device_rows_open(&rows, &d->rows));
+	assert((rows.n_parts > 1) == (o->mesh != NULL));
+	for (; rows.part < rows.n_parts; rows.part++, d->n_gpus++)
+		RS_TRY(device_rows_open(&rows, &d->rows[rows.part]));
+	if (rows.n_parts > 1)
+		RS_TRY(device_trade_open(o, d->rows, &d->trade));
 	RS_TRY(lookup_local_open(&o->local, &d->over.under));
 	RS_TRY(pushes_init(&d->pushes, d->n_tables, o->local.n_slots, o->local.n_inputs));
 	RS_TRY(memory_alloc(d->n_threads, sizeof(*d->order), &d->order));
@@ -416,12 +548,17 @@ lookup_device_open(const struct lookup_device_options *o, struct lookup **out)
 	struct device *d;
 
 	assert(o->local.for_training);
-	RS_TRY(memory_alloc(1, sizeof(*d), &d));
-	d->over.base.ops = &device_ops;
+	const enum rs_status room = memory_alloc(1, sizeof(*d), &d);
+	if (room != RS_OK && o->mesh != NULL)
+		o->mesh->ops->close(o->mesh);
+	RS_TRY(room);
+	d->over.base.ops = o->mesh != NULL ? &spread_ops : &device_ops;
+	d->mesh = o->mesh;
 	d->n_tables = o->local.n_tables;
 	d->n_threads = o->local.n_threads > 0 ? o->local.n_threads : 1;
 	cores_find(&d->cores);
 	pthread_mutex_init(&d->lock, NULL);
+	pthread_cond_init(&d->met, NULL);
 	const enum rs_status status = open_all(d, o);
 	if (status != RS_OK) {
 		device_close(&d->over.base);

@@ -5,7 +5,7 @@
  * returns before they are done: what a move takes must be there for its queue, and stays until
  * wait() returns, when all that is in the queues was done.  Two moves between the same GPUs are
  * in the order they were given.  Nothing is waited for without an end; what is not over in time or
- * fails is RS_EPEER, after which only close() is of use.
+ * fails is RS_EPEER, or RS_EDEVICE of a GPU, after which only close() is of use.
  */
 #ifndef KERNEL_GPU_MESH_H
 #define KERNEL_GPU_MESH_H

@@ -36,8 +36,8 @@
 
 	{ "gpu", "devices", OPTION_INT_LIST, NULL, IN(gpu.devices), FREE, RANGE(0, 255),
 	  .text = "GPUs to use, by their numbers, which are those of CUDA_VISIBLE_DEVICES where "
-	  "that is set; the workers of a host share them out, and threads of a worker go around "
-	  "its own; without it all, up to 32", .example = "0,2" },
+	  "that is set; the workers of a host share them out, and threads of a worker its own; "
+	  "without it all, up to 32", .example = "0,2" },
 	{ "gpu", "memory_limit", OPTION_SIZE, "0", IN(gpu.memory_limit), FREE,
 	  RANGE(0, WHOLE_MAX), .unit = "bytes",
 	  .text = "the most that training takes of each GPU's memory; what it takes is planned "
@@ -49,9 +49,9 @@
 	  .choices = "auto host gpu",
 	  .text = "where tables are while a GPU trains; host: in this machine's memory, their rows "
 	  "go to the GPU and gradients come back; gpu: there, too, where steps are done, or the "
-	  "run is refused; auto: gpu when one process trains on one GPU, its memory has room "
-	  "and all tables are hashed, of fp32, of one round and in memory, else host, and the "
-	  "run says why" },
+	  "run is refused; auto: gpu when one process trains, its GPU has room, or its several "
+	  "GPUs have and NCCL joins them, over which rows are spread, and all tables are hashed, "
+	  "of fp32, of one round and in memory, else host, and the run says why" },
 
 	{ "cluster", "workers", OPTION_INT, "0", IN(cluster.workers), FREE, RANGE(0, 1024),
 	  .text = "worker processes; 0: train in one process" },

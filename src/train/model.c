@@ -48,20 +48,17 @@ model_open_stacked(struct model *m)
 }
 
 static enum rs_status
-open_tables(struct model *m, const struct settings *s, const struct model_options *options)
+open_lookup(struct model *m, const struct model_options *options, size_t *n)
 {
-	m->n_tables = graph_n_tables(m->graph);
-	RS_TRY(memory_alloc(m->n_tables + 1, sizeof(*m->table), &m->table));
-	for (size_t i = 0; i < m->n_tables; i++)
-		RS_TRY(model_describe_table(m, i, &m->table[i]));
-	RS_TRY(model_share_resident(m));
+	const struct settings *const s = spec_settings(m->spec);
 	struct lookup_device_options device = { .local = {
 		.kernel = m->kernel, .table = m->table, .n_tables = m->n_tables,
 		.n_slots = model_slots(s), .n_inputs = graph_n_inputs(m->graph),
 		.n_threads = options->n_threads, .for_training = options->for_training,
 		.keeps_changes = options->for_training && s->train.full_every > 1,
 	} };
-	RS_TRY(model_place_tables(m, options->tables, &device));
+
+	RS_TRY(model_place_tables(m, options->tables, n, &device));
 	if (options->shape_only)
 		return RS_OK;
 	RS_TRY(model_open_stacked(m));
@@ -72,6 +69,22 @@ open_tables(struct model *m, const struct settings *s, const struct model_option
 	if (graph_rows_are_there(m->graph))
 		return model_open_there(m, options->tables, &device);
 	return lookup_local_open(&device.local, &m->lookup);
+}
+
+static enum rs_status
+open_tables(struct model *m, const struct model_options *options)
+{
+	size_t *n;
+
+	m->n_tables = graph_n_tables(m->graph);
+	RS_TRY(memory_alloc(m->n_tables + 1, sizeof(*m->table), &m->table));
+	for (size_t i = 0; i < m->n_tables; i++)
+		RS_TRY(model_describe_table(m, i, &m->table[i]));
+	RS_TRY(model_share_resident(m));
+	RS_TRY(memory_alloc(2 * m->n_tables + 1, sizeof(*n), &n));
+	const enum rs_status status = open_lookup(m, options, n);
+	free(n);
+	return status;
 }
 
 static enum rs_status
@@ -130,7 +143,7 @@ build(struct model *m, const struct model_options *options)
 		RS_TRY(model_set_precision(m));
 	if (options->for_training)
 		RS_TRY(open_frequency(m, s));
-	RS_TRY(open_tables(m, s, options));
+	RS_TRY(open_tables(m, options));
 	return options->shape_only || !has_products(m) ? RS_OK
 		: kernel_blas_room(options->n_threads > 0 ? options->n_threads : 1);
 }

@@ -8,18 +8,29 @@
 #include "train/step.h"
 
 /* Of a step, as many as the spec says there can be. */
-static size_t
-most_occurrences(const struct model *m)
+static void
+most_occurrences(const struct model *m, size_t rows, size_t *n)
 {
-	const size_t B = (size_t)spec_settings(m->spec)->train.batch_size;
-	size_t n = 0;
-
 	for (size_t i = 0; i < graph_n_inputs(m->graph); i++) {
 		const size_t ids = graph_input(m->graph, i)->max_ids;
 
-		n += B * (ids > 0 ? ids : 1);
+		n[graph_input(m->graph, i)->table] += rows * (ids > 0 ? ids : 1);
 	}
-	return n;
+}
+
+static void
+plan_occurrences(const struct model *m, size_t n_threads, size_t *n,
+	struct lookup_device_options *o)
+{
+	const struct step_rows rows = step_fetch_rows(m, n_threads);
+	const int is_one = gpu_memory_places(m->gpu) == 1;
+
+	most_occurrences(m, is_one ? (size_t)spec_settings(m->spec)->train.batch_size : rows.all,
+		n);
+	most_occurrences(m, rows.one, n + m->n_tables);
+	o->n = n;
+	o->n_there = n + m->n_tables;
+	o->n_pieces = rows.pieces;
 }
 
 /* Why not, but for memory; NULL: they can be there. */
@@ -30,8 +41,6 @@ refusal(const struct model *m, enum gpu_tables wanted, char text[DEVICE_WHY_MAX]
 		return "gpu.tables = host";
 	if (m->place != NULL || ranks_wanted(spec_settings(m->spec)))
 		return "the run has several processes";
-	if (m->gpu->n_devices > 1)
-		return "it trains on several GPUs, gpu.devices can name one";
 	return lookup_device_takes(m->table, m->n_tables, text) ? NULL : text;
 }
 
@@ -41,12 +50,8 @@ check_memory(struct model *m, const struct lookup_device_options *o, size_t n_th
 	size_t *bytes)
 {
 	graph_set_rows_there(m->graph, 1);
-	enum rs_status status = lookup_device_bytes(o, bytes);
-	if (status == RS_OK)
-		status = step_check_gpu(m, n_threads, *bytes);
-	if (status != RS_OK)
-		graph_set_rows_there(m->graph, 0);
-	return status;
+	RS_TRY(lookup_device_bytes(o, bytes));
+	return step_check_gpu(m, n_threads, *bytes);
 }
 
 static void
@@ -58,6 +63,7 @@ set_reason(struct model *m, const char *text)
 static enum rs_status
 stay_on_host(struct model *m, enum gpu_tables wanted, enum rs_status status, const char *why)
 {
+	graph_set_rows_there(m->graph, 0);
 	set_reason(m, why);
 	if (wanted != GPU_TABLES_GPU)
 		return RS_OK;
@@ -82,25 +88,69 @@ stay_for_lack(struct model *m, enum gpu_tables wanted, enum rs_status status)
 	return stay_on_host(m, wanted, status, text);
 }
 
+static enum rs_status
+open_there(struct model *m, const struct lookup_device_options *options)
+{
+	struct lookup_device_options o = *options;
+
+	if (gpu_memory_places(o.gpu) > 1)
+		RS_TRY(o.gpu->mesh->open(o.gpu, &o.mesh));
+	return lookup_device_open(&o, &m->lookup);
+}
+
 enum rs_status
 model_open_there(struct model *m, enum gpu_tables wanted, const struct lookup_device_options *o)
 {
-	const enum rs_status status = lookup_device_open(o, &m->lookup);
+	const enum rs_status status = open_there(m, o);
 
 	if (!is_lack(status))
 		return status;
-	graph_set_rows_there(m->graph, 0);
 	RS_TRY(stay_for_lack(m, wanted, status));
 	return lookup_local_open(&o->local, &m->lookup);
 }
 
+/* Whether several GPUs can be joined, as far as can be told before. */
+static enum rs_status
+check_mesh(const struct gpu_memory *gpu)
+{
+	char text[DEVICE_WHY_MAX];
+
+	if (gpu->mesh == NULL)
+		return rs_fail(RS_EPEER, "nothing joins the GPUs that train");
+	if (gpu->mesh->check() == RS_OK)
+		return RS_OK;
+	snprintf(text, sizeof(text), "%.200s", rs_failure()->text);
+	return rs_fail(RS_EPEER, "several GPUs train, and %s", text);
+}
+
+/* Room, and GPUs that may be joined. */
+static enum rs_status
+check_place(struct model *m, size_t n_threads, const struct lookup_device_options *o)
+{
+	const size_t n = gpu_memory_places(m->gpu);
+	char text[DEVICE_WHY_MAX];
+	size_t bytes;
+
+	if (n > 1)
+		RS_TRY(check_mesh(m->gpu));
+	RS_TRY(check_memory(m, o, n_threads, &bytes));
+	if (n > 1)
+		snprintf(text, sizeof(text), "they are spread over %zu GPUs and take %.1f MiB of "
+			"each", n, (double)bytes / 0x1p20);
+	else
+		snprintf(text, sizeof(text), "they take %.1f MiB of its memory",
+			(double)bytes / 0x1p20);
+	set_reason(m, text);
+	return RS_OK;
+}
+
 enum rs_status
-model_place_tables(struct model *m, enum gpu_tables wanted, struct lookup_device_options *o)
+model_place_tables(struct model *m, enum gpu_tables wanted, size_t *n,
+	struct lookup_device_options *o)
 {
 	const struct settings *s = spec_settings(m->spec);
 	const size_t n_threads = model_workers(s, o->local.n_threads > 0 ? o->local.n_threads : 1);
 	char text[DEVICE_WHY_MAX];
-	size_t bytes;
 
 	if (m->gpu == NULL || !o->local.for_training)
 		return RS_OK;
@@ -108,12 +158,7 @@ model_place_tables(struct model *m, enum gpu_tables wanted, struct lookup_device
 	if (why != NULL)
 		return stay_on_host(m, wanted, RS_ESPEC, why);
 	o->gpu = m->gpu;
-	o->n = most_occurrences(m);
-	const enum rs_status status = check_memory(m, o, n_threads, &bytes);
-	if (is_lack(status))
-		return stay_for_lack(m, wanted, status);
-	RS_TRY(status);
-	snprintf(text, sizeof(text), "they take %.1f MiB of its memory", (double)bytes / 0x1p20);
-	set_reason(m, text);
-	return RS_OK;
+	plan_occurrences(m, n_threads, n, o);
+	const enum rs_status status = check_place(m, n_threads, o);
+	return is_lack(status) ? stay_for_lack(m, wanted, status) : status;
 }

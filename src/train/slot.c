@@ -140,17 +140,18 @@ slot_view_set(struct slot_view *v, const struct batch *batch, size_t begin, size
 
 void
 slot_uses(const struct model *m, enum graph_output output, const struct batch *batch,
-	const size_t rows[2], struct lookup_use *use)
+	const size_t *row, size_t n, struct lookup_use *use)
 {
 	for (size_t i = 0; i < graph_n_inputs(m->graph); i++) {
 		const struct batch_column *c = &batch->column[graph_input(m->graph, i)->column];
 
 		if (!graph_output_uses(m->graph, output, i))
 			continue;
-		const size_t begin = c->offset != NULL ? c->offset[rows[0]] : rows[0];
-		const size_t end = c->offset != NULL ? c->offset[rows[1]] : rows[1];
+		const size_t begin = c->offset != NULL ? c->offset[row[0]] : row[0];
+		for (size_t k = 0; k <= n; k++)
+			use[i].piece[k] = (c->offset != NULL ? c->offset[row[k]] : row[k]) - begin;
 		use[i].ids = c->ids + begin;
-		use[i].n = end - begin;
+		use[i].n = use[i].piece[n];
 	}
 }
 

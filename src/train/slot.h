@@ -50,10 +50,10 @@ enum rs_status slot_view_reserve(struct slot_view *v, const struct batch *batch,
 void slot_view_set(struct slot_view *v, const struct batch *batch, size_t begin, size_t end);
 enum rs_status slot_view_pull(struct slot_view *v, size_t slot, int training);
 enum rs_status slot_view_push(struct slot_view *v, size_t slot, const struct exec *e);
-/* The ids that an output of the graph looks at in rows [begin,end) of a batch: use[i] of
- * every such input i; the others stay as they are. */
+/* The ids that an output of the graph looks at in pieces of a batch, which begin at row[0..n]:
+ * use[i] of every such input i, and its piece[0..n]; the others stay as they are. */
 void slot_uses(const struct model *m, enum graph_output output, const struct batch *batch,
-	const size_t rows[2], struct lookup_use *use);
+	const size_t *row, size_t n, struct lookup_use *use);
 /* 1 when a gradient of a row is NaN, Inf or beyond 2^100. */
 int slot_view_bad_gradient(const struct slot_view *v, const struct exec *e);
 /* unseen[0] += ids training never touched, unseen[1] += ids; each column once. */

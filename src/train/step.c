@@ -11,7 +11,6 @@
 #include "base/memory.h"
 #include "base/thread.h"
 #include "embed/expiry.h"
-#include "embed/stacked.h"
 #include "train/ranks.h"
 #include "train/step_private.h"
 
@@ -19,7 +18,6 @@
 #define HASH_STEPS   32        /* ranks compare their dense parameters every so often */
 #define HASH_COLUMNS 2         /* of ids, which tell one batch from another       */
 
-static enum rs_status fetch_step(struct stepper *s, size_t worker, const struct batch *batch);
 static enum rs_status sum_all(struct stepper *s, size_t worker, const struct batch *batch,
 	const struct slot_sum **total);
 static size_t slot_take(struct stepper *s, size_t worker);
@@ -98,7 +96,7 @@ step_run(struct stepper *s, size_t worker, const struct batch *batch, double rat
 	w->view.feed.step = s->model->step + 1;
 	step_fail_note(s, status);
 	if (s->use != NULL)
-		RS_TRY(fetch_step(s, worker, batch));                        /* rows          */
+		RS_TRY(step_fetch_batch(s, worker, batch));                  /* rows          */
 	if (s->contrast != NULL)
 		status = compare_items(s, worker, batch, status);            /* forward, loss */
 	if (s->contrast != NULL && s->exchange != NULL)
@@ -143,53 +141,6 @@ step_settle(struct stepper *s, size_t worker)
 		s->given_up = atomic_load_explicit(&s->failed, memory_order_acquire) != 0;
 	RS_TRY(s->reducer->ops->barrier(s->reducer, worker));
 	return s->given_up ? rs_failure_put(&s->failure) : RS_OK;
-}
-
-enum rs_status
-step_fetch(struct stepper *s, size_t worker, uint64_t step, int training)
-{
-	struct lookup *l = s->model->lookup;
-	const struct lookup_fetch f = {
-		.use = s->use, .n_uses = graph_n_inputs(s->model->graph), .step = step,
-		.training = training, .worker = worker, .n_workers = s->n_workers,
-	};
-
-	if (worker == 0)
-		step_fail_note(s, stacked_use(s->model->stacked, s->use, f.n_uses));
-	RS_TRY(s->reducer->ops->barrier(s->reducer, worker));
-	step_fail_note(s, l->ops->fetch(l, &f));
-	return step_settle(s, worker);
-}
-
-/* Rows [begin,end) of the slots [slot_begin,slot_end) of B. */
-static void
-use_rows(struct stepper *s, enum graph_output output, const struct batch *batch)
-{
-	const size_t rows[2] = { model_slot_begin(batch->B, s->n_slots, s->slot_begin),
-		model_slot_begin(batch->B, s->n_slots, s->slot_end) };
-
-	slot_uses(s->model, output, batch, rows, s->use);
-}
-
-void
-step_use_nothing(struct stepper *s)
-{
-	for (size_t i = 0; i < graph_n_inputs(s->model->graph); i++)
-		s->use[i].n = 0;
-}
-
-static enum rs_status
-fetch_step(struct stepper *s, size_t worker, const struct batch *batch)
-{
-	if (worker == 0)
-		step_use_nothing(s);
-	if (worker == 0 && s->contrast == NULL)
-		use_rows(s, GRAPH_LOGIT, batch);
-	if (worker == 0 && s->contrast != NULL) {
-		use_rows(s, GRAPH_USER, batch);
-		use_rows(s, GRAPH_ITEM, contrast_items(s->model, batch));
-	}
-	return step_fetch(s, worker, s->worker[worker].view.feed.step, 1);
 }
 
 /* Ranks must have the same rows in every step, and now and then the same parameters. */
@@ -476,19 +427,6 @@ worker_init(struct stepper *s, size_t i)
 }
 
 static enum rs_status
-open_use(struct stepper *s)
-{
-	const struct graph *g = s->model->graph;
-
-	if (s->model->lookup->ops->fetch == NULL)
-		return RS_OK;
-	RS_TRY(memory_alloc(graph_n_inputs(g) + 1, sizeof(*s->use), &s->use));
-	for (size_t i = 0; i < graph_n_inputs(g); i++)
-		s->use[i].table = graph_input(g, i)->table;
-	return RS_OK;
-}
-
-static enum rs_status
 open_exchange(struct stepper *s)
 {
 	const struct train_place *place = s->model->place;
@@ -527,7 +465,7 @@ stepper_init(struct stepper *s)
 		&s->buckets));
 	RS_TRY(step_check_gpu(s->model, s->n_workers, 0));
 	RS_TRY(open_reducer(s));
-	RS_TRY(open_use(s));
+	RS_TRY(step_fetch_open(s));
 	RS_TRY(dense_init(&s->dense, s->model, s->n_workers));
 	if (contrast_needed(spec_settings(s->model->spec)))
 		RS_TRY(contrast_create(s->model, s->n_slots, s->n_workers, &s->contrast));
@@ -567,7 +505,7 @@ stepper_free(struct stepper *s)
 	}
 	for (size_t i = 0; s->slot != NULL && i < s->n_slots; i++)
 		row_grads_destroy(s->slot[i].rows);
-	free(s->use);
+	step_fetch_close(s);
 	free(s->culprit);
 	dense_free(&s->dense);
 	contrast_free(s->contrast);

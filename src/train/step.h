@@ -29,6 +29,7 @@ struct step_result {
 
 #define STEP_PREDICT_CHUNK 512         /* rows of a slot without training, and the least for
                                         * which a worker has room */
+#define STEP_FETCH_CHUNKS 16           /* so many, whose rows come in together        */
 #define STEP_VOTES (SLOT_VOTES - 1)    /* bits that callers may use                   */
 
 struct stepper;
@@ -42,6 +43,10 @@ enum rs_status step_check_gpu(const struct model *m, size_t n_workers, size_t ta
  * process; slots beside each other are of one, or the next. */
 size_t step_place(const struct model *m, size_t n_workers, size_t worker);
 size_t step_slot_place(const struct model *m, size_t n_workers, size_t slot);
+/* What lookups that fetch are made for: pieces, rows of a fetch, and those that one GPU looks
+ * at. */
+struct step_rows { size_t pieces, all, one; };
+struct step_rows step_fetch_rows(const struct model *m, size_t n_workers);
 /* rate: dense learning rate of this step; rate_factor: for scheduled tables. */
 enum rs_status step_run(struct stepper *s, size_t worker, const struct batch *batch,
 	double rate, double rate_factor, struct step_result *out);

@@ -48,6 +48,41 @@ step_sums_gpu(const struct model *m)
 	return takes_them ? m->gpu : NULL;
 }
 
+/* Chunks of a prediction are those of the workers in turn. */
+static size_t
+chunks_at(const struct model *m, size_t n_workers, size_t place)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < STEP_FETCH_CHUNKS; k++)
+		n += step_place(m, n_workers, k % n_workers) == place;
+	return n;
+}
+
+struct step_rows
+step_fetch_rows(const struct model *m, size_t n_workers)
+{
+	const size_t n_slots = model_slots(spec_settings(m->spec));
+	const size_t chunks = STEP_FETCH_CHUNKS * STEP_PREDICT_CHUNK;
+	const size_t rows = contrast_needed(spec_settings(m->spec)) ? contrast_rows(m, n_slots)
+		: step_slot_rows(m);
+	struct step_rows out = {
+		.pieces = n_slots > STEP_FETCH_CHUNKS ? n_slots : STEP_FETCH_CHUNKS,
+		.all = n_slots * rows > chunks ? n_slots * rows : chunks,
+	};
+
+	for (size_t i = 0; m->gpu != NULL && i < gpu_memory_places(m->gpu); i++) {
+		const size_t at_once = chunks_at(m, n_workers, i) * STEP_PREDICT_CHUNK;
+		size_t own = 0;
+
+		for (size_t slot = 0; slot < n_slots; slot++)
+			own += step_slot_place(m, n_workers, slot) == i ? rows : 0;
+		out.one = own > out.one ? own : out.one;
+		out.one = at_once > out.one ? at_once : out.one;
+	}
+	return out;
+}
+
 /* Threads have an exec each, and of a loss over many items slots; gradients of rows that stay
  * there are of a slot. */
 enum rs_status

@@ -4,8 +4,6 @@
 #include "train/ranks.h"
 #include "train/step_private.h"
 
-#define FETCH_CHUNKS 16        /* whose rows come in together                     */
-
 static size_t
 n_chunks(const struct batch *batch)
 {
@@ -57,19 +55,9 @@ static enum rs_status
 predict_fetched(struct stepper *s, size_t worker, const struct step_prediction *p, size_t begin,
 	size_t end)
 {
-	const size_t B = p->batch->B;
-
 	for (size_t i = begin, next; i < end; i = next) {
-		next = i + FETCH_CHUNKS < end ? i + FETCH_CHUNKS : end;
-		RS_TRY(step_settle(s, worker));         /* nobody has rows of the last fetch */
-		if (worker == 0) {
-			const size_t rows[2] = { i * STEP_PREDICT_CHUNK,
-				next * STEP_PREDICT_CHUNK < B ? next * STEP_PREDICT_CHUNK : B };
-
-			step_use_nothing(s);
-			slot_uses(s->model, p->output, p->batch, rows, s->use);
-		}
-		RS_TRY(step_fetch(s, worker, 0, 0));
+		next = i + STEP_FETCH_CHUNKS < end ? i + STEP_FETCH_CHUNKS : end;
+		RS_TRY(step_fetch_chunks(s, worker, p, i, next));
 		step_fail_note(s, predict_chunks(s, worker, p, i, next));
 	}
 	return RS_OK;

@@ -1,4 +1,5 @@
-/* Inside of a stepper; for step.c, step_culprit.c, step_gpu.c and step_predict.c only. */
+/* Inside of a stepper; for step.c, step_culprit.c, step_fetch.c, step_gpu.c and step_predict.c
+ * only. */
 #ifndef TRAIN_STEP_PRIVATE_H
 #define TRAIN_STEP_PRIVATE_H
 
@@ -39,6 +40,9 @@ struct stepper {
 	size_t slot_begin, slot_end;   /* of this process                             */
 	struct exchange *exchange;     /* NULL: all slots are of this process         */
 	struct lookup_use *use;        /* [n_inputs] NULL: rows are at hand           */
+	size_t *piece;                 /* [n_inputs, pieces + 1] of these          */
+	size_t *piece_row, *piece_place;       /* [pieces + 1]                        */
+	size_t n_pieces;               /* of the next fetch                           */
 	unsigned votes;
 	int    given_up;               /* worker 0's view of failed, see step_settle() */
 	char  (*culprit)[STEP_CULPRIT_MAX];   /* [n_ranks] with an exchange            */
@@ -62,10 +66,14 @@ void step_fail_note(struct stepper *s, enum rs_status status);
 enum rs_status step_fail_check(struct stepper *s);
 /* Whether anything failed until here; all workers come, the answer is the same for all. */
 enum rs_status step_settle(struct stepper *s, size_t worker);
-/* Rows that are elsewhere come in before anyone pulls; all workers come.  s->use is filled
- * by worker 0; step as in struct lookup_fetch. */
-enum rs_status step_fetch(struct stepper *s, size_t worker, uint64_t step, int training);
-void step_use_nothing(struct stepper *s);
+/* Rows that are elsewhere come in before anyone pulls: s->use of it, NULL when they are at
+ * hand. */
+enum rs_status step_fetch_open(struct stepper *s);
+void step_fetch_close(struct stepper *s);
+/* All workers come; those of the slots of a batch, and of chunks [begin,end) of a prediction. */
+enum rs_status step_fetch_batch(struct stepper *s, size_t worker, const struct batch *batch);
+enum rs_status step_fetch_chunks(struct stepper *s, size_t worker,
+	const struct step_prediction *p, size_t begin, size_t end);
 /* Which operator made a step not finite; all workers come. */
 void step_culprit(struct stepper *s, size_t worker, const struct batch *batch,
 	struct step_result *out);

@@ -12,7 +12,9 @@
 #include "embed/lookup_device.h"
 #include "home.h"
 #include "kernel/kernel.h"
+#include "reduce/nccl_mesh.h"
 #include "tests/kernel/emulated_gpu.h"
+#include "tests/reduce/nccl_double.h"
 #include "tests/test.h"
 
 enum { SLOTS = 4, N = 150, D_MAX = 64, THREADS = 3, STEPS = 6 };
@@ -29,23 +31,53 @@ static const enum row_optimizer_kind kinds[] = {
 
 /* What is pushed in a step, gradients where the lookup wants them. */
 struct pushed {
-	uint64_t id[SLOTS][INPUTS][N];
+	uint64_t id[INPUTS][SLOTS * N];        /* slots behind each other             */
 	float    scale[SLOTS][INPUTS][N];
 	float    value[SLOTS][INPUTS][N][D_MAX];
 	const float *grad[SLOTS][INPUTS][N];
 };
 static struct pushed pushed;
 
-/* Both sides of a test; gradients are in memory of the GPU that a queue brings there. */
+/* Occurrences of an input in a slot of a step; in the fifth two slots have none. */
+static inline size_t
+n_of(uint64_t key, size_t slot)
+{
+	return key == 5 && slot < 2 ? 0 : N - key % 3 - slot;
+}
+
+static inline size_t
+begin_of(uint64_t key, size_t slot)
+{
+	return slot == 0 ? 0 : begin_of(key, slot - 1) + n_of(key, slot - 1);
+}
+
+/* Both sides of a test; on each GPU gradients are in memory that a queue brings there. */
+enum { GPUS_MAX = 3 };
 struct bed {
 	struct gpu_memory gpu;
-	struct gpu_plan plan;
-	struct gpu_queue *queue;
-	char  *queue_block;
-	float *value;
+	struct gpu_plan plan[GPUS_MAX];
+	struct gpu_queue *queue[GPUS_MAX];
+	float *value[GPUS_MAX];
 	struct lookup_table table[TABLES];
 	struct lookup *host, *there;
 };
+
+/* How many GPUs beds have from now on. */
+static size_t n_gpus = 1;
+
+static enum rs_status
+mesh_check(void)
+{
+	return RS_OK;
+}
+
+static enum rs_status
+mesh_open(struct gpu_memory *m, struct gpu_mesh **out)
+{
+	return nccl_mesh_open(&nccl_double, 10, m, out);
+}
+
+static const struct gpu_mesh_maker mesh_maker = { .check = mesh_check, .open = mesh_open };
 
 static inline void
 assert_clean(void)
@@ -69,14 +101,20 @@ options_of(const struct bed *b, size_t n_threads)
 static inline struct lookup *
 open_there(struct bed *b, size_t n_threads, size_t n)
 {
-	const struct lookup_device_options o = { .local = options_of(b, n_threads),
-		.gpu = &b->gpu, .n = n };
-	size_t bytes, before = atomic_load(&b->gpu.used);
+	const size_t of_each[TABLES] = { n, n, n, n };
+	struct lookup_device_options o = { .local = options_of(b, n_threads),
+		.gpu = &b->gpu, .n = of_each, .n_there = of_each, .n_pieces = SLOTS };
+	size_t bytes, before[GPUS_MAX];
 	struct lookup *l;
 
+	for (size_t i = 0; i < n_gpus; i++)
+		before[i] = atomic_load(&b->gpu.used_of[i]);
+	if (n_gpus > 1)
+		assert_int_equal(b->gpu.mesh->open(&b->gpu, &o.mesh), RS_OK);
 	assert_int_equal(lookup_device_bytes(&o, &bytes), RS_OK);
 	assert_int_equal(lookup_device_open(&o, &l), RS_OK);
-	assert_int_equal(atomic_load(&b->gpu.used) - before, bytes);
+	for (size_t i = 0; i < n_gpus; i++)
+		assert_int_equal(atomic_load(&b->gpu.used_of[i]) - before[i], bytes);
 	return l;
 }
 
@@ -91,8 +129,9 @@ bed_open(struct bed *b, enum row_optimizer_kind kind, size_t D)
 	};
 	struct lookup_local_options local;
 
-	*b = (struct bed){ .gpu = { .gpu = &gpu_emulated },
-		.plan = { .bytes = 4096, .rows = 1, .columns = 1 } };
+	nccl_double_reset(&(struct nccl_double_plan){ 0 });
+	*b = (struct bed){ .gpu = { .gpu = &gpu_emulated, .n_devices = n_gpus,
+		.device = { 2, 0, 3 }, .mesh = &mesh_maker } };
 	for (size_t t = 0; t < TABLES; t++) {
 		b->table[t] = (struct lookup_table){ .rows = rows_of[t], .init_stddev = 0.1,
 			.dim = t == A || t == B ? D : 1, .optimizer = optimizer, .seed = 7 };
@@ -100,9 +139,16 @@ bed_open(struct bed *b, enum row_optimizer_kind kind, size_t D)
 	}
 	local = options_of(b, THREADS);
 	assert_int_equal(lookup_local_open(&local, &b->host), RS_OK);
-	b->there = open_there(b, THREADS, SLOTS * INPUTS * N);
-	assert_int_equal(gpu_memory_open(&b->gpu, 0, &b->plan, &b->queue, &b->queue_block), RS_OK);
-	assert_int_equal(gpu_memory_alloc(&b->gpu, 0, sizeof(pushed.value), &b->value), RS_OK);
+	b->there = open_there(b, THREADS, SLOTS * 2 * N);
+	for (size_t i = 0; i < n_gpus; i++) {
+		char *block;
+
+		b->plan[i] = (struct gpu_plan){ .bytes = 4096, .rows = 1, .columns = 1 };
+		assert_int_equal(gpu_memory_open(&b->gpu, i, &b->plan[i], &b->queue[i], &block),
+			RS_OK);
+		assert_int_equal(gpu_memory_alloc(&b->gpu, i, sizeof(pushed.value),
+			&b->value[i]), RS_OK);
+	}
 }
 
 static inline void
@@ -110,8 +156,10 @@ bed_close(struct bed *b)
 {
 	b->host->ops->close(b->host);
 	b->there->ops->close(b->there);
-	gpu_memory_free(&b->gpu, 0, b->value, sizeof(pushed.value));
-	gpu_memory_close(&b->gpu, &b->plan, b->queue);
+	for (size_t i = 0; i < n_gpus; i++) {
+		gpu_memory_free(&b->gpu, i, b->value[i], sizeof(pushed.value));
+		gpu_memory_close(&b->gpu, &b->plan[i], b->queue[i]);
+	}
 	assert_int_equal(atomic_load(&b->gpu.used), 0);
 	assert_clean();
 }
@@ -123,45 +171,61 @@ draw(uint64_t key)
 {
 	uint64_t c = 0;
 
-	for (size_t slot = 0; slot < SLOTS; slot++)
-		for (size_t i = 0; i < INPUTS; i++)
-			for (size_t j = 0; j < N; j++) {
-				const uint64_t rows = rows_of[table_of[i]];
-				const int twin = key % 3 > 0 && table_of[i] % 2 == 1;
-				const size_t from = i == 5 ? 4 : i - 2;
+	for (size_t i = 0; i < INPUTS; i++)
+		for (size_t j = 0; j < SLOTS * N; j++) {
+			const uint64_t rows = rows_of[table_of[i]];
+			const int twin = key % 3 > 0 && table_of[i] % 2 == 1;
 
-				pushed.id[slot][i][j] = twin ? pushed.id[slot][from][j]
-				    : j % 3 == 0 ? rows - 1 : rng_below(key, c++, rows);
-				pushed.scale[slot][i][j] = (float)rng_uniform(key, c++) + 0.1f;
-				for (size_t d = 0; d < D_MAX; d++)
-					pushed.value[slot][i][j][d] =
-						0.1f * (float)rng_normal(key, c++);
-			}
+			pushed.id[i][j] = twin ? pushed.id[i == 5 ? 4 : i - 2][j]
+			    : j % 3 == 0 ? rows - 1 : rng_below(key, c++, rows);
+			pushed.scale[j / N][i][j % N] = (float)rng_uniform(key, c++) + 0.1f;
+			for (size_t d = 0; d < D_MAX; d++)
+				pushed.value[j / N][i][j % N][d] =
+					0.1f * (float)rng_normal(key, c++);
+		}
 }
 
-struct call { struct lookup *l; struct lookup_commit commit; enum rs_status status; };
+/* A fetch or a commit by one of several threads. */
+struct call {
+	struct lookup *l;
+	const struct lookup_fetch *fetch;      /* NULL: a commit                      */
+	struct lookup_commit commit;
+	size_t worker, n_workers;
+	enum rs_status status;
+};
 
 static inline void *
-commit_run(void *argument)
+call_run(void *argument)
 {
 	struct call *c = argument;
+	struct lookup_commit commit = c->commit;
 
-	c->status = c->l->ops->commit(c->l, &c->commit);
+	commit.worker = c->worker;
+	commit.n_workers = c->n_workers;
+	if (c->fetch != NULL) {
+		struct lookup_fetch f = *c->fetch;
+
+		f.worker = c->worker;
+		f.n_workers = c->n_workers;
+		c->status = c->l->ops->fetch(c->l, &f);
+	} else {
+		c->status = c->l->ops->commit(c->l, &commit);
+	}
 	return NULL;
 }
 
 static inline enum rs_status
-commit(struct lookup *l, struct lookup_commit commit, size_t n_threads)
+call_all(struct call what, size_t n_threads)
 {
 	struct call call[THREADS];
 	pthread_t thread[THREADS];
 	enum rs_status status = RS_OK;
 
-	commit.n_workers = n_threads;
 	for (size_t i = 0; i < n_threads; i++) {
-		call[i] = (struct call){ .l = l, .commit = commit };
-		call[i].commit.worker = i;
-		assert_int_equal(pthread_create(&thread[i], NULL, commit_run, &call[i]), 0);
+		call[i] = what;
+		call[i].worker = i;
+		call[i].n_workers = n_threads;
+		assert_int_equal(pthread_create(&thread[i], NULL, call_run, &call[i]), 0);
 	}
 	for (size_t i = 0; i < n_threads; i++) {
 		pthread_join(thread[i], NULL);
@@ -170,27 +234,60 @@ commit(struct lookup *l, struct lookup_commit commit, size_t n_threads)
 	return status;
 }
 
-/* Pulls, and pushes gradients at `value`; every second step has factors, the first such those of
- * one input alone. */
+static inline enum rs_status
+commit(struct lookup *l, struct lookup_commit commit, size_t n_threads)
+{
+	return call_all((struct call){ .l = l, .commit = commit }, n_threads);
+}
+
+/* Slots are on as many of the GPUs as there are threads, beside each other. */
+static inline size_t
+place_of(size_t slot, size_t n_threads)
+{
+	return slot * (n_gpus < n_threads ? n_gpus : n_threads) / SLOTS;
+}
+
+/* What a step of that key pulls; where rows are at hand nothing is fetched. */
+static inline enum rs_status
+fetch(struct lookup *l, uint64_t key, size_t n_threads)
+{
+	static size_t piece[SLOTS + 1], place[SLOTS];
+	static struct lookup_use use[INPUTS];
+	const struct lookup_fetch f = { .use = use, .n_uses = INPUTS, .n_pieces = SLOTS,
+		.place = place, .step = key, .training = 1 };
+
+	for (size_t slot = 0; slot <= SLOTS; slot++)
+		piece[slot] = begin_of(key, slot);
+	for (size_t slot = 0; slot < SLOTS; slot++)
+		place[slot] = place_of(slot, n_threads);
+	for (size_t i = 0; i < INPUTS; i++)
+		use[i] = (struct lookup_use){ .table = table_of[i], .ids = pushed.id[i],
+			.n = piece[SLOTS], .piece = piece };
+	return l->ops->fetch == NULL ? RS_OK
+		: call_all((struct call){ .l = l, .fetch = &f }, n_threads);
+}
+
+/* Pulls, and pushes gradients at value[GPU of the slot]; every second step has factors, the first
+ * such those of one input alone. */
 static inline void
-pull_and_push(struct lookup *l, uint64_t key, const float *value)
+pull_and_push(struct lookup *l, uint64_t key, float *const *value, size_t n_threads)
 {
 	static const float *row[N];
-	const size_t n = N - key % 3;
 
 	for (size_t slot = 0; slot < SLOTS; slot++)
 		for (size_t i = 0; i < INPUTS; i++) {
+			const uint64_t *const ids = pushed.id[i] + begin_of(key, slot);
 			const struct lookup_pull pull = { .slot = slot, .table = table_of[i],
-				.input = i, .ids = pushed.id[slot][i], .n = n, .row = row,
+				.input = i, .ids = ids, .n = n_of(key, slot), .row = row,
 				.training = 1 };
 			const struct lookup_push push = { .slot = slot, .table = table_of[i],
-				.input = i, .ids = pushed.id[slot][i], .n = n,
+				.input = i, .ids = ids, .n = pull.n,
 				.grad = pushed.grad[slot][i],
 				.scale = key % 2 == 0 && (key == 2 ? i == 0 : i != 1)
 					? pushed.scale[slot][i] : NULL };
 
 			for (size_t j = 0; j < N; j++)
-				pushed.grad[slot][i][j] = value
+				pushed.grad[slot][i][j] = value[place_of(slot, n_threads)]
 					+ ((slot * INPUTS + i) * N + j) * D_MAX;
 			assert_int_equal(l->ops->pull(l, &pull), RS_OK);
 			assert_int_equal(l->ops->push(l, &push), RS_OK);
@@ -200,9 +297,11 @@ pull_and_push(struct lookup *l, uint64_t key, const float *value)
 static inline void
 bring_values(struct bed *b)
 {
-	b->gpu.gpu->use(b->queue);
-	b->gpu.gpu->upload(b->value, pushed.value, sizeof(pushed.value));
-	assert_int_equal(b->gpu.gpu->wait(), RS_OK);
+	for (size_t i = 0; i < n_gpus; i++) {
+		b->gpu.gpu->use(b->queue[i]);
+		b->gpu.gpu->upload(b->value[i], pushed.value, sizeof(pushed.value));
+		assert_int_equal(b->gpu.gpu->wait(), RS_OK);
+	}
 }
 
 static inline struct lookup_commit
@@ -217,15 +316,19 @@ step_there(struct bed *b, struct lookup *l, uint64_t key, size_t n_threads)
 {
 	draw(key);
 	bring_values(b);
-	pull_and_push(l, key, b->value);
+	assert_int_equal(fetch(l, key, n_threads), RS_OK);
+	pull_and_push(l, key, b->value, n_threads);
 	assert_int_equal(commit(l, commit_of(key), n_threads), RS_OK);
 }
 
 static inline void
 step_host(struct bed *b, uint64_t key)
 {
+	float *const value[GPUS_MAX] = { &pushed.value[0][0][0][0], &pushed.value[0][0][0][0],
+		&pushed.value[0][0][0][0] };
+
 	draw(key);
-	pull_and_push(b->host, key, &pushed.value[0][0][0][0]);
+	pull_and_push(b->host, key, value, 1);
 	assert_int_equal(commit(b->host, commit_of(key), 1), RS_OK);
 }
 

@@ -1,5 +1,5 @@
-/* Tables on a GPU, which is emulated: steps are those of the host, files, deltas and what is
- * touched are the host's, and threads change no bit. */
+/* Tables on a GPU, or spread over several, which are emulated: steps are those of the host, files,
+ * deltas and what is touched are the host's, and threads change no bit. */
 #include "device_bed.h"
 
 #include <sched.h>
@@ -13,7 +13,7 @@ steps_are_those_of_the_host(void **state)
 	struct bed b;
 
 	for (size_t k = 0; k < N_ROWS(kinds); k++)
-		for (size_t i = 0; i < N_ROWS(dims); i++) {
+		for (size_t i = n_gpus / 2; i < N_ROWS(dims) - n_gpus / 2; i++) {
 			bed_open(&b, kinds[k], dims[i]);
 			for (uint64_t key = 1; key <= STEPS; key++) {
 				step_host(&b, key);
@@ -62,7 +62,7 @@ a_pulled_row_is_the_row(void **state)
 	struct lookup *const home = home_of(b.there);
 	assert_int_equal(home->ops->pull(home, &here), RS_OK);
 	for (size_t i = 0; i < 2; i++) {
-		b.gpu.gpu->use(b.queue);
+		b.gpu.gpu->use(b.queue[0]);
 		b.gpu.gpu->download(copy, row[i], sizeof(copy));
 		assert_int_equal(b.gpu.gpu->wait(), RS_OK);
 		assert_memory_equal(copy, at_home[i], sizeof(copy));
@@ -127,7 +127,8 @@ a_step_that_is_not_finite_is_dropped(void **state)
 	draw(2);
 	pushed.value[1][1][1][1] = NAN;
 	bring_values(&b);
-	pull_and_push(b.there, 2, b.value);
+	assert_int_equal(fetch(b.there, 2, 2), RS_OK);
+	pull_and_push(b.there, 2, b.value, 2);
 	assert_int_equal(commit(b.there, (struct lookup_commit){ .step = 2, .finite = 0,
 		.rate_factor = 1 }, 2), RS_OK);
 	assert_same_files(state, b.there, other);
@@ -266,7 +267,8 @@ after_a_failure_nothing_is_saved(void **state)
 		step_there(&b, b.there, 1, 1);
 		draw(2);
 		bring_values(&b);
-		pull_and_push(b.there, 2, b.value);
+		assert_int_equal(fetch(b.there, 2, 1 + n % THREADS), RS_OK);
+		pull_and_push(b.there, 2, b.value, 1 + n % THREADS);
 		emulate_fail(n);
 		const enum rs_status status = commit(b.there, commit_of(2), 1 + n % THREADS);
 		emulate_fail(0);
@@ -281,6 +283,116 @@ after_a_failure_nothing_is_saved(void **state)
 		assert_int_equal(status, RS_EDEVICE);
 		n_failed++;
 	}
+}
+
+/* Nor is there one to go on from when rows do not come. */
+static void
+a_fetch_that_fails_ends_the_steps(void **state)
+{
+	enum rs_status status = RS_EDEVICE;
+	unsigned n = 1;
+	struct bed b;
+
+	(void)state;
+	for (; status != RS_OK; n++) {
+		bed_open(&b, ROW_ADAGRAD, 3);
+		draw(1);
+		emulate_fail(n);
+		status = fetch(b.there, 1, 1 + n % THREADS);
+		emulate_fail(0);
+		assert_true(status == RS_OK || status == RS_EDEVICE);
+		bed_close(&b);
+	}
+	assert_true(n > 3 * n_gpus);
+}
+
+/* At any exchange: of rows or of gradients, of the first step or the second. */
+static void
+gpus_that_lose_each_other_fail_the_step(void **state)
+{
+	struct bed b;
+
+	for (size_t after = 1; after <= 4; after++) {
+		const size_t fails_fetch = after % 2;
+		struct file_writer w;
+
+		bed_open(&b, ROW_ADAM, 3);
+		for (uint64_t key = 1; key < (after + 1) / 2; key++)
+			step_there(&b, b.there, key, 2);
+		nccl_double_break(&(struct nccl_double_plan){ .wrong = 2,
+			.wrong_after = after });
+		draw(2);
+		bring_values(&b);
+		assert_int_equal(fetch(b.there, 2, 2), fails_fetch ? RS_EPEER : RS_OK);
+		if (!fails_fetch) {
+			pull_and_push(b.there, 2, b.value, 2);
+			assert_int_equal(commit(b.there, commit_of(2), 2), RS_EPEER);
+			assert_int_equal(file_writer_open(&w, path_of(state, "none")), RS_OK);
+			assert_int_equal(b.there->ops->save(b.there, A, &w), RS_EPEER);
+			file_writer_close(&w);
+		}
+		assert_int_equal(nccl_double_count().aborted, n_gpus);
+		bed_close(&b);
+	}
+}
+
+/* Copies of rows are where their slot is, and are those of now. */
+static void
+what_is_fetched_is_the_row(void **state)
+{
+	const float *row[N];
+	float copy[16];
+	struct bed b;
+
+	(void)state;
+	bed_open(&b, ROW_ADAM, 16);
+	step_there(&b, b.there, 1, 3);
+	draw(2);
+	assert_int_equal(fetch(b.there, 2, 3), RS_OK);
+	struct lookup *const home = home_of(b.there);
+	for (size_t slot = 0; slot < SLOTS; slot++) {
+		const uint64_t *const ids = pushed.id[4] + begin_of(2, slot);
+		const struct lookup_pull pull = { .slot = slot, .table = B, .input = 4,
+			.ids = ids + 1, .n = n_of(2, slot) - 1, .row = row };
+
+		assert_int_equal(b.there->ops->pull(b.there, &pull), RS_OK);
+		b.gpu.gpu->use(b.queue[place_of(slot, 3)]);
+		for (size_t j = 0; j < pull.n; j++) {
+			const float *at_home;
+
+			b.gpu.gpu->download(copy, row[j], sizeof(copy));
+			assert_int_equal(b.gpu.gpu->wait(), RS_OK);
+			assert_int_equal(home->ops->pull(home, &(struct lookup_pull){
+				.table = B, .ids = pull.ids + j, .n = 1, .row = &at_home }), RS_OK);
+			assert_memory_equal(copy, at_home, sizeof(copy));
+		}
+	}
+	bed_close(&b);
+}
+
+static void
+what_was_not_fetched_is_refused(void **state)
+{
+	const uint64_t other[1] = { 0 };
+	const float *row[N + 1];
+	struct bed b;
+
+	(void)state;
+	bed_open(&b, ROW_SGD, 3);
+	draw(1);
+	assert_int_equal(fetch(b.there, 1, 1), RS_OK);
+	struct lookup_pull p = { .table = B, .input = 4, .ids = other, .n = 1, .row = row };
+	assert_int_equal(b.there->ops->pull(b.there, &p), RS_EBUG);
+	p.ids = pushed.id[4];
+	p.n = n_of(1, 0) + 1;
+	assert_int_equal(b.there->ops->pull(b.there, &p), RS_EBUG);
+	p.n--;
+	assert_int_equal(b.there->ops->pull(b.there, &p), RS_OK);
+	pushed.id[4][17] = 70;
+	assert_int_equal(fetch(b.there, 1, 2), RS_EDATA);
+	pushed.id[4][17] = 69;
+	assert_int_equal(fetch(b.there, 1, 2), RS_OK);
+	bed_close(&b);
 }
 
 static void
@@ -317,29 +429,66 @@ more_than_the_memory_is_refused(void **state)
 	(void)state;
 	bed_open(&b, ROW_SGD, 3);
 	struct gpu_memory little = { .gpu = &gpu_emulated, .limit = 1000 };
-	const struct lookup_device_options o = { .local = options_of(&b, 1), .gpu = &little };
+	const size_t n[TABLES] = { 1, 1, 1, 1 };
+	const struct lookup_device_options o = { .local = options_of(&b, 1), .gpu = &little,
+		.n = n };
 	assert_int_equal(lookup_device_open(&o, &l), RS_ERESOURCE);
 	assert_int_equal(atomic_load(&little.used), 0);
 	bed_close(&b);
 }
 
+static int
+on_one_gpu(void **state)
+{
+	(void)state;
+	n_gpus = 1;
+	return 0;
+}
+
+static int
+on_two_gpus(void **state)
+{
+	(void)state;
+	n_gpus = 2;
+	return 0;
+}
+
+static int
+on_three_gpus(void **state)
+{
+	(void)state;
+	n_gpus = 3;
+	return 0;
+}
+
+#define ON_ONE(test)     cmocka_unit_test_setup(test, on_one_gpu)
+#define ON_SEVERAL(test) cmocka_unit_test_setup(test, on_two_gpus), \
+	cmocka_unit_test_setup(test, on_three_gpus)
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(steps_are_those_of_the_host),
-		cmocka_unit_test(threads_change_no_bit),
-		cmocka_unit_test(a_pulled_row_is_the_row),
-		cmocka_unit_test(threads_that_help_have_all_cores),
-		cmocka_unit_test(a_step_that_is_not_finite_is_dropped),
-		cmocka_unit_test(what_is_saved_goes_on_elsewhere),
-		cmocka_unit_test(deltas_are_what_changed),
-		cmocka_unit_test(state_is_reset_where_rows_are),
-		cmocka_unit_test(what_was_trained_is_touched),
-		cmocka_unit_test(an_unknown_id_is_refused),
-		cmocka_unit_test(after_a_failure_nothing_is_saved),
-		cmocka_unit_test(tables_that_cannot_be_there_are_named),
-		cmocka_unit_test(more_than_the_memory_is_refused),
+		ON_ONE(steps_are_those_of_the_host), ON_SEVERAL(steps_are_those_of_the_host),
+		ON_ONE(threads_change_no_bit), ON_SEVERAL(threads_change_no_bit),
+		ON_ONE(a_pulled_row_is_the_row),
+		ON_ONE(threads_that_help_have_all_cores),
+		ON_ONE(a_step_that_is_not_finite_is_dropped),
+		ON_SEVERAL(a_step_that_is_not_finite_is_dropped),
+		ON_ONE(what_is_saved_goes_on_elsewhere),
+		ON_SEVERAL(what_is_saved_goes_on_elsewhere),
+		ON_ONE(deltas_are_what_changed), ON_SEVERAL(deltas_are_what_changed),
+		ON_ONE(state_is_reset_where_rows_are), ON_SEVERAL(state_is_reset_where_rows_are),
+		ON_ONE(what_was_trained_is_touched), ON_SEVERAL(what_was_trained_is_touched),
+		ON_ONE(an_unknown_id_is_refused),
+		ON_ONE(after_a_failure_nothing_is_saved),
+		ON_SEVERAL(after_a_failure_nothing_is_saved),
+		ON_ONE(tables_that_cannot_be_there_are_named),
+		ON_ONE(more_than_the_memory_is_refused),
+		ON_SEVERAL(a_fetch_that_fails_ends_the_steps),
+		ON_SEVERAL(gpus_that_lose_each_other_fail_the_step),
+		ON_SEVERAL(what_is_fetched_is_the_row),
+		ON_SEVERAL(what_was_not_fetched_is_refused),
 	};
 
 	return cmocka_run_group_tests(tests, tmpdir_make, tmpdir_remove);

@@ -26,4 +26,4 @@ tests_embed_spilled_test_SOURCES = tests/embed/spilled_test.c tests/embed/rows_b
 check_PROGRAMS += tests/embed/stacked_test
 check_PROGRAMS += tests/embed/lookup_device_test
 tests_embed_lookup_device_test_SOURCES = tests/embed/lookup_device_test.c tests/embed/device_bed.h \
-	tests/embed/home.h $(emulated_gpu)
+	tests/embed/home.h $(nccl_double) $(emulated_gpu)

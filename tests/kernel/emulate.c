@@ -26,12 +26,12 @@ static struct {
 
 /* Cut from the front; from the start again, when all was given back. */
 enum { COMMON_BYTES = 1 << 30 };
-static struct {
-	pthread_mutex_t lock;
+static struct common {
 	char    *block;
 	size_t   used, bytes;          /* bytes: whole pages that were used               */
 	unsigned n, is_open;
-} common = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} common[EMULATE_DEVICES];
+static pthread_mutex_t common_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static _Thread_local struct {
 	struct emulate_memory *memory;
@@ -93,69 +93,69 @@ protect(const struct emulate_memory *m, int protection)
 
 /* With the lock. */
 static void
-protect_common(int protection)
+protect_common(const struct common *c, int protection)
 {
-	if (common.bytes > 0 && mprotect(common.block, common.bytes, protection) != 0)
+	if (c->bytes > 0 && mprotect(c->block, c->bytes, protection) != 0)
 		abort();
 }
 
 static void
-open_common(void)
+open_common(struct common *c)
 {
-	pthread_mutex_lock(&common.lock);
-	if (common.is_open++ == 0)
-		protect_common(PROT_READ | PROT_WRITE);
-	pthread_mutex_unlock(&common.lock);
+	pthread_mutex_lock(&common_lock);
+	if (c->is_open++ == 0)
+		protect_common(c, PROT_READ | PROT_WRITE);
+	pthread_mutex_unlock(&common_lock);
 }
 
 static void
-close_common(void)
+close_common(struct common *c)
 {
-	pthread_mutex_lock(&common.lock);
-	if (--common.is_open == 0)
-		protect_common(PROT_NONE);
-	pthread_mutex_unlock(&common.lock);
+	pthread_mutex_lock(&common_lock);
+	if (--c->is_open == 0)
+		protect_common(c, PROT_NONE);
+	pthread_mutex_unlock(&common_lock);
 }
 
 /* With the lock. */
 static void *
-cut_common(size_t bytes)
+cut_common(struct common *c, size_t bytes)
 {
-	const size_t page = (size_t)sysconf(_SC_PAGESIZE), first = common.used;
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE), first = c->used;
 
-	if (common.block == NULL)
-		common.block = mmap(NULL, COMMON_BYTES, PROT_NONE,
+	if (c->block == NULL)
+		c->block = mmap(NULL, COMMON_BYTES, PROT_NONE,
 			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (common.block == MAP_FAILED || bytes > COMMON_BYTES - first)
+	if (c->block == MAP_FAILED || bytes > COMMON_BYTES - first)
 		return NULL;
-	common.used = (first + bytes + 255) / 256 * 256;
-	if (common.bytes < common.used)
-		common.bytes = (common.used + page - 1) / page * page;
-	common.n++;
-	protect_common(PROT_READ | PROT_WRITE);
-	memset(common.block + first, 0xff, bytes);
-	if (common.is_open == 0)
-		protect_common(PROT_NONE);
-	return common.block + first;
+	c->used = (first + bytes + 255) / 256 * 256;
+	if (c->bytes < c->used)
+		c->bytes = (c->used + page - 1) / page * page;
+	c->n++;
+	protect_common(c, PROT_READ | PROT_WRITE);
+	memset(c->block + first, 0xff, bytes);
+	if (c->is_open == 0)
+		protect_common(c, PROT_NONE);
+	return c->block + first;
 }
 
 void *
-emulate_take(size_t bytes)
+emulate_take(int device, size_t bytes)
 {
-	pthread_mutex_lock(&common.lock);
-	void *const p = cut_common(bytes);
-	pthread_mutex_unlock(&common.lock);
+	pthread_mutex_lock(&common_lock);
+	void *const p = cut_common(&common[device], bytes);
+	pthread_mutex_unlock(&common_lock);
 	return p;
 }
 
 void
-emulate_give(void *p)
+emulate_give(int device, void *p)
 {
-	pthread_mutex_lock(&common.lock);
-	assert(p != NULL && common.n > 0);
-	if (--common.n == 0)
-		common.used = 0;
-	pthread_mutex_unlock(&common.lock);
+	pthread_mutex_lock(&common_lock);
+	assert(p != NULL && common[device].n > 0);
+	if (--common[device].n == 0)
+		common[device].used = 0;
+	pthread_mutex_unlock(&common_lock);
 }
 
 void
@@ -177,13 +177,13 @@ void
 emulate_open_all(struct emulate_memory *m)
 {
 	emulate_open(m);
-	open_common();
+	open_common(&common[m->device]);
 }
 
 void
 emulate_close_all(struct emulate_memory *m)
 {
-	close_common();
+	close_common(&common[m->device]);
 	emulate_close(m);
 }
 
@@ -303,12 +303,15 @@ lies_in(const void *p, const void *begin, size_t bytes)
 	return (const char *)p >= first && (const char *)p < first + bytes;
 }
 
+/* Memory of its own, or of its GPU. */
 static int
 is_there(const void *p)
 {
+	const struct common *const c = mine.memory == NULL ? NULL : &common[mine.memory->device];
+
 	return mine.memory == NULL || lies_in(p, mine.memory->block, mine.memory->bytes)
 		|| lies_in(p, mine.shared, sizeof(mine.shared))
-		|| (common.block != NULL && lies_in(p, common.block, common.used));
+		|| (c->block != NULL && lies_in(p, c->block, c->used));
 }
 
 /* What is outside is counted; where a view has an element, that is what is touched. */

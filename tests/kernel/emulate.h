@@ -13,11 +13,14 @@
 
 extern const struct kernel_set kernel_emulated;
 
+enum { EMULATE_DEVICES = 5 };
+
 /* Memory of a GPU, which is closed but while a kernel runs; the scratch of kernels is at its
  * end. */
 struct emulate_memory {
 	char  *block;                  /* whole pages                                     */
 	size_t bytes, scratch_floats;
+	int    device;
 	int    multiplies;             /* products may run                                */
 	int    has_failed;             /* kernels do nothing                              */
 	int    is_open;                /* so often                                        */
@@ -30,10 +33,10 @@ void emulate_close(struct emulate_memory *m);
 /* The same with what emulate_take() gave. */
 void emulate_open_all(struct emulate_memory *m);
 void emulate_close_all(struct emulate_memory *m);
-/* Memory for kernels of all threads, which is closed but while one of them runs, and begins as
- * NaN; NULL: there is no more. */
-void *emulate_take(size_t bytes);
-void emulate_give(void *p);
+/* Memory of a device for its kernels of all threads, which is closed but while one of them runs,
+ * and begins as NaN; NULL: there is no more. */
+void *emulate_take(int device, size_t bytes);
+void emulate_give(int device, void *p);
 /* The n-th thing that is started from now on, by any thread, fails; 0: none. */
 void emulate_fail(unsigned n);
 /* Counts one; 1: it is that which fails. */

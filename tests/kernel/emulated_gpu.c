@@ -121,7 +121,7 @@ gpu_open(const struct gpu_plan *plan, struct gpu_queue **out, char **block)
 	RS_TRY(check_memory(bytes));
 	RS_TRY(memory_alloc(1, sizeof(*q), &q));
 	q->device = plan->device;
-	q->memory = (struct emulate_memory){ .bytes = bytes,
+	q->memory = (struct emulate_memory){ .bytes = bytes, .device = plan->device,
 		.scratch_floats = scratch_floats(plan), .multiplies = plan->multiplies };
 	q->memory.block = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		-1, 0);
@@ -262,7 +262,7 @@ gpu_alloc(int device, size_t bytes, void *out)
 
 	RS_TRY(check_device(device));
 	RS_TRY(check_memory(bytes));
-	void *const p = emulate_take(bytes);
+	void *const p = emulate_take(device, bytes);
 	if (p == NULL)
 		return rs_fail(RS_ERESOURCE, "GPU: no memory for tables: emulated");
 	pthread_mutex_lock(&piece_lock);
@@ -288,10 +288,11 @@ gpu_free(void *p)
 		i++;
 	if (i == PIECES_MAX)
 		abort();
-	atomic_fetch_sub(&bytes_of[piece[i].device], piece[i].bytes);
+	const int device = piece[i].device;
+	atomic_fetch_sub(&bytes_of[device], piece[i].bytes);
 	piece[i].p = NULL;
 	pthread_mutex_unlock(&piece_lock);
-	emulate_give(p);
+	emulate_give(device, p);
 	atomic_fetch_sub(&in_use, 1);
 }
 

@@ -11,7 +11,10 @@
 #include "kernel/gpu.h"
 
 /* EMULATED_PRODUCT_BYTES: what a queue with products has besides. */
-enum { EMULATED_GPUS = 5, EMULATED_GPU_BYTES = 1 << 30, EMULATED_PRODUCT_BYTES = 1 << 20 };
+enum {
+	EMULATED_GPUS = EMULATE_DEVICES, EMULATED_GPU_BYTES = 1 << 30,
+	EMULATED_PRODUCT_BYTES = 1 << 20
+};
 
 extern const struct gpu gpu_emulated;      /* each of them                            */
 extern const struct gpu gpu_emulated_direct;   /* the same without graphs             */

@@ -106,6 +106,12 @@ nccl_double_reset(const struct nccl_double_plan *p)
 	memset(asked, 0, sizeof(asked));
 }
 
+void
+nccl_double_break(const struct nccl_double_plan *p)
+{
+	plan = *p;
+}
+
 struct nccl_double_count
 nccl_double_count(void)
 {

@@ -26,6 +26,9 @@ struct nccl_double_plan {
 /* From now on; nobody may be using it. */
 void nccl_double_reset(const struct nccl_double_plan *plan);
 
+/* The same of now, for what goes on. */
+void nccl_double_break(const struct nccl_double_plan *plan);
+
 /* Groups that were started by all, and of all ranks how many ended how. */
 struct nccl_double_count { size_t groups, aborted, ended, destroyed, sums, moves; };
 struct nccl_double_count nccl_double_count(void);

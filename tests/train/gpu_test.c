@@ -542,7 +542,7 @@ tables_are_where_they_can_be_and_the_model_says_why(void **state)
 
 	(void)state;
 	expect_tables(&plain, &gpu, "device", "they take 1.", RS_OK);
-	expect_tables(&plain, &two, "local", "it trains on several GPUs", RS_ESPEC);
+	expect_tables(&plain, &two, "local", "nothing joins the GPUs that train", RS_EPEER);
 	expect_tables(&plain, &little, "local", "gpu.memory_limit is 1.0 MiB", RS_ERESOURCE);
 	expect_tables(&exact, &gpu, "local", "table 'a': it is exact", RS_ESPEC);
 	expect_tables(&narrow, &gpu, "local", "table 'a': its weights have two", RS_ESPEC);
