@@ -356,10 +356,17 @@ choose_dense(struct placement *p, const struct settings *s, const struct placeme
 	return choose_plane(p, s, host);
 }
 
+/* As far as can be told. */
+static int
+gpus_sum(const struct placement *p, const struct settings *s, const struct placement_host *host)
+{
+	return p->dense == PLANE_NCCL && (host->n_gpus > 0 || s->placement.dense == PLANE_NCCL);
+}
+
 /* All at once where nothing can be gained: on one host summing takes cores, not time on a
- * wire. */
+ * wire, unless GPUs do it. */
 static enum rs_status
-choose_buckets(struct placement *p, const struct model *shape)
+choose_buckets(struct placement *p, const struct model *shape, const struct placement_host *host)
 {
 	const uint64_t asked = (uint64_t)spec_settings(shape->spec)->cluster.bucket_bytes;
 	const char *why = "the wire is busy while the backward pass goes on";
@@ -368,6 +375,8 @@ choose_buckets(struct placement *p, const struct model *shape)
 	p->bucket_bytes = asked > 0 ? asked : BUCKETS_BYTES;
 	if (asked > 0) {
 		why = "cluster.bucket_bytes says so";
+	} else if (p->n_workers > 1 && gpus_sum(p, spec_settings(shape->spec), host)) {
+		why = "GPUs sum while the backward pass goes on";
 	} else if (p->n_workers == 1 || p->n_hosts == 1) {
 		p->bucket_bytes = p->dense_params * sizeof(float) + 1;
 		why = p->n_workers == 1 ? "one worker has nothing to exchange"
@@ -501,7 +510,7 @@ fill(struct placement *p, const struct model *shape, const struct placement_host
 	RS_TRY(check_spilled(p));
 	RS_TRY(dealer_choose(s, p->n_workers, p->n_hosts, &p->policy));
 	RS_TRY(choose_dense(p, s, host));
-	RS_TRY(choose_buckets(p, shape));
+	RS_TRY(choose_buckets(p, shape, host));
 	choose_compression(p, s);
 	choose_threads(p, s, host);
 	RS_TRY(cut_tables(p, shape));

@@ -70,7 +70,8 @@
 	  .text = "dense gradients are summed among workers in buckets of about so many bytes, "
 	  "the last layers first, while the backward pass goes on; 0: auto, "
 	  "that is all at once after it on one host, where the sum would take the pass's "
-	  "cores, and 1M between hosts: less would be mostly waiting for answers" },
+	  "cores, and 1M between hosts and where GPUs sum: less would be mostly waiting for "
+	  "answers" },
 	{ "cluster", "ps_threads", OPTION_INT, "0", IN(cluster.ps_threads), FREE, RANGE(0, 256),
 	  .text = "threads that apply gradients in a shard; 0: the cores, but no more than 8" },
 	{ "cluster", "journal", OPTION_CHOICE, "auto", IN(cluster.journal), FREE,

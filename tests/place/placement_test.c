@@ -174,20 +174,25 @@ gpus_sum_when_every_worker_has_one(void **state)
 	}
 }
 
-/* What of the exchange can be hidden: nothing on one host. */
+/* What of the exchange can be hidden: nothing on one host, but for GPUs. */
 static void
-buckets_are_cut_where_workers_are_on_several_hosts(void **state)
+buckets_are_cut_where_cores_have_nothing_to_do_with_it(void **state)
 {
 	static const struct {
 		const char *spec;
-		size_t n_hosts, n_buckets;
+		size_t n_hosts, n_gpus, n_buckets;
 		const char *why;
 	} c[] = {
-		{ "", 1, 1, "nothing to exchange" },
-		{ "workers = 2\nps = 1\n", 1, 1, "on one host" },
-		{ "workers = 2\nps = 1\n", 2, 4, "the wire" },
-		{ "workers = 2\nps = 1\nbucket_bytes = 512k\n", 1, 4, "says so" },
-		{ "workers = 2\nps = 1\nbucket_bytes = 64M\n", 2, 1, "says so" },
+		{ "", 1, 0, 1, "nothing to exchange" },
+		{ "workers = 2\nps = 1\n", 1, 0, 1, "on one host" },
+		{ "workers = 2\nps = 1\n", 1, 1, 1, "on one host" },
+		{ "workers = 2\nps = 1\n", 1, 2, 4, "GPUs sum" },
+		{ "workers = 1\nps = 1\n[placement]\ndense = nccl\n", 1, 2, 1, "nothing to" },
+		{ "workers = 2\nps = 1\n[placement]\ndense = nccl\n", 1, 0, 4, "GPUs sum" },
+		{ "workers = 2\nps = 1\n[placement]\ndense = shm\n", 1, 2, 1, "on one host" },
+		{ "workers = 2\nps = 1\n", 2, 0, 4, "the wire" },
+		{ "workers = 2\nps = 1\nbucket_bytes = 512k\n", 1, 0, 4, "says so" },
+		{ "workers = 2\nps = 1\nbucket_bytes = 64M\n", 2, 0, 1, "says so" },
 	};
 
 	(void)state;
@@ -201,6 +206,8 @@ buckets_are_cut_where_workers_are_on_several_hosts(void **state)
 		struct model *shape = make_shape(more);
 
 		h.n_hosts = c[i].n_hosts;
+		h.n_gpus = c[i].n_gpus;
+		h.no_nccl = NULL;
 		assert_int_equal(placement_make(shape, &h, &p), RS_OK);
 		assert_int_equal(p.n_buckets, c[i].n_buckets);
 		assert_non_null(strstr(p.why_buckets, c[i].why));
@@ -335,7 +342,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_placement_follows_the_rules),
 		cmocka_unit_test(gpus_sum_when_every_worker_has_one),
-		cmocka_unit_test(buckets_are_cut_where_workers_are_on_several_hosts),
+		cmocka_unit_test(buckets_are_cut_where_cores_have_nothing_to_do_with_it),
 		cmocka_unit_test_setup_teardown(rows_are_dealt_by_file_when_nothing_is_lost_by_it,
 			tmpdir_make, tmpdir_remove),
 		cmocka_unit_test(L024_every_table_and_every_row_has_a_shard),
