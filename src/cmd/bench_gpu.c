@@ -132,10 +132,10 @@ bench_gpu_open(struct bench_gpu *g, const struct bench_gemm *gemm, const struct 
 void
 bench_gpu_close(struct bench_gpu *g)
 {
-	if (g->host != NULL)
-		g->memory->gpu->host_free(g->host);
 	if (g->queue != NULL)
 		gpu_memory_close(g->memory, &g->plan, g->queue);
+	if (g->host != NULL)
+		g->memory->gpu->host_free(g->host);
 	free(g->product);
 	free(g->brain);
 	*g = (struct bench_gpu){ .memory = NULL };

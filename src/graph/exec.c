@@ -332,10 +332,10 @@ exec_destroy(struct exec *e)
 {
 	if (e == NULL)
 		return;
-	row_grads_destroy(e->own);
 	layer_lanes_free(e->g, &e->lanes);
 	replay_close(e->replay);
 	mirror_close(e->mirror);
+	row_grads_destroy(e->own);
 	if (e->block_bytes > 0 && e->block != NULL)
 		large_free(e->block, e->block_bytes);
 	plan_free(&e->plan);

@@ -78,6 +78,7 @@ struct gpu {
 	enum rs_status (*memory)(int device, size_t *free_bytes);
 	/* RS_EPEER: no such GPU, or a library is missing; RS_ERESOURCE: not enough memory. */
 	enum rs_status (*open)(const struct gpu_plan *plan, struct gpu_queue **out, char **block);
+	/* Waits, and forgets failures; memory that it copies from or to is freed after. */
 	void (*close)(struct gpu_queue *q);
 	void (*use)(struct gpu_queue *q);
 	void (*upload)(void *to, const void *from, size_t bytes);

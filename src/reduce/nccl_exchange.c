@@ -205,10 +205,10 @@ nccl_exchange_close(struct exchange *base)
 	for (size_t i = 0; i < NCCL_LANES; i++) {
 		struct lane *l = &e->lane[i];
 
-		if (l->up != NULL)
-			e->gpu->gpu->host_free(l->up);
 		if (l->queue != NULL)
 			gpu_memory_close(e->gpu, &l->plan, l->queue);
+		if (l->up != NULL)
+			e->gpu->gpu->host_free(l->up);
 	}
 	if (e->inner != NULL)
 		e->inner->ops->close(e->inner);

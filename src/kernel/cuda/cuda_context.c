@@ -112,6 +112,8 @@ cuda_close(struct cuda_context *c)
 {
 	if (c == NULL)
 		return;
+	/* What cuBLAS frees is of the GPU of the thread. */
+	(void)cudaSetDevice(c->device);
 	if (c->stream != NULL)
 		(void)cudaStreamSynchronize(c->stream);
 	cuda_blas_close(c->blas);
@@ -119,6 +121,7 @@ cuda_close(struct cuda_context *c)
 		(void)cudaFree(c->block);
 	if (c->stream != NULL)
 		(void)cudaStreamDestroy(c->stream);
+	(void)cudaGetLastError();       /* of a GPU that failed: no later kernel's         */
 	if (current == c)
 		current = NULL;
 	free(c);
