@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "cmd/job_spec.h"
+#include "cmd/node_exchange.h"
 #include "cmd/session.h"
 
 /* --- who we are --------------------------------------------------------------------- */
@@ -221,6 +222,7 @@ run(struct launched *l)
 		log_set_level(LOG_ERROR);       /* worker 0 says what is odd about the spec */
 	RS_TRY(session_spec(n->a, &n->spec));
 	n->settings = spec_settings(n->spec);
+	node_exchange_name(n->settings);
 	RS_TRY(take_counts(l));
 	RS_TRY(launched_meet_hosts(l));
 	l->is_first = l->e.role != 0 ? l->e.role == KEY_WORKER && l->e.role_index == 0

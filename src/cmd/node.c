@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "cmd/command_spec.h"
 #include "cmd/node.h"
+#include "cmd/node_exchange.h"
 #include "cmd/node_status.h"
 #include "cmd/session.h"
 
@@ -174,6 +175,7 @@ read_spec(struct node *n)
 	log_set_level((enum log_level)level);
 	RS_TRY(status);
 	n->settings = spec_settings(n->spec);
+	node_exchange_name(n->settings);
 	return RS_OK;
 }
 

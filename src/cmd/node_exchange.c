@@ -49,12 +49,15 @@ open_carrier(const struct node_exchange_options *o, const struct exchange *base,
 
 /* NCCL reads these when it starts; what the user set stays.  Without an interface all workers
  * are on one host.  Its other networks are no interfaces, but that of InfiniBand has one. */
-static void
-name_interface(const char *trusted)
+void
+node_exchange_name(const struct settings *s)
 {
+	const char *const trusted = s->cluster.trusted_interface;
 	const char *const name = trusted[0] != '\0' ? trusted : "lo";
 	char *text;
 
+	if (s->placement.dense != PLANE_AUTO && s->placement.dense != PLANE_NCCL)
+		return;
 	if (asprintf(&text, "=%s", name) >= 0) {
 		setenv("NCCL_SOCKET_IFNAME", text, 0);
 		free(text);
@@ -89,7 +92,6 @@ node_exchange_open(const struct node_exchange_options *o, struct exchange **out,
 	over.calls = session_nccl(o->gpu, o->why_device, &over.why_not);
 	if (over.calls != NULL)
 		over.why_not = NULL;
-	name_interface(s->cluster.trusted_interface);
 	RS_TRY(nccl_exchange_open(&base, &over, &nccl, why_not));
 	if (nccl != NULL)
 		*out = nccl;

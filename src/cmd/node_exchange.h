@@ -19,6 +19,9 @@ struct node_exchange_options {
 	const char *why_device;
 };
 
+/* The networks that NCCL may use, into the environment: before there are other threads, which
+ * may read that. */
+void node_exchange_name(const struct settings *s);
 /*
  * *out is set as soon as there is something to close.  *why_not: "", or why GPUs are not used
  * where placement.dense left it open.  RS_EUNMET: they have to be and cannot, in all alike.
