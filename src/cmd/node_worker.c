@@ -8,15 +8,14 @@
 
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/number.h"
 #include "base/thread.h"
 #include "cmd/job_spec.h"
 #include "cmd/node.h"
 #include "cmd/node_exchange.h"
 #include "cmd/node_period.h"
+#include "cmd/node_shards.h"
 #include "cmd/session.h"
 #include "comm/client.h"
-#include "comm/fields.h"
 #include "remote/lookup.h"
 #include "remote/offer.h"
 #include "train/checkpoint.h"
@@ -199,58 +198,6 @@ close_round(struct worker *w)
 	w->client = NULL;
 }
 
-/* --- what the shards counted -------------------------------------------------------- */
-
-/* Lines "pulls = 12" become the figures "shard.0.pulls". */
-static void
-record_shard(struct worker *w, size_t shard, const struct wire_message *m)
-{
-	struct buffer text;
-
-	buffer_init(&text, FIELDS_MAX);
-	enum rs_status status = RS_OK;
-	for (size_t i = 0; status == RS_OK && i < m->n_parts; i++)
-		status = buffer_append(&text, m->part[i].data, m->part[i].n);
-	if (status == RS_OK)
-		status = buffer_printf(&text, "\n");
-	char *rest = text.data;
-	for (char *line; status == RS_OK && (line = strsep(&rest, "\n")) != NULL; ) {
-		char *const between = strstr(line, " = ");
-		char key[128];
-		double value;
-
-		if (between == NULL)
-			continue;
-		snprintf(key, sizeof key, "shard.%zu.%.*s", shard, (int)(between - line), line);
-		if (number_double(between + 3, strlen(between + 3), &value))
-			record_figure(w->session->record, key, value);
-	}
-	buffer_free(&text);
-}
-
-static enum rs_status
-ask_shard(struct worker *w, size_t shard)
-{
-	struct client_call call = { .server = shard, .frame = { .type = FRAME_STATS } };
-	struct client_call *const wanted = &call;
-
-	RS_TRY(client_send(w->client, &call));
-	const enum rs_status status = client_wait(w->client, &wanted, 1);
-	if (status == RS_OK)
-		record_shard(w, shard, &call.reply);
-	wire_message_free(&call.reply);
-	return status;
-}
-
-/* The run is over and well, whether they answer or not. */
-static void
-record_shards(struct worker *w)
-{
-	for (size_t i = 0; w->rank == 0 && w->client != NULL && i < w->node->job.n_ps; i++)
-		if (ask_shard(w, i) != RS_OK)
-			log_debug("no figures of a shard: %s", rs_failure()->text);
-}
-
 /* --- a round ------------------------------------------------------------------------------ */
 
 /* The first round starts as the user said; so does the next one as long as this job has
@@ -334,7 +281,8 @@ train_round(struct worker *w, const struct member_view *view)
 	RS_TRY(node_period_begin(w->period, w->node->settings, &options));
 	RS_TRY(job_spec_copy(w->node->spec, &spec));
 	RS_TRY(train_run(spec, &options, &w->summary));
-	record_shards(w);
+	if (w->rank == 0 && w->client != NULL)
+		node_shards_record(w->client, w->node->job.n_ps, w->session->record);
 	if (w->rank == 0)
 		record_figure(w->session->record, "recomputed_steps",
 			(double)w->summary.recomputed_steps);

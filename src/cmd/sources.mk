@@ -40,7 +40,8 @@ librs_a_SOURCES += src/cmd/job_period.c src/cmd/job_period.h
 librs_a_SOURCES += src/cmd/node_period.c src/cmd/node_period.h
 librs_a_SOURCES += src/cmd/node.c src/cmd/node.h src/cmd/node_coordinator.c src/cmd/node_ps.c src/cmd/node_worker.c \
 	src/cmd/node_hosts.c src/cmd/job_spec.c src/cmd/job_spec.h
-librs_a_SOURCES += src/cmd/node_keys.c src/cmd/node_exchange.c src/cmd/node_exchange.h
+librs_a_SOURCES += src/cmd/node_keys.c src/cmd/node_exchange.c src/cmd/node_exchange.h \
+	src/cmd/node_shards.c src/cmd/node_shards.h
 librs_a_SOURCES += src/cmd/launch.c src/cmd/launch_here.c src/cmd/launch_host.c src/cmd/launch_private.h
 librs_a_SOURCES += src/cmd/launched.c src/cmd/launched.h src/cmd/launched_private.h \
 	src/cmd/launched_address.c src/cmd/launched_children.c src/cmd/launched_meet.c
