@@ -203,7 +203,7 @@ rng_normal_rows(float *x, const struct rng_rows *rows, float stddev)
 	}
 }
 
-enum { FEISTEL_ROUNDS = 6 };
+enum { FEISTEL_ROUNDS = 6 };    /* even, see feistel_drawn()                      */
 
 /* Permutation of [0, 4^half): half low bits and half high bits take turns. */
 static uint64_t
@@ -260,55 +260,67 @@ rng_permutation_set(struct rng_permutation *p, uint64_t key, uint64_t n)
 	for (uint64_t round = 0; round < FEISTEL_ROUNDS; round++)
 		for (uint64_t x = 0; x < each; x++)
 			p->drawn[round * each + x] =
-				(uint32_t)(rng_u64(key + round, x) & (each - 1));
+				(uint16_t)(rng_u64(key + round, x) & (each - 1));
 	p->n = n;
 	p->half = half;
 	return RS_OK;
 }
 
 /* feistel() with what it draws at hand. */
-static inline uint64_t
-feistel_drawn(const struct rng_permutation *p, uint64_t x)
+static inline uint32_t
+feistel_drawn(const struct rng_permutation *p, uint32_t x)
 {
-	const uint32_t *drawn = p->drawn;
-	uint64_t left = x >> p->half, right = x & (((uint64_t)1 << p->half) - 1);
+	const size_t each = (size_t)1 << p->half;
+	const uint16_t *drawn = p->drawn;
+	uint32_t left = x >> p->half, right = x & (uint32_t)(each - 1);
 
-	for (int round = 0; round < FEISTEL_ROUNDS; round++) {
-		const uint64_t next = left ^ drawn[right];
-
-		left = right;
-		right = next;
-		drawn += (size_t)1 << p->half;
+#pragma GCC unroll 8
+	for (int round = 0; round < FEISTEL_ROUNDS; round += 2, drawn += 2 * each) {
+		left ^= drawn[right];
+		right ^= drawn[each + left];
 	}
 	return left << p->half | right;
 }
 
-/* Positions go a step of their walks together, those that are not in [0,n) yet one more. */
+/* So many positions go a step of their walks together: there are few that end alone. */
+enum { TOGETHER = 1024 };
+
+struct walk { uint32_t at[TOGETHER], place[TOGETHER]; };
+
+/* One step of n walks; those that are not in [0,p->n) yet are in `next`.  How many. */
+static size_t
+walk_on(const struct rng_permutation *p, const struct walk *walk, size_t n,
+	uint32_t *restrict out, struct walk *restrict next)
+{
+	size_t n_left = 0;
+
+	for (size_t j = 0; j < n; j++) {
+		const uint32_t x = feistel_drawn(p, walk->at[j]);
+
+		out[walk->place[j]] = x;
+		next->at[n_left] = x;
+		next->place[n_left] = walk->place[j];
+		n_left += x >= p->n;
+	}
+	return n_left;
+}
+
 void
 rng_permutation_run(
 	const struct rng_permutation *p, uint64_t first, size_t count, uint32_t *out)
 {
-	enum { TOGETHER = 64 };
-	uint32_t at[TOGETHER];
+	struct walk walk[2];
 
-	for (size_t k = 0, n_at; k < count; k += TOGETHER) {
-		n_at = count - k < TOGETHER ? count - k : TOGETHER;
-		for (size_t j = 0; j < n_at; j++) {
-			out[k + j] = (uint32_t)(first + k + j);
-			at[j] = (uint32_t)j;
+	for (size_t k = 0; k < count; k += TOGETHER) {
+		const size_t n = count - k < TOGETHER ? count - k : TOGETHER;
+
+		for (size_t j = 0; j < n; j++) {
+			walk[0].at[j] = out[k + j] = (uint32_t)(first + k + j);
+			walk[0].place[j] = (uint32_t)j;
 		}
-		while (p->n > 1 && n_at > 0) {
-			size_t n_left = 0;
-
-			for (size_t j = 0; j < n_at; j++) {
-				const uint64_t x = feistel_drawn(p, out[k + at[j]]);
-
-				out[k + at[j]] = (uint32_t)x;
-				at[n_left] = at[j];
-				n_left += x >= p->n;
-			}
-			n_at = n_left;
-		}
+		size_t left = p->n > 1 ? n : 0;
+		for (int turn = 0; left > 0; turn ^= 1)
+			left = walk_on(p, &walk[turn], left, out + k, &walk[turn ^ 1]);
 	}
 }
 

@@ -65,7 +65,7 @@ uint64_t rng_permute(uint64_t key, uint64_t n, uint64_t i);
 struct rng_permutation {
 	uint64_t n;
 	unsigned half;
-	uint32_t *drawn;               /* [rounds, 2^half], owned                     */
+	uint16_t *drawn;               /* [rounds, 2^half], owned; half is at most 16 */
 	size_t   capacity;
 };
 enum rs_status rng_permutation_set(struct rng_permutation *p, uint64_t key, uint64_t n);
