@@ -19,21 +19,27 @@ struct batch_cell {
 	enum cell_kind kind;
 	size_t place;                  /* offset in struct batch of the array's pointer;
 	                                * of an id the number of the column           */
+	size_t view;                   /* the same in struct batch_view; of no id     */
 	size_t size, at;
 };
 
 /* ---- the layout ---------------------------------------------------------------- */
 
 static void
-add_cell(struct batch_rows *rows, enum cell_kind kind, size_t place, size_t size)
+add_cell(struct batch_rows *rows, struct batch_cell cell)
 {
-	if (size == 0)
+	if (cell.size == 0)
 		return;
+	cell.at = rows->stride;
 	if (rows->cell != NULL)
-		rows->cell[rows->n_cells++] =
-			(struct batch_cell){ kind, place, size, rows->stride };
-	rows->stride += size;
+		rows->cell[rows->n_cells++] = cell;
+	rows->stride += cell.size;
 }
+
+/* So many bytes of an array of every row. */
+#define ARRAY(name, bytes) \
+	(struct batch_cell){ .kind = CELL_BYTES, .place = offsetof(struct batch, name), \
+		.view = offsetof(struct batch_view, name), .size = (bytes) }
 
 static void
 add_ids(struct batch_rows *rows, const struct schema *schema, int is_short)
@@ -41,8 +47,9 @@ add_ids(struct batch_rows *rows, const struct schema *schema, int is_short)
 	for (size_t f = 0; f < schema->F; f++)
 		if (schema->field[schema->column_field[f]].single &&
 		    schema_has_short_ids(schema, f) == is_short)
-			add_cell(rows, is_short ? CELL_SHORT_ID : CELL_ID, f,
-				is_short ? sizeof(uint32_t) : sizeof(uint64_t));
+			add_cell(rows, (struct batch_cell){
+				.kind = is_short ? CELL_SHORT_ID : CELL_ID, .place = f,
+				.size = is_short ? sizeof(uint32_t) : sizeof(uint64_t) });
 }
 
 static size_t
@@ -58,16 +65,15 @@ lay_out(struct batch_rows *rows, const struct schema *s)
 {
 	const size_t wide = sizeof(uint64_t), number = sizeof(float);
 
-	add_cell(rows, CELL_BYTES, offsetof(struct batch, group), s->has_group ? wide : 0);
-	add_cell(rows, CELL_BYTES, offsetof(struct batch, item),
-		s->item_field < s->n_fields ? wide : 0);
-	add_cell(rows, CELL_BYTES, offsetof(struct batch, time), s->has_time ? wide : 0);
+	add_cell(rows, ARRAY(group, s->has_group ? wide : 0));
+	add_cell(rows, ARRAY(item, s->item_field < s->n_fields ? wide : 0));
+	add_cell(rows, ARRAY(time, s->has_time ? wide : 0));
 	add_ids(rows, s, 0);
-	add_cell(rows, CELL_BYTES, offsetof(struct batch, label), number);
-	add_cell(rows, CELL_BYTES, offsetof(struct batch, weight), number);
-	add_cell(rows, CELL_BYTES, offsetof(struct batch, dense), s->K * number);
+	add_cell(rows, ARRAY(label, number));
+	add_cell(rows, ARRAY(weight, number));
+	add_cell(rows, ARRAY(dense, s->K * number));
 	add_ids(rows, s, 1);
-	add_cell(rows, CELL_BYTES, offsetof(struct batch, missing), s->K);
+	add_cell(rows, ARRAY(missing, s->K));
 	const size_t lines = round_up(rows->stride, LINE);
 
 	rows->stride = (lines - rows->stride) * LITTLE <= rows->stride ? lines
@@ -178,6 +184,30 @@ copy_cells(unsigned char *to, size_t to_step, const unsigned char *from, size_t 
 		memcpy(to + i * to_step, from + i * from_step, size);
 }
 
+/* Pieces of 16 bytes, or of 8, the last where the cell ends: no call for each. */
+static inline void
+copy_long(unsigned char *to, const unsigned char *from, size_t size, size_t piece)
+{
+	for (size_t k = 0; k + piece < size; k += piece)
+		memcpy(to + k, from + k, piece);
+	memcpy(to + size - piece, from + size - piece, piece);
+}
+
+/* Of any size. */
+static void
+copy_column(unsigned char *to, size_t to_step, const unsigned char *from, size_t size, size_t n)
+{
+	if (size == 4)
+		copy_cells(to, to_step, from, 4, 4, n);
+	else if (size == 8)
+		copy_cells(to, to_step, from, 8, 8, n);
+	else if (size < 8)
+		copy_cells(to, to_step, from, size, size, n);
+	else
+		for (size_t i = 0; i < n; i++)
+			copy_long(to + i * to_step, from + i * size, size, size < 16 ? 8 : 16);
+}
+
 /* Cells of n rows of the batch from `first` on, to rows that begin at `to`. */
 static void
 put_cells(const struct batch_rows *rows, const struct batch_cell *cell,
@@ -196,14 +226,26 @@ put_cells(const struct batch_rows *rows, const struct batch_cell *cell,
 		}
 		return;
 	}
-	const unsigned char *const from = array_of(batch, cell) + first * size;
+	copy_column(to, stride, array_of(batch, cell) + first * size, size, n);
+}
 
-	if (size == 4)
-		copy_cells(to, stride, from, 4, 4, n);
-	else if (size == 8)
-		copy_cells(to, stride, from, 8, 8, n);
+/* The same of a view. */
+static void
+put_viewed(const struct batch_rows *rows, const struct batch_cell *cell,
+	const struct batch_view *view, size_t first, size_t n, unsigned char *to)
+{
+	const float one = 1;
+	const unsigned char *from;
+
+	if (cell->kind == CELL_BYTES)
+		memcpy(&from, (const char *)view + cell->view, sizeof from);
 	else
-		copy_cells(to, stride, from, size, size, n);
+		from = view->ids[cell->place];
+	if (from != NULL)
+		copy_column(to + cell->at, rows->stride, from + first * cell->size, cell->size, n);
+	else
+		copy_cells(to + cell->at, rows->stride, (const unsigned char *)&one, 0,
+			sizeof one, n);
 }
 
 enum rs_status
@@ -218,6 +260,21 @@ batch_rows_add(struct batch_rows *rows, const struct batch *batch)
 				rows->bytes + (rows->B + b) * rows->stride);
 	}
 	rows->B += batch->B;
+	return RS_OK;
+}
+
+enum rs_status
+batch_rows_add_view(struct batch_rows *rows, const struct batch_view *view, size_t B)
+{
+	RS_TRY(reserve_more(rows, B));
+	for (size_t b = 0; b < B; b += BLOCK) {
+		const size_t n = B - b < BLOCK ? B - b : BLOCK;
+
+		for (size_t i = 0; i < rows->n_cells; i++)
+			put_viewed(rows, &rows->cell[i], view, b, n,
+				rows->bytes + (rows->B + b) * rows->stride);
+	}
+	rows->B += B;
 	return RS_OK;
 }
 
@@ -242,16 +299,12 @@ gather_cells(unsigned char *to, const unsigned char *const from[BLOCK], size_t a
 		memcpy(to + i * size, from[i] + at, size);
 }
 
-/* Pieces of 16 bytes, the last where the cell ends. */
-static void
+static inline void
 gather_long_cells(unsigned char *to, const unsigned char *const from[BLOCK], size_t at,
-	size_t size, size_t n)
+	size_t size, size_t n, size_t piece)
 {
-	for (size_t i = 0; i < n; i++, to += size) {
-		for (size_t k = 0; k + 16 < size; k += 16)
-			memcpy(to + k, from[i] + at + k, 16);
-		memcpy(to + size - 16, from[i] + at + size - 16, 16);
-	}
+	for (size_t i = 0; i < n; i++)
+		copy_long(to + i * size, from[i] + at, size, piece);
 }
 
 /* Cells of the n rows that from[] points at, to the batch from `first` on. */
@@ -278,10 +331,12 @@ take_cells(const struct batch_cell *cell, const unsigned char *const from[BLOCK]
 		gather_cells(to, from, at, 4, n);
 	else if (size == 8)
 		gather_cells(to, from, at, 8, n);
-	else if (size < 16)
+	else if (size < 8)
 		gather_cells(to, from, at, size, n);
+	else if (size < 16)
+		gather_long_cells(to, from, at, size, n, 8);
 	else
-		gather_long_cells(to, from, at, size, n);
+		gather_long_cells(to, from, at, size, n, 16);
 }
 
 /* Lines that n rows are in, and those that their cells go to. */

@@ -17,6 +17,13 @@
 
 struct batch_cell;
 
+/* Arrays of rows in other bytes, as those of a batch but for ids of short tables, which have four
+ * bytes; nothing need be aligned.  NULL: not there, but weight: all are 1. */
+struct batch_view {
+	const unsigned char *label, *weight, *dense, *missing, *group, *item, *time;
+	const unsigned char **ids;     /* [F] of columns without an offset            */
+};
+
 struct batch_rows {
 	struct batch_cell *cell;       /* [n_cells] of a row                          */
 	size_t n_cells;
@@ -35,6 +42,9 @@ void batch_rows_clear(struct batch_rows *rows);
 enum rs_status batch_rows_reserve(struct batch_rows *rows, size_t B);
 /* Appends the rows of a batch of the schema. */
 enum rs_status batch_rows_add(struct batch_rows *rows, const struct batch *batch);
+/* Appends B rows of what the schema's batches have. */
+enum rs_status batch_rows_add_view(
+	struct batch_rows *rows, const struct batch_view *view, size_t B);
 /* Appends rows of the same schema. */
 enum rs_status batch_rows_append(struct batch_rows *rows, const struct batch_rows *from);
 /* Writes the cells of rows[row[0..n)] behind the rows of the batch, for which there is room;

@@ -324,18 +324,31 @@ cache_text(const struct cache *c)
 	return &c->footer.text;
 }
 
-enum rs_status
-cache_read(const struct cache *c, size_t i, const struct schema *schema,
-	struct buffer *scratch, struct batch *batch)
+static enum rs_status
+read_group(const struct cache *c, const struct cache_group *g, struct buffer *scratch)
 {
-	const struct cache_group *const g = &c->group[i];
-
 	scratch->n = 0;
 	RS_TRY(buffer_reserve(scratch, (size_t)g->bytes));
 	if (!read_at(c->fd, scratch->data, (size_t)g->bytes, g->place) ||
 	    hash_crc32c(0, scratch->data, (size_t)g->bytes) != g->crc)
 		return rs_fail(RS_EDATA, "the cache of '%s' is damaged", c->name);
-	return cache_rows_unpack(schema, scratch->data, (size_t)g->bytes, batch);
+	return RS_OK;
+}
+
+enum rs_status
+cache_read(const struct cache *c, size_t i, const struct schema *schema,
+	struct buffer *scratch, struct batch *batch)
+{
+	RS_TRY(read_group(c, &c->group[i], scratch));
+	return cache_rows_unpack(schema, scratch->data, (size_t)c->group[i].bytes, batch);
+}
+
+enum rs_status
+cache_view(const struct cache *c, size_t i, const struct schema *schema, struct buffer *bytes,
+	struct batch *batch, struct batch_view *view)
+{
+	RS_TRY(read_group(c, &c->group[i], bytes));
+	return cache_rows_view(schema, bytes->data, (size_t)c->group[i].bytes, batch, view);
 }
 
 void

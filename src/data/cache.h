@@ -23,6 +23,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "data/batch.h"
+#include "data/batch_rows.h"
 #include "data/parser.h"
 #include "data/schema.h"
 
@@ -65,6 +66,9 @@ const struct cache_text *cache_text(const struct cache *c);
 /* Rows of group i into an empty batch; scratch is the thread's.  RS_EDATA: it is damaged. */
 enum rs_status cache_read(const struct cache *c, size_t i, const struct schema *schema,
 	struct buffer *scratch, struct batch *batch);
+/* The same, as cache_rows_view() has it; the bytes are what it looks at. */
+enum rs_status cache_view(const struct cache *c, size_t i, const struct schema *schema,
+	struct buffer *bytes, struct batch *batch, struct batch_view *view);
 /* The file of that name goes, also one that others made since; what is open can be read. */
 void cache_forget(const struct cache *c);
 

@@ -16,22 +16,34 @@ struct head {
 struct parts {
 	struct buffer *out;
 	const char *in;
+	struct batch_view *view;   /* NULL: what is in `in` is copied                */
 	size_t left;               /* of in                                          */
 	int    failed;             /* in is too short                                */
 };
 
+/* NULL: there are fewer. */
+static const unsigned char *
+skip(struct parts *p, size_t bytes)
+{
+	const unsigned char *const at = (const unsigned char *)p->in;
+
+	if (p->failed || bytes > p->left) {
+		p->failed = 1;
+		return NULL;
+	}
+	p->in += bytes;
+	p->left -= bytes;
+	return at;
+}
+
 static int
 take(struct parts *p, void *to, size_t bytes)
 {
-	if (p->failed || bytes > p->left) {
-		p->failed = 1;
-		return 0;
-	}
-	if (bytes > 0)
-		memcpy(to, p->in, bytes);
-	p->in += bytes;
-	p->left -= bytes;
-	return 1;
+	const unsigned char *const from = skip(p, bytes);
+
+	if (from != NULL && bytes > 0)
+		memcpy(to, from, bytes);
+	return from != NULL;
 }
 
 /* n values of an array that is there. */
@@ -43,6 +55,18 @@ part(struct parts *p, void *values, size_t n, size_t size)
 	if (p->out != NULL)
 		return buffer_append(p->out, values, n * size);
 	(void)take(p, values, n * size);
+	return RS_OK;
+}
+
+/* The same of an array that every row has one of. */
+#define ROW_PART(p, batch, name, n) \
+	((p)->view == NULL ? part(p, (batch)->name, n, sizeof *(batch)->name) \
+		: view_part(p, (batch)->name, (n) * sizeof *(batch)->name, &(p)->view->name))
+
+static enum rs_status
+view_part(struct parts *p, const void *values, size_t bytes, const unsigned char **out)
+{
+	*out = values != NULL ? skip(p, bytes) : NULL;
 	return RS_OK;
 }
 
@@ -88,6 +112,9 @@ column(struct parts *p, const struct schema *schema, size_t f, struct batch *bat
 	struct batch_column *const c = &batch->column[f];
 	uint32_t N = (uint32_t)c->N;
 
+	if (c->offset == NULL && p->view != NULL)
+		return view_part(p, c->ids, batch->B * (schema_has_short_ids(schema, f)
+			? sizeof(uint32_t) : sizeof(uint64_t)), &p->view->ids[f]);
 	if (c->offset == NULL)
 		N = (uint32_t)batch->B;
 	else
@@ -114,14 +141,14 @@ all_parts(struct parts *p, const struct schema *schema, struct batch *batch, uns
 {
 	const size_t B = batch->B, cells = B * batch->K;
 
-	RS_TRY(part(p, batch->label, B, sizeof *batch->label));
+	RS_TRY(ROW_PART(p, batch, label, B));
 	if (flags & WEIGHTED)
-		RS_TRY(part(p, batch->weight, B, sizeof *batch->weight));
-	RS_TRY(part(p, batch->dense, cells, sizeof *batch->dense));
-	RS_TRY(part(p, batch->missing, cells, sizeof *batch->missing));
-	RS_TRY(part(p, batch->group, B, sizeof *batch->group));
-	RS_TRY(part(p, batch->item, B, sizeof *batch->item));
-	RS_TRY(part(p, batch->time, B, sizeof *batch->time));
+		RS_TRY(ROW_PART(p, batch, weight, B));
+	RS_TRY(ROW_PART(p, batch, dense, cells));
+	RS_TRY(ROW_PART(p, batch, missing, cells));
+	RS_TRY(ROW_PART(p, batch, group, B));
+	RS_TRY(ROW_PART(p, batch, item, B));
+	RS_TRY(ROW_PART(p, batch, time, B));
 	for (size_t f = 0; f < batch->F; f++)
 		RS_TRY(column(p, schema, f, batch));
 	return RS_OK;
@@ -147,20 +174,38 @@ cache_rows_pack(const struct schema *schema, const struct batch *batch, struct b
 	return all_parts(&p, schema, &same, head.flags);
 }
 
+static enum rs_status
+take_rows(struct parts *p, const struct schema *schema, struct batch *batch)
+{
+	const size_t n = p->left;
+	struct head head = { .B = 0 };
+
+	assert(batch->B == 0);
+	if (!take(p, &head, sizeof head) || head.B > n)
+		return rs_fail(RS_EDATA, "rows of a cache are cut off");
+	RS_TRY(batch_reserve(batch, head.B));
+	batch->B = head.B;
+	for (size_t b = 0; b < batch->B && p->view == NULL && !(head.flags & WEIGHTED); b++)
+		batch->weight[b] = 1;
+	RS_TRY(all_parts(p, schema, batch, head.flags));
+	return p->failed || p->left > 0
+		? rs_fail(RS_EDATA, "rows of a cache have another length") : RS_OK;
+}
+
 enum rs_status
 cache_rows_unpack(const struct schema *schema, const char *bytes, size_t n, struct batch *batch)
 {
 	struct parts p = { .in = bytes, .left = n };
-	struct head head = { .B = 0 };
 
-	assert(batch->B == 0);
-	if (!take(&p, &head, sizeof head) || head.B > n)
-		return rs_fail(RS_EDATA, "rows of a cache are cut off");
-	RS_TRY(batch_reserve(batch, head.B));
-	batch->B = head.B;
-	for (size_t b = 0; b < batch->B && !(head.flags & WEIGHTED); b++)
-		batch->weight[b] = 1;
-	RS_TRY(all_parts(&p, schema, batch, head.flags));
-	return p.failed || p.left > 0
-		? rs_fail(RS_EDATA, "rows of a cache have another length") : RS_OK;
+	return take_rows(&p, schema, batch);
+}
+
+enum rs_status
+cache_rows_view(const struct schema *schema, const char *bytes, size_t n, struct batch *batch,
+	struct batch_view *view)
+{
+	struct parts p = { .in = bytes, .left = n, .view = view };
+
+	view->weight = NULL;
+	return take_rows(&p, schema, batch);
 }

@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "data/batch.h"
+#include "data/batch_rows.h"
 #include "data/schema.h"
 
 /* Appends all rows of the batch to out. */
@@ -21,5 +22,9 @@ enum rs_status cache_rows_pack(
 /* Into an empty batch. */
 enum rs_status cache_rows_unpack(
 	const struct schema *schema, const char *bytes, size_t n, struct batch *batch);
+/* Into an empty batch B and the columns that have an offset; where in bytes all else is, into the
+ * view. */
+enum rs_status cache_rows_view(const struct schema *schema, const char *bytes, size_t n,
+	struct batch *batch, struct batch_view *view);
 
 #endif

@@ -90,11 +90,13 @@ worker_parse(struct loader_worker *worker, struct loader_slot *slot)
 {
 	batch_clear(&slot->batch);
 	batch_rows_clear(&slot->packed);
+	slot->has_view = 0;
 	memset(&slot->tally, 0, sizeof slot->tally);
 	if (slot->mark != LOADER_ROWS)
 		return RS_OK;
 	RS_TRY(worker_rows(worker, slot));
-	return worker->loader->indexed ? batch_rows_add(&slot->packed, &slot->batch) : RS_OK;
+	return worker->loader->indexed && !slot->has_view
+	    ? batch_rows_add(&slot->packed, &slot->batch) : RS_OK;
 }
 
 static void
@@ -277,6 +279,8 @@ loader_make_threads(struct loader *l)
 		buffer_init(&slot->text, 2 * (l->gzip_group_bytes + (size_t)max_line));
 		RS_TRY(batch_init(&slot->batch, l->options.schema));
 		RS_TRY(batch_rows_init(&slot->packed, l->options.schema));
+		RS_TRY(memory_alloc(
+			l->options.schema->F + 1, sizeof *slot->view.ids, &slot->view.ids));
 	}
 	return RS_OK;
 }
@@ -401,6 +405,7 @@ loader_free_workers(struct loader *l)
 		buffer_free(&l->slot[i].text);
 		batch_free(&l->slot[i].batch);
 		batch_rows_free(&l->slot[i].packed);
+		free(l->slot[i].view.ids);
 	}
 	free(l->slot);
 }

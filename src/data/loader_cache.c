@@ -295,10 +295,14 @@ loader_cache_read(const struct loader *l, struct loader_slot *slot, int *done)
 		return RS_OK;
 	RS_TRY(loader_index_check(input));
 	slot->tally = g->tally;
-	const enum rs_status status = cache_read(input->cache, slot->group.number,
-		l->options.schema, &slot->text, &slot->batch);
+	const enum rs_status status = l->indexed
+	    ? cache_view(input->cache, slot->group.number, l->options.schema, &slot->text,
+		&slot->batch, &slot->view)
+	    : cache_read(input->cache, slot->group.number, l->options.schema, &slot->text,
+		&slot->batch);
 
 	*done = status == RS_OK;
+	slot->has_view = *done && l->indexed;
 	if (*done)
 		return RS_OK;
 	log_warn("%s: its text is read", rs_failure()->text);

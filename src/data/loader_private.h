@@ -94,6 +94,8 @@ struct loader_slot {
 	struct buffer text;
 	struct batch batch;
 	struct batch_rows packed;          /* of the batch, when rows are shuffled    */
+	struct batch_view view;            /* in text, of a cache, instead            */
+	int      has_view;
 	struct parser_tally tally;
 	struct parser_warnings warnings;
 	uint64_t file_size, file_hash;     /* LOADER_FILE_END                         */

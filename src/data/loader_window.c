@@ -52,10 +52,21 @@ window_expect(const struct loader *l, struct loader_window *w, const struct load
 		rows < (double)l->index.rows ? (size_t)rows : (size_t)l->index.rows);
 }
 
+static enum rs_status
+slot_add_rows(const struct loader_slot *slot, struct batch_rows *to)
+{
+	return slot->has_view ? batch_rows_add_view(to, &slot->view, slot->batch.B)
+		: batch_rows_append(to, &slot->packed);
+}
+
 /* A window of one slot takes its rows over instead of copying them. */
 static enum rs_status
 window_take_rows(struct loader *l, struct loader_window *w, struct loader_slot *slot)
 {
+	if (slot->has_view && w->rows.B == 0 && slot->last_of_window) {
+		RS_TRY(slot_add_rows(slot, &slot->packed));
+		slot->has_view = 0;
+	}
 	if (w->rows.B == 0 && slot->last_of_window) {
 		const struct batch rows = w->rows;
 
@@ -74,7 +85,7 @@ window_take_rows(struct loader *l, struct loader_window *w, struct loader_slot *
 		l->pick[i] = (uint32_t)i;
 	if (w->packed.B == 0)
 		RS_TRY(window_expect(l, w, slot));
-	RS_TRY(batch_rows_append(&w->packed, &slot->packed));
+	RS_TRY(slot_add_rows(slot, &w->packed));
 	return batch_add_lists(&w->rows, &slot->batch, l->pick, slot->batch.B);
 }
 

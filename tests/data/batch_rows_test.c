@@ -1,5 +1,8 @@
-/* Rows taken out of order are those that batch_gather() takes, whatever a row has. */
-#include "data/batch_rows.h"
+/*
+ * Rows taken out of order are those that batch_gather() takes, whatever a row has, added from a
+ * batch or from the bytes of a cache.
+ */
+#include "data/cache_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -130,6 +133,38 @@ assert_same(const struct batch *a, const struct batch *b)
 	}
 }
 
+/* The rows of the batch from what a cache keeps of it. */
+static void
+add_viewed(const struct bed *b, struct batch_rows *to)
+{
+	struct batch_view view = { .ids = calloc(b->batch.F + 1, sizeof *view.ids) };
+	struct buffer bytes;
+	struct batch lists;
+	int has_weights = 0;
+
+	for (size_t i = 0; i < b->batch.B; i++)
+		has_weights |= b->batch.weight[i] != 1;
+	buffer_init(&bytes, (size_t)1 << 24);
+	assert_int_equal(batch_init(&lists, &b->schema), RS_OK);
+	assert_int_equal(buffer_append(&bytes, "odd", 3), RS_OK);   /* nothing is aligned  */
+	assert_int_equal(cache_rows_pack(&b->schema, &b->batch, &bytes), RS_OK);
+	assert_int_equal(cache_rows_view(
+		&b->schema, bytes.data + 3, bytes.n - 3, &lists, &view), RS_OK);
+	assert_int_equal(lists.B, b->batch.B);
+	assert_int_equal(view.weight != NULL, has_weights);
+	for (size_t f = 0; f < lists.F; f++)
+		if (lists.column[f].offset != NULL)
+			same(lists.column[f].ids, b->batch.column[f].ids,
+				b->batch.column[f].N * sizeof(uint64_t));
+	assert_int_equal(batch_rows_add_view(to, &view, lists.B), RS_OK);
+	batch_clear(&lists);
+	assert_int_equal(cache_rows_view(
+		&b->schema, bytes.data + 3, bytes.n - 4, &lists, &view), RS_EDATA);
+	batch_free(&lists);
+	buffer_free(&bytes);
+	free(view.ids);
+}
+
 /* The batch `times` times behind itself, as rows and as it is, and n of these out of order. */
 static void
 compare(const struct bed *b, size_t times, size_t n)
@@ -149,7 +184,10 @@ compare(const struct bed *b, size_t times, size_t n)
 	for (size_t i = 0; i < times; i++) {
 		batch_rows_clear(&one);
 		assert_int_equal(batch_rows_add(&one, &b->batch), RS_OK);
-		assert_int_equal(batch_rows_append(&all, &one), RS_OK);
+		if (i % 2 == 0)
+			assert_int_equal(batch_rows_append(&all, &one), RS_OK);
+		else
+			add_viewed(b, &all);
 		assert_int_equal(batch_gather(&whole, &b->batch, row, b->batch.B), RS_OK);
 	}
 	for (size_t i = 0; i < n; i++)
@@ -179,6 +217,9 @@ every_kind_of_row_comes_back(void **state)
 	for (size_t i = 0; i < N_SPECS; i++)
 		for (size_t k = 0; k < sizeof B / sizeof *B; k++) {
 			open_bed(&b, spec_text[i], B[k]);
+			compare(&b, 2, 2 * B[k] + 77);
+			for (size_t r = 0; r < B[k]; r++)
+				b.batch.weight[r] = 1;
 			compare(&b, 2, 2 * B[k] + 77);
 			close_bed(&b);
 		}
