@@ -12,7 +12,6 @@
 #include "embed/lookup_device.h"
 #include "home.h"
 #include "kernel/kernel.h"
-#include "reduce/nccl_mesh.h"
 #include "tests/kernel/emulated_gpu.h"
 #include "tests/reduce/nccl_double.h"
 #include "tests/test.h"
@@ -64,20 +63,6 @@ struct bed {
 
 /* How many GPUs beds have from now on. */
 static size_t n_gpus = 1;
-
-static enum rs_status
-mesh_check(void)
-{
-	return RS_OK;
-}
-
-static enum rs_status
-mesh_open(struct gpu_memory *m, struct gpu_mesh **out)
-{
-	return nccl_mesh_open(&nccl_double, 10, m, out);
-}
-
-static const struct gpu_mesh_maker mesh_maker = { .check = mesh_check, .open = mesh_open };
 
 static inline void
 assert_clean(void)
@@ -131,7 +116,7 @@ bed_open(struct bed *b, enum row_optimizer_kind kind, size_t D)
 
 	nccl_double_reset(&(struct nccl_double_plan){ 0 });
 	*b = (struct bed){ .gpu = { .gpu = &gpu_emulated, .n_devices = n_gpus,
-		.device = { 2, 0, 3 }, .mesh = &mesh_maker } };
+		.device = { 2, 0, 3 }, .mesh = &nccl_double_mesh } };
 	for (size_t t = 0; t < TABLES; t++) {
 		b->table[t] = (struct lookup_table){ .rows = rows_of[t], .init_stddev = 0.1,
 			.dim = t == A || t == B ? D : 1, .optimizer = optimizer, .seed = 7 };

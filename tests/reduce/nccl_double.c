@@ -450,3 +450,17 @@ const struct nccl_calls nccl_double = {
 	.destroy = destroy, .abort = give_up, .group_begin = group_begin, .group_end = group_end,
 	.send = send, .receive = receive, .text = text,
 };
+
+static enum rs_status
+mesh_check(void)
+{
+	return plan.is_missing ? rs_fail(RS_EPEER, "NCCL is missing: as the test asked") : RS_OK;
+}
+
+static enum rs_status
+mesh_open(struct gpu_memory *m, struct gpu_mesh **out)
+{
+	return nccl_mesh_open(&nccl_double, 10, m, out);
+}
+
+const struct gpu_mesh_maker nccl_double_mesh = { .check = mesh_check, .open = mesh_open };

@@ -8,13 +8,16 @@
 
 #include <stddef.h>
 
-#include "reduce/nccl.h"
+#include "reduce/nccl_mesh.h"
 
 enum { NCCL_DOUBLE_RANKS = 8 };
 
 extern const struct nccl_calls nccl_double;
+/* Of GPUs of a process, with waits of 10 seconds. */
+extern const struct gpu_mesh_maker nccl_double_mesh;
 
 struct nccl_double_plan {
+	int is_missing;                /* as if there were no NCCL, of nccl_double_mesh    */
 	int has_no_id;                 /* none is made                                    */
 	int is_stuck;                  /* no move is ever made                            */
 	int wrong;                     /* the rank, from 1, in which everything fails     */
