@@ -179,10 +179,11 @@ static enum rs_status
 open_bench(struct bench *b, struct spec *spec)
 {
 	const struct settings *const s = spec_settings(spec);
+	const size_t n_threads = s->train.threads > 0 ? (size_t)s->train.threads : b->n_cores;
 	const struct model_options options = {
 		.for_training = 1, .gpu = b->gpu.gpu != NULL ? &b->gpu : NULL,
 		.place = b->shards != NULL ? bench_shards_place(b->shards) : NULL,
-		.n_threads = s->train.threads > 0 ? (size_t)s->train.threads : b->n_cores,
+		.n_threads = n_threads, .n_more_threads = n_threads > 1 ? 1 : 0,
 		.pins_threads = s->train.pin_threads,
 		.tables = s->gpu.tables,
 	};

@@ -58,7 +58,7 @@ open_lookup(struct model *m, const struct model_options *options, size_t *n)
 		.keeps_changes = options->for_training && s->train.full_every > 1,
 	} };
 
-	RS_TRY(model_place_tables(m, options->tables, n, &device));
+	RS_TRY(model_place_tables(m, options, n, &device));
 	if (options->shape_only)
 		return RS_OK;
 	RS_TRY(model_open_stacked(m));

@@ -67,6 +67,7 @@ struct model_options {
 	const char *kernel;            /* NULL = auto                                 */
 	struct gpu_memory *gpu;        /* borrowed; runs the dense network; NULL: the host */
 	size_t n_threads;
+	size_t n_more_threads;         /* of other workers beside them, as bench has; 0: none */
 	int    pins_threads;
 	enum gpu_tables tables;        /* where they are while the GPU trains         */
 	int    wants_gpu;              /* for train.c: a GPU that cannot be opened is a failure */

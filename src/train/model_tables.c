@@ -44,14 +44,17 @@ refusal(const struct model *m, enum gpu_tables wanted, char text[DEVICE_WHY_MAX]
 	return lookup_device_takes(m->table, m->n_tables, text) ? NULL : text;
 }
 
+/* Those that train, and others beside them or 0. */
+struct model_threads { size_t n[2]; };
+
 /* With rows there the network takes less for copies, and more for gradients. */
 static enum rs_status
-check_memory(struct model *m, const struct lookup_device_options *o, size_t n_threads,
-	size_t *bytes)
+check_memory(struct model *m, const struct lookup_device_options *o,
+	const struct model_threads *threads, size_t *bytes)
 {
 	graph_set_rows_there(m->graph, 1);
 	RS_TRY(lookup_device_bytes(o, bytes));
-	return step_check_gpu(m, n_threads, *bytes);
+	return step_check_gpu(m, threads->n, threads->n[1] > 0 ? 2 : 1, *bytes);
 }
 
 static void
@@ -125,7 +128,8 @@ check_mesh(const struct gpu_memory *gpu)
 
 /* Room, and GPUs that may be joined. */
 static enum rs_status
-check_place(struct model *m, size_t n_threads, const struct lookup_device_options *o)
+check_place(struct model *m, const struct model_threads *threads,
+	const struct lookup_device_options *o)
 {
 	const size_t n = gpu_memory_places(m->gpu);
 	char text[DEVICE_WHY_MAX];
@@ -133,7 +137,7 @@ check_place(struct model *m, size_t n_threads, const struct lookup_device_option
 
 	if (n > 1)
 		RS_TRY(check_mesh(m->gpu));
-	RS_TRY(check_memory(m, o, n_threads, &bytes));
+	RS_TRY(check_memory(m, o, threads, &bytes));
 	if (n > 1)
 		snprintf(text, sizeof(text), "they are spread over %zu GPUs and take %.1f MiB of "
 			"each", n, (double)bytes / 0x1p20);
@@ -145,11 +149,15 @@ check_place(struct model *m, size_t n_threads, const struct lookup_device_option
 }
 
 enum rs_status
-model_place_tables(struct model *m, enum gpu_tables wanted, size_t *n,
+model_place_tables(struct model *m, const struct model_options *options, size_t *n,
 	struct lookup_device_options *o)
 {
 	const struct settings *s = spec_settings(m->spec);
-	const size_t n_threads = model_workers(s, o->local.n_threads > 0 ? o->local.n_threads : 1);
+	const enum gpu_tables wanted = options->tables;
+	const struct model_threads threads = { {
+		model_workers(s, options->n_threads > 0 ? options->n_threads : 1),
+		model_workers(s, options->n_more_threads),
+	} };
 	char text[DEVICE_WHY_MAX];
 
 	if (m->gpu == NULL || !o->local.for_training)
@@ -158,7 +166,7 @@ model_place_tables(struct model *m, enum gpu_tables wanted, size_t *n,
 	if (why != NULL)
 		return stay_on_host(m, wanted, RS_ESPEC, why);
 	o->gpu = m->gpu;
-	plan_occurrences(m, n_threads, n, o);
-	const enum rs_status status = check_place(m, n_threads, o);
+	plan_occurrences(m, threads.n[0], n, o);
+	const enum rs_status status = check_place(m, &threads, o);
 	return is_lack(status) ? stay_for_lack(m, wanted, status) : status;
 }

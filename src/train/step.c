@@ -463,7 +463,7 @@ stepper_init(struct stepper *s)
 	RS_TRY(memory_alloc(s->n_slots, sizeof(*s->slot), &s->slot));
 	RS_TRY(buckets_make(s->model, s->exchange != NULL ? s->model->place->bucket_bytes : 0,
 		&s->buckets));
-	RS_TRY(step_check_gpu(s->model, s->n_workers, 0));
+	RS_TRY(step_check_gpu(s->model, &s->n_workers, 1, 0));
 	RS_TRY(open_reducer(s));
 	RS_TRY(step_fetch_open(s));
 	RS_TRY(dense_init(&s->dense, s->model, s->n_workers));

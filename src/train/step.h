@@ -36,9 +36,10 @@ struct stepper;
 
 enum rs_status stepper_create(struct model *m, size_t n_workers, struct stepper **out);
 void stepper_free(struct stepper *s);
-/* RS_ERESOURCE: what so many workers take of GPUs, and besides tables that are not there yet, of
- * so many bytes on each, does not fit; without a GPU nothing is taken. */
-enum rs_status step_check_gpu(const struct model *m, size_t n_workers, size_t tables);
+/* RS_ERESOURCE: what sets of so many workers [n_sets] take of GPUs, and besides tables that are not
+ * there yet, of so many bytes on each, does not fit; without a GPU nothing is taken. */
+enum rs_status step_check_gpu(const struct model *m, const size_t *n_workers, size_t n_sets,
+	size_t tables);
 /* The GPU (a place of struct gpu_memory) of a worker, and that of the workers of a slot of this
  * process; slots beside each other are of one, or the next. */
 size_t step_place(const struct model *m, size_t n_workers, size_t worker);

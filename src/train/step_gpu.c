@@ -85,29 +85,50 @@ step_fetch_rows(const struct model *m, size_t n_workers)
 
 /* Threads have an exec each, and of a loss over many items slots; gradients of rows that stay
  * there are of a slot. */
-enum rs_status
-step_check_gpu(const struct model *m, size_t n_workers, size_t tables)
+struct step_sizes { size_t of_worker, of_slot; };
+
+static enum rs_status
+find_sizes(const struct model *m, struct step_sizes *out)
 {
-	const size_t n_slots = model_slots(spec_settings(m->spec));
 	const int compares = contrast_needed(spec_settings(m->spec));
-	const size_t rows = compares ? contrast_rows(m, n_slots) : step_worker_rows(m);
+	const size_t rows = compares ? contrast_rows(m, model_slots(spec_settings(m->spec)))
+		: step_worker_rows(m);
+	size_t of_exec = 0;
+
+	RS_TRY(exec_gpu_bytes(m->graph, step_worker_rows(m), &out->of_worker));
+	RS_TRY(row_grads_gpu_bytes(m->graph, rows, &out->of_slot));
+	if (compares)
+		RS_TRY(exec_gpu_bytes(m->graph, rows, &of_exec));
+	out->of_slot += of_exec;
+	return RS_OK;
+}
+
+static void
+add_set(const struct model *m, const struct step_sizes *size, size_t n_workers, size_t *bytes)
+{
+	size_t begin, end;
+
+	for (size_t i = 0; i < n_workers; i++)
+		bytes[step_place(m, n_workers, i)] += size->of_worker;
+	ranks_share(m->place, model_slots(spec_settings(m->spec)), &begin, &end);
+	for (size_t slot = begin; slot < end; slot++)
+		bytes[step_slot_place(m, n_workers, slot)] += size->of_slot;
+	if (step_sums_gpu(m) != NULL)
+		bytes[0] += reducer_gpu_bytes(end - begin, m->P);
+}
+
+enum rs_status
+step_check_gpu(const struct model *m, const size_t *n_workers, size_t n_sets, size_t tables)
+{
 	size_t bytes[GPU_DEVICES_MAX];
-	size_t of_worker, of_slot, of_exec = 0, begin, end;
+	struct step_sizes size;
 
 	if (m->gpu == NULL)
 		return RS_OK;
-	RS_TRY(exec_gpu_bytes(m->graph, step_worker_rows(m), &of_worker));
-	RS_TRY(row_grads_gpu_bytes(m->graph, rows, &of_slot));
-	if (compares)
-		RS_TRY(exec_gpu_bytes(m->graph, rows, &of_exec));
+	RS_TRY(find_sizes(m, &size));
 	for (size_t i = 0; i < gpu_memory_places(m->gpu); i++)
 		bytes[i] = tables;
-	for (size_t i = 0; i < n_workers; i++)
-		bytes[step_place(m, n_workers, i)] += of_worker;
-	ranks_share(m->place, n_slots, &begin, &end);
-	for (size_t slot = begin; slot < end; slot++)
-		bytes[step_slot_place(m, n_workers, slot)] += of_slot + of_exec;
-	if (step_sums_gpu(m) != NULL)
-		bytes[0] += reducer_gpu_bytes(end - begin, m->P);
+	for (size_t i = 0; i < n_sets; i++)
+		add_set(m, &size, n_workers[i], bytes);
 	return gpu_memory_check(m->gpu, bytes);
 }

@@ -58,6 +58,8 @@ check_PROGRAMS += tests/train/gpu_test
 gpu_case = tests/train/gpu_case.c tests/train/gpu_case.h tests/train/step_case.c \
 	tests/train/step_case.h tests/train/contrast_case.c tests/train/contrast_case.h
 tests_train_gpu_test_SOURCES = tests/train/gpu_test.c tests/train/gpu_bed.h $(gpu_case) $(emulated_gpu)
+check_PROGRAMS += tests/train/gpu_room_test
+tests_train_gpu_room_test_SOURCES = tests/train/gpu_room_test.c $(emulated_gpu)
 check_PROGRAMS += tests/train/gpu_replay_test
 tests_train_gpu_replay_test_SOURCES = tests/train/gpu_replay_test.c tests/train/gpu_bed.h $(gpu_case) \
 	$(emulated_gpu)
