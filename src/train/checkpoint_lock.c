@@ -22,6 +22,8 @@
 /* Seconds for which a killed process may seem to hold it: one that it was about to start has
  * the lock until exec(2). */
 #define LOCK_GRACE   2.0
+/* Times that the directory may go before LOCK is in it, each with another run that ends. */
+#define LOCK_TRIES   100
 
 /* The process that the open file names; 0 none. */
 static int64_t
@@ -163,9 +165,10 @@ is_named(int fd, const char *path)
 	    && open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
 }
 
-/* Once; *fd stays -1 when the file went while it was waited for. */
+/* The n-th time; *fd stays -1 when the file went while it was waited for. */
 static enum rs_status
-try_lock(const char *directory, const char *path, double wait, struct checkpoint_lock *out)
+try_lock(const char *directory, const char *path, double wait, size_t n,
+	struct checkpoint_lock *out)
 {
 	size_t n_missing;
 	int made;
@@ -173,7 +176,7 @@ try_lock(const char *directory, const char *path, double wait, struct checkpoint
 	RS_TRY(count_missing(directory, &n_missing));
 	RS_TRY(file_make_directories(directory));
 	const int fd = open_lock(path, &made);
-	if (fd < 0 && errno == ENOENT)
+	if (fd < 0 && errno == ENOENT && n < LOCK_TRIES)
 		return RS_OK;
 	if (fd < 0)
 		return rs_fail(RS_ECREATE, "cannot create '%s': %s", path, strerror(errno));
@@ -201,8 +204,8 @@ checkpoint_lock(const char *directory, double wait, struct checkpoint_lock *out)
 
 	*out = (struct checkpoint_lock){ .fd = -1 };
 	RS_TRY(file_join(directory, "LOCK", &path));
-	while (status == RS_OK && out->fd < 0)
-		status = try_lock(directory, path, fmax(0, until - clock_seconds()), out);
+	for (size_t n = 1; status == RS_OK && out->fd < 0; n++)
+		status = try_lock(directory, path, fmax(0, until - clock_seconds()), n, out);
 	free(path);
 	return status;
 }

@@ -26,6 +26,13 @@ refused 78 s.ini -o train.nothing=1
 refused 4 s.ini -o train.learning_rate=1000000 -o embedding.learning_rate=1000000 \
 	-o embedding.optimizer=sgd -o train.optimizer=sgd --epochs 20
 
+# Where LOCK cannot be, nobody waits for it to come.
+mkdir m
+ln -s absent/LOCK m/LOCK
+expect 73 timeout -k 1 60 "$T" train s.ini -f m
+grep -q "cannot create 'm/LOCK': No such file" err || fail "$(cat err)"
+rm -r m
+
 # A model that is there stays as it is, and so does its lock.
 expect 0 "$T" train s.ini -f m
 cp -r m before
