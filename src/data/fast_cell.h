@@ -1,6 +1,6 @@
 /*
  * The cells that nearly all cells are, inline: a text id of a field with one id a
- * row, and a whole number of up to eight digits.  fast_cell() does one of these
+ * row, or of a list, and a whole number of up to eight digits.  fast_cell() does one of these
  * like feature_cell() would and returns 1, or 0 without having touched anything.
  * `limit` is the end of readable text; batch columns have room for row batch->B.
  */
@@ -60,6 +60,41 @@ fast_cell_number(const struct feature *feature, struct cell cell, const char *li
 	                                                         : (float)value;
 	batch->missing[at] = cell.n == 0;
 	return 1;
+}
+
+/* Is what is hashed for an id its text, and is nothing else kept of it? */
+static inline int
+fast_cell_is_text(const struct feature *feature)
+{
+	const struct field_settings *const s = feature->field->settings;
+
+	return s->id_type == ID_TEXT && !s->fold_case && feature->values == NULL;
+}
+
+/* feature_item() of such a feature. */
+static inline enum rs_status
+fast_cell_item(const struct feature *feature, struct cell id, float weight, struct batch *batch)
+{
+	struct batch_column *const c = &batch->column[feature->index];
+
+	if (c->N == c->capacity)
+		RS_TRY(batch_reserve_ids(batch, feature->index, c->N + 1));
+	c->ids[c->N] = id_bucket(id.text, id.n, &feature->buckets);
+	if (c->weight != NULL)
+		c->weight[c->N] = weight;
+	c->N++;
+	return RS_OK;
+}
+
+/* A whole number of 1 to 8 digits before `limit`, the value of most items. */
+static inline int
+fast_cell_float(const char *from, const char *end, const char *limit, float *value)
+{
+	const size_t n = (size_t)(end - from);
+	const int64_t whole = n - 1 < 8 && limit - from >= 8 ? fast_cell_digits(from, n) : -1;
+
+	*value = (float)whole;
+	return whole >= 0;
 }
 
 static inline int

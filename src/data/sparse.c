@@ -7,10 +7,14 @@
 
 #include "base/hash.h"
 #include "base/number.h"
+#include "data/fast_cell.h"
 #include "data/parser_private.h"
+
+#define INDEX_DIGITS 19                /* of a number that 64 bits hold             */
 
 struct token {
 	const char *begin, *end;
+	const char *limit;             /* the end of the row, and of what may be read */
 };
 
 static int
@@ -39,6 +43,15 @@ token_colon(const struct token *t)
 	return memchr(t->begin, ':', (size_t)(t->end - t->begin));
 }
 
+/* Most are a few bytes away. */
+static inline const char *
+next_colon(const char *p, const char *end)
+{
+	while (p < end && *p != ':')
+		p++;
+	return p < end ? p : NULL;
+}
+
 static enum rs_status
 token_error(const struct token *t, struct cell_error *error, const char *what)
 {
@@ -51,6 +64,8 @@ token_error(const struct token *t, struct cell_error *error, const char *what)
 static enum rs_status
 value_read(const struct token *t, const char *from, float *value, struct cell_error *error)
 {
+	if (fast_cell_float(from, t->end, t->limit, value))
+		return RS_OK;
 	if (from < t->end && *from == '+')
 		from++;
 	if (!number_float(from, (size_t)(t->end - from), value))
@@ -59,31 +74,66 @@ value_read(const struct token *t, const char *from, float *value, struct cell_er
 	return RS_OK;
 }
 
+/* Where the digits of an index end, one of at most 19 without zeros before it; NULL: another. */
+static const char *
+plain_index(const struct token *t, uint64_t *index)
+{
+	const char *p = t->begin;
+	uint64_t value = 0;
+
+	for (; p < t->end && (unsigned)(*p - '0') <= 9; p++)
+		value = value * 10 + (unsigned)(*p - '0');
+	*index = value;
+	return p < t->end && *p == ':' && p - t->begin - 1 < INDEX_DIGITS
+		&& (*t->begin != '0' || p == t->begin + 1) && p > t->begin ? p : NULL;
+}
+
+static enum rs_status
+read_index(const struct token *t, uint64_t *index, const char **colon, struct cell_error *error)
+{
+	*colon = plain_index(t, index);
+	if (*colon != NULL)
+		return RS_OK;
+	*colon = token_colon(t);
+	if (*colon == NULL)
+		return token_error(t, error, "wanted INDEX:VALUE");
+	return number_u64(t->begin, (size_t)(*colon - t->begin), index) ? RS_OK : token_error(t,
+		error, "the index is not a whole number from 0 to 2^64-1");
+}
+
+static enum rs_status
+add_item(struct parser *p, const struct feature *feature, struct cell id, float value,
+	struct batch *batch, struct cell_error *error)
+{
+	return fast_cell_is_text(feature) ? fast_cell_item(feature, id, value, batch)
+		: feature_item(feature, id, value, batch, &p->scratch, error);
+}
+
 /* The decimal text of the index is its id, so the base only bounds it. */
 static enum rs_status
 index_item(struct parser *p, const struct token *t, struct batch *batch, struct cell_error *error)
 {
 	const struct settings *const s = p->schema->settings;
-	const char *const colon = token_colon(t);
 	const uint64_t base = s->data.format == FORMAT_LIBSVM && s->data.index_base == 1;
+	const size_t field = p->schema->column_field[0];
+	const char *colon;
 	char text[24];
 	uint64_t index;
 	float value;
 
-	if (colon == NULL)
-		return token_error(t, error, "wanted INDEX:VALUE");
-	if (!number_u64(t->begin, (size_t)(colon - t->begin), &index))
-		return token_error(t, error, "the index is not a whole number from 0 to 2^64-1");
+	RS_TRY(read_index(t, &index, &colon, error));
 	if (index < base) {
 		token_error(t, error, "index 0, but data.index_base is 1");
 		return RS_EDATA;
 	}
 	RS_TRY(value_read(t, colon + 1, &value, error));
-	snprintf(text, sizeof text, "%llu", (unsigned long long)index);
-	const struct cell id = { text, strlen(text) };
-	RS_TRY(parser_cells_add(p, p->schema->column_field[0], id));
-	return feature_item(&p->feature[p->schema->column_field[0]], id, value, batch,
-		&p->scratch, error);
+	struct cell id = { t->begin, (size_t)(colon - t->begin) };
+	if (id.n > INDEX_DIGITS || (id.n > 1 && (*id.text == '0' || *id.text == '+'))) {
+		id.n = (size_t)snprintf(text, sizeof text, "%llu", (unsigned long long)index);
+		id.text = text;
+	}
+	RS_TRY(parser_cells_add(p, field, id));
+	return add_item(p, &p->feature[field], id, value, batch, error);
 }
 
 static enum rs_status
@@ -103,17 +153,16 @@ static enum rs_status
 ffm_item(struct parser *p, const struct token *t, struct batch *batch, struct row *row,
 	struct cell_error *error)
 {
-	const char *const colon = token_colon(t);
-	const char *const second = colon == NULL ?
-		NULL :
-		memchr(colon + 1, ':', (size_t)(t->end - colon - 1));
 	const struct feature *feature;
 	uint64_t number;
 	float value;
+	const char *const plain = plain_index(t, &number);
+	const char *const colon = plain != NULL ? plain : token_colon(t);
+	const char *const second = colon != NULL ? next_colon(colon + 1, t->end) : NULL;
 
 	if (second == NULL)
 		return token_error(t, error, "wanted FIELD:FEATURE:VALUE");
-	if (!number_u64(t->begin, (size_t)(colon - t->begin), &number))
+	if (plain == NULL && !number_u64(t->begin, (size_t)(colon - t->begin), &number))
 		return token_error(t, error, "the field is not a whole number");
 	if (number >= p->n_numbers || p->number_field[number] == LAYOUT_NONE)
 		return token_error(t, error, "a field that the spec does not name");
@@ -138,7 +187,7 @@ ffm_item(struct parser *p, const struct token *t, struct batch *batch, struct ro
 		row->id = id;
 		RS_TRY(parser_row_item(p, id, row, error));
 	}
-	return feature_item(feature, id, value, batch, &p->scratch, error);
+	return add_item(p, feature, id, value, batch, error);
 }
 
 /* Row 1 says whether labels have weights; a row of the other kind has no label. */
@@ -227,7 +276,7 @@ sparse_row(struct parser *p, const struct parser_layout *layout, const char *beg
 {
 	const int ffm = p->schema->settings->data.format == FORMAT_LIBFFM;
 	const char *at = begin;
-	struct token t = { begin, begin };
+	struct token t = { begin, begin, end };
 
 	if (p->schema->settings->data.format == FORMAT_LIBSVM) {
 		const char *const comment = memchr(begin, '#', (size_t)(end - begin));
