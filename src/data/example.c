@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "base/number.h"
+#include "data/example_wire.h"
 #include "data/parser_private.h"
-#include "data/tf_example.pb-c.h"
 #include "data/tfrecord.h"
 
 /* What the messages of a record may take: their structs are larger than the wire. */
@@ -22,8 +22,9 @@
 struct example_column {
 	struct layout_column column;       /* role and field                         */
 	const char *name;
-	size_t n;
+	size_t n, n_same;                  /* bytes; columns of this name from here on */
 	const TfExample__Feature *value;   /* of the record being read, or NULL      */
+	struct example_value own;          /* where that may be                      */
 };
 
 struct arena_block {
@@ -35,6 +36,8 @@ struct arena_block {
 struct examples {
 	struct example_column *column;     /* [n] by name                            */
 	size_t n;
+	uint32_t *slot;                    /* [n_slots] by hash: 1 + the first column of a name */
+	size_t n_slots;                    /* a power of two, most of them 0         */
 	struct arena_block *block;
 	size_t taken, most;                /* bytes of the record's blocks           */
 	ProtobufCAllocator allocator;
@@ -105,6 +108,28 @@ column_order(const void *a, const void *b)
 	return x->column.field < y->column.field ? -1 : x->column.field > y->column.field;
 }
 
+/* Columns of a name are behind each other. */
+static enum rs_status
+make_slots(struct examples *e)
+{
+	for (e->n_slots = 1; e->n_slots < 4 * e->n + 1; )
+		e->n_slots *= 2;
+	RS_TRY(memory_alloc(e->n_slots, sizeof *e->slot, &e->slot));
+	for (size_t i = e->n, same = 0; i-- > 0; ) {
+		struct example_column *const c = &e->column[i];
+
+		same = i + 1 < e->n && strcmp(c->name, c[1].name) == 0 ? same + 1 : 1;
+		c->n_same = same;
+		if (i > 0 && strcmp(c->name, c[-1].name) == 0)
+			continue;
+		size_t at = (size_t)id_fingerprint(c->name, c->n);
+		while (e->slot[at & (e->n_slots - 1)] != 0)
+			at++;
+		e->slot[at & (e->n_slots - 1)] = (uint32_t)i + 1;
+	}
+	return RS_OK;
+}
+
 enum rs_status
 examples_open(const struct parser *p, struct examples **out)
 {
@@ -123,7 +148,7 @@ examples_open(const struct parser *p, struct examples **out)
 		e->n += c->n > 0;
 	}
 	qsort(e->column, e->n, sizeof *e->column, column_order);
-	return RS_OK;
+	return make_slots(e);
 }
 
 void
@@ -133,35 +158,83 @@ examples_close(struct examples *e)
 		return;
 	arena_empty(e);
 	free(e->block);
+	free(e->slot);
 	free(e->column);
 	free(e);
 }
 
-static int
-key_order(const ProtobufCBinaryData *key, const struct example_column *c)
+/* The first column of that name; n: there is none. */
+static size_t
+find_column(const struct examples *e, const ProtobufCBinaryData *key)
 {
-	const size_t n = key->len < c->n ? key->len : c->n;
-	const int order = n > 0 ? memcmp(key->data, c->name, n) : 0;
+	size_t at = (size_t)id_fingerprint((const char *)key->data, key->len);
 
-	return order != 0 ? order : key->len < c->n ? -1 : key->len > c->n;
+	for (;; at++) {
+		const uint32_t i = e->slot[at & (e->n_slots - 1)];
+
+		if (i == 0)
+			return e->n;
+		if (e->column[i - 1].n == key->len
+		    && memcmp(key->data, e->column[i - 1].name, key->len) == 0)
+			return i - 1;
+	}
 }
 
-/* The first column of that name and those behind it; of equal keys the last counts. */
+/* All columns of the name of this one; of equal keys the last counts. */
 static void
-columns_set(struct examples *e, const TfExample__Entry *entry)
+columns_set(struct examples *e, size_t first, const TfExample__Feature *value)
 {
-	size_t low = 0, high = e->n;
+	const size_t end = first < e->n ? first + e->column[first].n_same : first;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
+	for (size_t i = first; i < end; i++)
+		e->column[i].value = value;
+}
 
-		if (key_order(&entry->key, &e->column[middle]) > 0)
-			low = middle + 1;
-		else
-			high = middle;
+static void
+columns_clear(struct examples *e)
+{
+	for (size_t i = 0; i < e->n; i++)
+		e->column[i].value = NULL;
+}
+
+/* 0: the record is not as most are, and columns may have anything. */
+static int
+columns_of_wire(struct examples *e, const void *data, size_t n)
+{
+	struct example_wire entries, feature;
+	ProtobufCBinaryData key;
+
+	if (!example_wire_open(data, n, &entries))
+		return 0;
+	while (entries.at < entries.end) {
+		struct example_value unused, *value;
+
+		if (!example_wire_next(&entries, &key, &feature))
+			return 0;
+		const size_t at = find_column(e, &key);
+		value = at < e->n ? &e->column[at].own : &unused;
+		if (!example_wire_value(feature, &e->allocator, value))
+			return 0;
+		columns_set(e, at, &value->feature);
 	}
-	for (; low < e->n && key_order(&entry->key, &e->column[low]) == 0; low++)
-		e->column[low].value = entry->value;
+	return 1;
+}
+
+/* 0: it is no tf.Example. */
+static int
+columns_of_message(struct examples *e, const void *data, size_t n)
+{
+	const TfExample__Example *const example = tf_example__example__unpack(&e->allocator, n,
+		data);
+
+	if (example == NULL)
+		return 0;
+	for (size_t i = 0; example->features != NULL && i < example->features->n_feature; i++) {
+		const TfExample__Entry *const entry = example->features->feature[i];
+
+		columns_set(e, find_column(e, &entry->key), entry->value);
+	}
+	return 1;
 }
 
 /* ---- values ------------------------------------------------------------------ */
@@ -336,19 +409,17 @@ example_row(struct parser *p, const struct tfrecord *record, struct batch *batch
 	struct cell_error *error)
 {
 	struct examples *const e = p->examples;
-	const TfExample__Example *example;
 
-	arena_empty(e);
 	e->most = record->n < ARENA_MOST / ARENA_FACTOR
 		? ARENA_FIRST + ARENA_FACTOR * (size_t)record->n : ARENA_MOST;
-	example = tf_example__example__unpack(
-		&e->allocator, (size_t)record->n, (const uint8_t *)record->data);
-	if (example == NULL)
-		return cell_error_set(error, record->data, "the record is no tf.Example");
-	for (size_t i = 0; i < e->n; i++)
-		e->column[i].value = NULL;
-	for (size_t i = 0; example->features != NULL && i < example->features->n_feature; i++)
-		columns_set(e, example->features->feature[i]);
+	arena_empty(e);
+	columns_clear(e);
+	if (!columns_of_wire(e, record->data, (size_t)record->n)) {
+		arena_empty(e);
+		columns_clear(e);
+		if (!columns_of_message(e, record->data, (size_t)record->n))
+			return cell_error_set(error, record->data, "the record is no tf.Example");
+	}
 	for (size_t i = 0; i < e->n; i++)
 		RS_TRY(column_use(p, &e->column[i], batch, row, error));
 	RS_TRY(histories_end_row(&p->histories, record->data, batch, error));

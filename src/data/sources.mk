@@ -37,6 +37,7 @@ librs_a_SOURCES += src/data/catalogue.c src/data/catalogue_build.c src/data/cata
 librs_a_SOURCES += src/data/sampler.c src/data/sampler.h
 librs_a_SOURCES += src/data/sampler_table.c src/data/sampler_table.h
 librs_a_SOURCES += src/data/tfrecord.c src/data/tfrecord.h src/data/example.c src/data/example.h
+librs_a_SOURCES += src/data/example_wire.c src/data/example_wire.h
 # Written by protoc-c beside the other objects; a tarball has them.
 librs_a_SOURCES += src/data/tf_example.pb-c.c src/data/tf_example.pb-c.h
 BUILT_SOURCES += src/data/tf_example.pb-c.c src/data/tf_example.pb-c.h
@@ -51,3 +52,4 @@ src/data/tf_example.pb-c.h: src/data/tf_example.pb-c.c
 	@test -f $@ || { rm -f src/data/tf_example.pb-c.c && \
 		$(MAKE) $(AM_MAKEFLAGS) src/data/tf_example.pb-c.c; }
 src/data/librs_a-example.$(OBJEXT): src/data/tf_example.pb-c.h
+src/data/librs_a-example_wire.$(OBJEXT): src/data/tf_example.pb-c.h
