@@ -165,12 +165,11 @@ reserve_rings(struct contrast *c, size_t B)
 }
 
 /* Joins the rows of every item into a ring: they are no negatives of each other. */
-static enum rs_status
+static void
 make_rings(struct contrast *c)
 {
 	const uint64_t *item = c->batch->item;
 
-	RS_TRY(reserve_rings(c, c->batch->B));
 	memset(c->chain, 0xff, c->n_chains * sizeof(*c->chain));
 	for (size_t b = 0; b < c->batch->B; b++) {
 		size_t i = hash_mix(item[b]) & (c->n_chains - 1);
@@ -184,25 +183,36 @@ make_rings(struct contrast *c)
 		c->same[b] = c->same[c->chain[i]];
 		c->same[c->chain[i]] = (uint32_t)b;
 	}
-	return RS_OK;
 }
 
-/* How often the item of each row is to be expected among the other rows. */
+/* How often the item of each row is to be expected among the other rows: what has an order. */
 static enum rs_status
-expect_rows(struct contrast *c)
+count_items(struct contrast *c)
 {
-	const struct batch *batch = c->batch;
 	struct frequency *f = c->model->frequency;
 
 	c->corrects = f != NULL;
 	if (f == NULL)
 		return RS_OK;
 	RS_TRY(contrast_array_reserve(&c->log_q, c->M, 1));
-	RS_TRY(frequency_add(f, batch->item, batch->B));
-	for (size_t b = 0; b < batch->B; b++)
-		c->log_q.x[b] = (float)-log((double)(batch->B > 1 ? batch->B - 1 : 1)
-		    * frequency_share(f, batch->item[b]));
-	return RS_OK;
+	return frequency_add(f, c->batch->item, c->batch->B);
+}
+
+/* A slot's part of what compare needs to know of the rows: of all those at hand, as each process
+ * compares with all. */
+static void
+expect_rows(struct contrast *c, size_t slot)
+{
+	const struct batch *batch = c->batch;
+	const size_t n = c->slot_end - c->slot_begin, k = slot - c->slot_begin;
+	const size_t end = model_slot_begin(batch->B, n, k + 1);
+	const double others = (double)(batch->B > 1 ? batch->B - 1 : 1);
+
+	if (k == 0)
+		make_rings(c);
+	for (size_t b = model_slot_begin(batch->B, n, k); c->corrects && b < end; b++)
+		c->log_q.x[b] = (float)-log(
+			others * frequency_share(c->model->frequency, batch->item[b]));
 }
 
 /* What was drawn comes first, rows are compared with that alone; how often it is to be
@@ -279,8 +289,8 @@ contrast_begin(struct contrast *c, const struct batch *batch, uint64_t step)
 		return expect_drawn(c);
 	if (loss != LOSS_SOFTMAX)
 		return RS_OK;
-	RS_TRY(make_rings(c));
-	return expect_rows(c);
+	RS_TRY(reserve_rings(c, batch->B));
+	return count_items(c);
 }
 
 /* --- rounds -------------------------------------------------------------- */
@@ -365,6 +375,8 @@ contrast_forward(struct contrast *c, size_t worker, size_t slot)
 
 	(void)worker;
 	RS_TRY(slot_reserve(c, slot));
+	if (c->items == c->batch)
+		expect_rows(c, slot);
 	exec_forget_params(s->exec);
 	RS_TRY(tower_forward(c, s, slot, TOWER_USER));
 	return tower_forward(c, s, slot, TOWER_ITEM);
