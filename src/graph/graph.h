@@ -109,6 +109,10 @@ enum rs_status graph_finish(struct graph *g, struct node *logit, int loss_is_mse
  * rounded or packed once in each time that they are told to have changed.  With a GPU set is
  * NULL: its kernels multiply two bytes, for each exec that gets new parameters. */
 enum rs_status graph_set_narrow(struct graph *g, const struct narrow_set *set, size_t rows);
+/* What that takes: of the weights for all execs, and of an exec for passes that train on so many
+ * rows, beside exec_bytes(); 0 without it. */
+enum rs_status graph_narrow_bytes(const struct graph *g, size_t rows, size_t *packed,
+	size_t *of_exec);
 /* Products of floats in passes that train take 10 bits of each mantissa, on a GPU. */
 void graph_set_tf32(struct graph *g);
 /* While nobody runs: the next pass meets other parameters than the last. */

@@ -183,6 +183,23 @@ layer_lanes_free(const struct graph *g, struct layer_lanes *lanes)
 	free(lanes->scratch);
 }
 
+enum rs_status
+graph_narrow_bytes(const struct graph *g, size_t rows, size_t *packed, size_t *of_exec)
+{
+	struct layer_lanes lanes = { .lane = NULL };
+	enum rs_status status = RS_OK;
+
+	*packed = 0;
+	for (size_t i = 0; g->layer != NULL && i < g->n_nodes; i++)
+		*packed += g->layer[i].narrow != NULL ? g->layer[i].narrow->bytes : 0;
+	for (size_t o = 0; o < GRAPH_N_OUTPUTS && status == RS_OK; o++)
+		if (g->output[o] != NULL)
+			status = layer_lanes_reserve(g, (enum graph_output)o, rows, &lanes);
+	*of_exec = lanes.scratch_bytes;
+	layer_lanes_free(g, &lanes);
+	return status;
+}
+
 /* ---- a pass on the host ------------------------------------------------- */
 
 /* The first thread that needs weights packs them, the others wait for those few microseconds. */

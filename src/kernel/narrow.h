@@ -29,6 +29,7 @@ struct narrow_shape {
 struct narrow {
 	const struct narrow_set *set;
 	struct narrow_shape shape;
+	size_t bytes;               /* that the weight takes here                     */
 	size_t element;             /* bytes of a rounded number; 0: nothing is rounded, x and
 	                               dz are multiplied where they are               */
 };

@@ -30,7 +30,8 @@ rounded_open(const struct narrow_set *set, const struct narrow_shape *shape, str
 	enum rs_status status;
 
 	RS_TRY(memory_alloc(1, sizeof(*r), &r));
-	r->base = (struct narrow){ .set = set, .shape = *shape, .element = sizeof(uint16_t) };
+	r->base = (struct narrow){ .set = set, .shape = *shape, .element = sizeof(uint16_t),
+		.bytes = shape->n * shape->H * sizeof(*r->weight) };
 	status = memory_alloc(shape->n * shape->H, sizeof(*r->weight), &r->weight);
 	if (status != RS_OK)
 		rounded_close(&r->base);

@@ -197,6 +197,17 @@ copied_bytes(const struct weighing *w)
 	return w->slots * (bytes + bytes / 4);
 }
 
+/* Weights packed for all threads, and what each multiplies in. */
+static enum rs_status
+narrow_bytes(const struct weighing *w, uint64_t *out)
+{
+	size_t packed, of_thread;
+
+	RS_TRY(graph_narrow_bytes(w->shape->graph, w->rows, &packed, &of_thread));
+	*out = packed + w->p->n_threads * of_thread;
+	return RS_OK;
+}
+
 static uint64_t
 worker_bytes(const struct weighing *w)
 {
@@ -234,24 +245,26 @@ gradient_bytes(const struct weighing *w)
 	return bytes;
 }
 
-static void
+static enum rs_status
 weigh(struct weighing *w, struct placement *p)
 {
 	const struct graph *const g = w->shape->graph;
-	uint64_t largest = 0;
+	uint64_t largest = 0, narrow;
 
+	RS_TRY(narrow_bytes(w, &narrow));
 	count_ids(w);
 	for (size_t i = 0; i < graph_n_inputs(g); i++) {
 		const double ids = w->ids[graph_input(g, i)->column];
 
 		w->N[i] = (size_t)ceil(ids * (double)w->rows);
 	}
-	p->worker_bytes = worker_bytes(w);
+	p->worker_bytes = worker_bytes(w) + narrow;
 	for (size_t i = 0; i < p->n_ps; i++)
 		largest = at_least(p->shard[i].bytes, largest);
 	if (p->n_ps > 0)
 		p->shard_bytes = SHARD_BYTES + large_size(largest)
 			+ p->n_workers * w->slots * gradient_bytes(w) / p->n_ps;
+	return RS_OK;
 }
 
 enum rs_status
@@ -269,7 +282,7 @@ placement_weigh_processes(struct placement *p, const struct model *shape,
 	if (status == RS_OK)
 		status = memory_alloc(graph_n_inputs(shape->graph) + 1, sizeof *w.N, &w.N);
 	if (status == RS_OK)
-		weigh(&w, p);
+		status = weigh(&w, p);
 	free(w.ids);
 	free(w.N);
 	return status;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "kernel/kernel.h"
 #include "place/placement.h"
 #include "remote/body.h"
 #include "train/step.h"
@@ -297,6 +298,47 @@ L024_every_table_and_every_row_has_a_shard(void **state)
 	model_free(shape);
 }
 
+struct weight { uint64_t worker; size_t exec, n_threads; };
+
+static struct weight
+weight_of(const char *precision)
+{
+	struct placement p;
+	struct weight out;
+	char more[200];
+	size_t N[8];
+
+	snprintf(more, sizeof more, "precision = %s\nslots = 8\n[dnn]\nhidden = 256,128\n",
+		precision);
+	struct model *const shape = make_shape(more);
+	assert_int_equal(placement_make(shape, &host, &p), RS_OK);
+	assert_true(graph_n_inputs(shape->graph) <= N_ROWS(N));
+	for (size_t i = 0; i < N_ROWS(N); i++)
+		N[i] = 512;
+	out = (struct weight){ p.worker_bytes, exec_bytes(shape->graph, STEP_PREDICT_CHUNK, N),
+		p.n_threads };
+	placement_free(&p);
+	model_free(shape);
+	return out;
+}
+
+/* Layers of 32 x 256 and 256 x 128, whose weights are for all threads; each has room for the
+ * rows and gradients of the larger one. */
+static void
+products_in_two_bytes_are_weighed(void **state)
+{
+	const uint64_t packed = (32 * 256 + 256 * 128) * sizeof(float);
+	const uint64_t scratch = 512 * (256 + 128) * sizeof(float);
+
+	(void)state;
+	assert_int_equal(kernel_force("ref"), RS_OK);
+	const struct weight fp32 = weight_of("fp32"), bf16 = weight_of("bf16");
+	assert_int_equal(kernel_force("auto"), RS_OK);
+	assert_true(bf16.n_threads > 0);
+	assert_int_equal(bf16.worker - fp32.worker,
+		packed + bf16.n_threads * (bf16.exec - fp32.exec + scratch));
+}
+
 /* One row whose ids are 5 and 300, seen by two workers of one slot each. */
 static void
 traffic_is_what_the_messages_weigh(void **state)
@@ -346,6 +388,7 @@ main(void)
 		cmocka_unit_test_setup_teardown(rows_are_dealt_by_file_when_nothing_is_lost_by_it,
 			tmpdir_make, tmpdir_remove),
 		cmocka_unit_test(L024_every_table_and_every_row_has_a_shard),
+		cmocka_unit_test(products_in_two_bytes_are_weighed),
 		cmocka_unit_test(traffic_is_what_the_messages_weigh),
 	};
 

@@ -20,6 +20,7 @@ struct packed {
 	dnnl_memory_t plain, memory, scratch;   /* plain: of the caller's floats      */
 	dnnl_primitive_t reorder;
 	void *block, *scratch_block;
+	size_t bytes;                           /* of both                            */
 };
 
 enum { PACKED_W, PACKED_WT, N_PACKED };
@@ -256,10 +257,13 @@ packed_fill(struct packed *p, const dnnl_memory_desc_t *plain, const_dnnl_primit
 {
 	const dnnl_memory_desc_t *scratch =
 		DNNL.dnnl_primitive_desc_query_md(desc, dnnl_query_scratchpad_md, 0);
+	const size_t bytes = DNNL.dnnl_memory_desc_get_size(&p->desc) + 1;
+	const size_t scratch_bytes = DNNL.dnnl_memory_desc_get_size(scratch) + 1;
 
 	CALL(primitive_create, &p->reorder, desc);
-	RS_TRY(memory_alloc(DNNL.dnnl_memory_desc_get_size(&p->desc) + 1, 1, &p->block));
-	RS_TRY(memory_alloc(DNNL.dnnl_memory_desc_get_size(scratch) + 1, 1, &p->scratch_block));
+	RS_TRY(memory_alloc(bytes, 1, &p->block));
+	RS_TRY(memory_alloc(scratch_bytes, 1, &p->scratch_block));
+	p->bytes = bytes + scratch_bytes;
 	RS_TRY(memory_of(&p->plain, plain));
 	CALL(memory_create, &p->memory, &p->desc, DNNL.engine, p->block);
 	CALL(memory_create, &p->scratch, scratch, DNNL.engine, p->scratch_block);
@@ -328,8 +332,10 @@ weight_fill(struct onednn_weight *o)
 {
 	onednn_one_thread();
 	CALL(stream_create, &o->stream, DNNL.engine, dnnl_stream_default_flags);
-	for (int i = 0; i < N_PACKED; i++)
+	for (int i = 0; i < N_PACKED; i++) {
 		RS_TRY(packed_open(&o->base, i, &o->packed[i]));
+		o->base.bytes += o->packed[i].bytes;
+	}
 	return RS_OK;
 }
 
