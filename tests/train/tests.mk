@@ -72,6 +72,9 @@ endif
 check_PROGRAMS += tests/train/gpu_spread_test
 tests_train_gpu_spread_test_SOURCES = tests/train/gpu_spread_test.c tests/train/gpu_bed.h $(gpu_case) \
 	$(emulated_gpu) $(nccl_double)
+check_PROGRAMS += tests/train/gpu_spread_run_test
+tests_train_gpu_spread_run_test_SOURCES = tests/train/gpu_spread_run_test.c tests/train/gpu_bed.h \
+	$(place_sources) $(emulated_gpu) $(nccl_double)
 check_PROGRAMS += tests/train/gpu_run_test
 tests_train_gpu_run_test_SOURCES = tests/train/gpu_run_test.c tests/train/gpu_bed.h $(place_sources) $(emulated_gpu)
 check_PROGRAMS += tests/train/nccl_run_test
