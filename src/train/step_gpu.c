@@ -1,4 +1,6 @@
 /* What the steps of a run take of a GPU's memory. */
+#include <assert.h>
+
 #include "train/contrast.h"
 #include "train/ranks.h"
 #include "train/step_private.h"
@@ -34,6 +36,7 @@ step_slot_place(const struct model *m, size_t n_workers, size_t slot)
 	size_t begin, end, worker = n_workers - 1;
 
 	ranks_share(m->place, model_slots(spec_settings(m->spec)), &begin, &end);
+	assert(begin <= slot && slot < end);
 	while (slot < begin + (end - begin) * worker / n_workers)
 		worker--;
 	return step_place(m, n_workers, worker);
@@ -70,12 +73,14 @@ step_fetch_rows(const struct model *m, size_t n_workers)
 		.pieces = n_slots > STEP_FETCH_CHUNKS ? n_slots : STEP_FETCH_CHUNKS,
 		.all = n_slots * rows > chunks ? n_slots * rows : chunks,
 	};
+	size_t begin, end;
 
+	ranks_share(m->place, n_slots, &begin, &end);
 	for (size_t i = 0; m->gpu != NULL && i < gpu_memory_places(m->gpu); i++) {
 		const size_t at_once = chunks_at(m, n_workers, i) * STEP_PREDICT_CHUNK;
 		size_t own = 0;
 
-		for (size_t slot = 0; slot < n_slots; slot++)
+		for (size_t slot = begin; slot < end; slot++)
 			own += step_slot_place(m, n_workers, slot) == i ? rows : 0;
 		out.one = own > out.one ? own : out.one;
 		out.one = at_once > out.one ? at_once : out.one;

@@ -219,7 +219,7 @@ least_limit(const struct model *m, size_t *limit)
 
 	while (few < enough) {
 		*limit = (few + enough) / 2;
-		if (step_check_gpu(m, 1, 0) == RS_OK)
+		if (step_check_gpu(m, &(size_t){ 1 }, 1, 0) == RS_OK)
 			enough = *limit;
 		else
 			few = *limit + 1;
