@@ -17,8 +17,10 @@ check_PROGRAMS += tests/kernel/narrow_test
 
 # What needs a GPU; each says so where there is none.
 gpu_tests =
-EXTRA_DIST += tests/kernel/cuda_test.c
+EXTRA_DIST += tests/kernel/cuda_test.c tests/kernel/cuda_look_test.c
 if HAVE_CUDA
+check_PROGRAMS += tests/kernel/cuda_look_test
+tests_kernel_cuda_look_test_CPPFLAGS = $(AM_CPPFLAGS) $(CUDA_CFLAGS)
 gpu_tests += tests/kernel/cuda_test tests/cli/gpu_figures.sh
 check_PROGRAMS += tests/kernel/cuda_test
 tests_kernel_cuda_test_SOURCES = tests/kernel/cuda_test.c $(kernel_compare)

@@ -30,7 +30,8 @@ struct gpu;                        /* kernel/gpu.h                              
 extern const struct kernel_set kernel_cuda;
 extern const struct gpu gpu_cuda;
 
-/* How many GPUs can be used; text: the name of the first, or why there is none. */
+/* How many GPUs there are, of which one or more can be used; text: the name of the first such, or
+ * why there is none. */
 int cuda_look(char *text, size_t n);
 
 /* Loads cuBLAS; RS_EPEER says what was looked for. */
