@@ -1,5 +1,7 @@
 /* From patterns to the list of files: sorted, each file once. */
+#include <errno.h>
 #include <glob.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -74,6 +76,49 @@ is_name(const struct expansion *e, const char *pattern, int *yes)
 	return RS_OK;
 }
 
+/* The first directory of a pattern that could not be read, of this thread: glob(3) has no
+ * context. */
+static _Thread_local struct unread { int error; char directory[200]; } unread;
+
+/* What this user may not see is not meant; another directory that cannot be read may have files
+ * that are. */
+static int
+on_unread(const char *directory, int error)
+{
+	if (error == ENOENT)
+		return 0;
+	if (unread.error == 0) {
+		unread.error = error;
+		(void)snprintf(unread.directory, sizeof unread.directory, "%s", directory);
+	}
+	return error != EACCES && error != ELOOP && error != ENAMETOOLONG;
+}
+
+static enum rs_status
+fail_unread(void)
+{
+	const int is_short = unread.error == ENOMEM || unread.error == EMFILE
+		|| unread.error == ENFILE;
+
+	return rs_fail(is_short ? RS_ERESOURCE : unread.error == EACCES ? RS_ENOINPUT : RS_EIO,
+		"cannot read the directory '%s': %s", unread.directory, strerror(unread.error));
+}
+
+static enum rs_status
+fail_unmatched(const char *pattern)
+{
+	const int is_pattern = strpbrk(pattern, "*?[") != NULL;
+	struct stat st;
+
+	if (unread.error != 0)
+		return fail_unread();
+	if (!is_pattern && stat(pattern, &st) != 0 && errno == EACCES)
+		return rs_fail(RS_ENOINPUT, "cannot open '%s': %s", pattern, strerror(errno));
+	(void)rs_fail(RS_ENOINPUT, is_pattern ? "no file matches '%s'" : "no such file: '%s'",
+		pattern);
+	return hint_ranges(pattern);
+}
+
 static enum rs_status
 expand_pattern(struct expansion *e, const char *pattern)
 {
@@ -85,16 +130,16 @@ expand_pattern(struct expansion *e, const char *pattern)
 	RS_TRY(is_name(e, pattern, &yes));
 	if (yes)
 		return expansion_add(e, pattern);
-	r = glob(pattern, GLOB_NOSORT | GLOB_NOESCAPE, NULL, &found);
+	unread.error = 0;
+	r = glob(pattern, GLOB_NOSORT | GLOB_NOESCAPE, on_unread, &found);
 	if (r == GLOB_NOSPACE)
 		return rs_fail(RS_ERESOURCE, "out of memory expanding '%s'", pattern);
-	if (r != 0) {
-		const int is_pattern = strpbrk(pattern, "*?[") != NULL;
-
-		(void)rs_fail(RS_ENOINPUT, is_pattern ? "no file matches '%s'"
-			: "no such file: '%s'", pattern);
-		return hint_ranges(pattern);
+	if (r == GLOB_ABORTED) {
+		globfree(&found);
+		return fail_unread();
 	}
+	if (r != 0)
+		return fail_unmatched(pattern);
 	for (size_t i = 0; i < found.gl_pathc && status == RS_OK; i++)
 		status = expansion_add(e, found.gl_pathv[i]);
 	globfree(&found);

@@ -1,5 +1,6 @@
 #!/bin/sh
 # A file of a model that may not be read is no damage: it is told, and no other version is looked at.
+# A directory of data that may not be read is told, not that nothing is in it.
 set -u
 . "$SRCDIR/tests/cli/train_data.sh"
 T=$RECSYS_TRAIN
@@ -31,4 +32,18 @@ for file in v000002/dense.bin v000002/MANIFEST v000002/table-user.0-of-1.bin v00
 	chmod 700 "m/$file"
 	diff -r m good || fail "$file: the model changed"
 done
+
+mkdir closed open
+cp train.tsv closed/
+chmod 0 closed
+expect 66 "$@" timeout -k 9 120 "$T" train s.ini -f new -d 'closed/*.tsv'
+grep -q "cannot read the directory 'closed': Permission denied" err || fail "closed: $(cat err)"
+expect 66 "$@" timeout -k 9 120 "$T" train s.ini -f new -d closed/train.tsv
+grep -q "cannot open 'closed/train.tsv': Permission denied" err || fail "closed: $(cat err)"
+expect 66 "$@" timeout -k 9 120 "$T" train s.ini -f new -d 'open/*.tsv'
+grep -q 'no file matches' err || fail "open: $(cat err)"
+# One among others, as lost+found is, has nothing for this user.
+cp train.tsv open/
+expect 0 "$@" timeout -k 9 120 "$T" train s.ini -f new -d '*/*.tsv'
+chmod 700 closed
 exit 0
