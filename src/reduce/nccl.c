@@ -146,6 +146,20 @@ is_of_no_use(const struct nccl *n)
 		n->o.n_ranks);
 }
 
+/* What NCCL refuses for a failure of the GPU is that one. */
+static enum rs_status
+sum_bucket(struct nccl *n, const struct nccl_queue *q, float *x, size_t n_floats)
+{
+	static const char *const what = "sum";
+	const int result = n->o.calls->sum(x, n_floats, n->comm, q->stream);
+
+	if (result != 0 && result != NCCL_IN_PROGRESS && q->is_over(q->context) < 0) {
+		const struct nccl_watch w = nccl_watch_begin(what, n->o.timeout);
+		return nccl_fail_gpu(n, &w);
+	}
+	return settle(n, result, what, n->o.timeout);
+}
+
 enum rs_status
 nccl_sum(struct nccl *n, const struct nccl_queue *q, float *x,
 	const struct reducer_bucket *bucket, size_t n_buckets)
@@ -155,9 +169,8 @@ nccl_sum(struct nccl *n, const struct nccl_queue *q, float *x,
 	for (size_t i = 0; i < n_buckets; i++) {
 		assert(bucket[i].begin <= bucket[i].end);
 		if (bucket[i].begin < bucket[i].end)
-			RS_TRY(settle(n, n->o.calls->sum(x + bucket[i].begin,
-				bucket[i].end - bucket[i].begin, n->comm, q->stream), "sum",
-				n->o.timeout));
+			RS_TRY(sum_bucket(n, q, x + bucket[i].begin,
+				bucket[i].end - bucket[i].begin));
 	}
 	return RS_OK;
 }

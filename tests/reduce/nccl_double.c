@@ -7,7 +7,7 @@
 
 #include "tests/kernel/emulated_gpu.h"
 
-enum { WORLDS = 32, RING = 8, FAILED = 2, NO_ID = 3 };
+enum { WORLDS = 32, RING = 8, FAILED = 2, NO_ID = 3, NO_GPU = 1 };
 
 struct world;
 struct comm {
@@ -225,9 +225,11 @@ nccl_double_asked(size_t rank)
 static int
 sum(float *there, size_t n, void *comm, void *stream)
 {
-	struct pending *const p = malloc(sizeof(*p));
 	struct comm *const c = comm;
 
+	if (gpu_emulated.link->is_over(stream) < 0)
+		return NO_GPU;
+	struct pending *const p = malloc(sizeof(*p));
 	pthread_mutex_lock(&lock);
 	*p = (struct pending){ c, c->n_put, there, stream, all };
 	all = p;
@@ -442,7 +444,8 @@ give_up(void *comm)
 static const char *
 text(int failure)
 {
-	return failure == NO_ID ? "no socket" : failure == FAILED ? "the cable is out" : "?";
+	return failure == NO_ID ? "no socket" : failure == FAILED ? "the cable is out"
+		: failure == NO_GPU ? "a call of CUDA failed" : "?";
 }
 
 const struct nccl_calls nccl_double = {
