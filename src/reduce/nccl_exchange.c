@@ -109,15 +109,26 @@ start_piece(struct nccl_exchange *e, const struct exchange_sum *s)
 	return RS_OK;
 }
 
+/* Of a GPU that failed, what it says itself, once nothing in the queue waits for others. */
+static enum rs_status
+wait_for(struct nccl_exchange *e, struct lane *l, uint64_t step)
+{
+	const struct nccl_queue q = queue_of(l);
+	const enum rs_status status = nccl_wait(e->nccl, &q, step);
+
+	if (status != RS_OK && status != RS_EDEVICE)
+		return status;
+	e->gpu->gpu->use(l->queue);
+	RS_TRY(e->gpu->gpu->wait());
+	return status;
+}
+
 static enum rs_status
 land_piece(struct nccl_exchange *e, const struct exchange_sum *s)
 {
 	struct lane *const l = &e->lane[e->first];
-	const struct nccl_queue q = queue_of(l);
 
-	RS_TRY(nccl_wait(e->nccl, &q, s->step));
-	e->gpu->gpu->use(l->queue);
-	RS_TRY(e->gpu->gpu->wait());
+	RS_TRY(wait_for(e, l, s->step));
 	memcpy(s->x + l->from, l->down, l->n * sizeof(*s->x));
 	e->first = (e->first + 1) % NCCL_LANES;
 	e->n_busy--;

@@ -356,7 +356,7 @@ assert_others_failed(const struct bed *b, const struct rank *rank, double second
 		if (r == b->leaver)
 			continue;
 		const int is_own = rank[r].status == RS_EDEVICE
-			&& strstr(rank[r].text, "GPU failed") != NULL;
+			&& strstr(rank[r].text, "GPU: a kernel or copy failed") != NULL;
 
 		if ((rank[r].status != RS_EPEER && !is_own) || rank[r].again != RS_EPEER)
 			fail_msg("rank %zu: %s", r, rank[r].text);
@@ -446,7 +446,7 @@ failure_in_one_rank_ends_all(void **state)
 			n_own += rank[r].status == RS_EDEVICE;
 			n_told += strstr(rank[r].text, i == 0
 				? "worker 1 of 3: sum of step 2: the cable is out"
-				: "GPU failed") != NULL;
+				: "GPU: a kernel or copy failed") != NULL;
 		}
 		if (n_told != 1 || n_own != (i > 0))
 			fail_msg("%zu: '%s' '%s' '%s'", i, rank[0].text, rank[1].text,
