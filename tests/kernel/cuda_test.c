@@ -177,6 +177,40 @@ a_graph_runs_when_it_is_made_and_each_time_after(void **state)
 	cuda_close(context);
 }
 
+/* In memory of all queues, of which one writes much before the other may read. */
+static void
+what_follows_a_mark_has_what_is_before_it(void **state)
+{
+	enum { FLOATS = 1 << 22, LAST = 200 };
+	const struct cuda_plan plan = { .bytes = 256 };
+	const struct gpu *const gpu = &gpu_cuda;
+	struct cuda_context *writer;
+	struct gpu_mark *mark;
+	float *x, got[2];
+
+	(void)state;
+	open_context(&plan);
+	writer = context;
+	open_context(&plan);
+	assert_int_equal(gpu->alloc(0, FLOATS * sizeof(*x), &x), RS_OK);
+	assert_int_equal(gpu->order->open(0, &mark), RS_OK);
+	gpu->order->follow(mark);
+	cuda_use(writer);
+	for (size_t i = 0; i <= LAST; i++)
+		gpu->kernel->fill(FLOATS, x, (float)i);
+	gpu->order->set(mark);
+	cuda_use(context);
+	gpu->order->follow(mark);
+	gpu->download(&got[0], x, sizeof(*x));
+	gpu->download(&got[1], x + FLOATS - 1, sizeof(*x));
+	wait_for_kernels();
+	assert_true(got[0] == LAST && got[1] == LAST);
+	gpu->order->close(mark);
+	cuda_close(writer);
+	gpu->free(x);
+	cuda_close(context);
+}
+
 static void
 too_small_a_plan_is_a_failure(void **state)
 {
@@ -243,6 +277,7 @@ main(void)
 		cmocka_unit_test(odd_shapes_agree_with_ref_each_time),
 		cmocka_unit_test(products_are_as_precise_as_asked),
 		cmocka_unit_test(a_graph_runs_when_it_is_made_and_each_time_after),
+		cmocka_unit_test(what_follows_a_mark_has_what_is_before_it),
 		cmocka_unit_test(too_small_a_plan_is_a_failure),
 	};
 
