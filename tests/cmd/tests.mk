@@ -7,3 +7,4 @@ tests_cmd_runs_test_SOURCES = tests/cmd/runs_test.c tests/cmd/runs_bed.h
 tests_cmd_runs_plot_test_SOURCES = tests/cmd/runs_plot_test.c tests/cmd/runs_bed.h
 check_PROGRAMS += tests/cmd/bench_gpu_test
 tests_cmd_bench_gpu_test_SOURCES = tests/cmd/bench_gpu_test.c tests/train/gpu_bed.h $(gpu_case) $(emulated_gpu)
+check_PROGRAMS += tests/cmd/node_exchange_test
