@@ -9,8 +9,9 @@ struct gpu;                     /* kernel/gpu.h                                 
 
 struct device {
 	int  is_compiled;           /* this binary has kernels for GPUs                */
-	int  n;                     /* GPUs that can be used                           */
-	char text[160];             /* "NVIDIA H200, 139 GiB"; n == 0: why there is none */
+	int  n;                     /* GPUs there are, 0 when none of them can be used */
+	char text[160];             /* of the first that can: "NVIDIA H200, 139 GiB"; n == 0:
+	                             * why there is none                               */
 };
 
 const struct device *device_look(void);
