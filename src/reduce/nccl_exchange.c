@@ -87,6 +87,18 @@ sum_there(const struct nccl_exchange *e, const struct exchange_sum *s, struct la
 	sum_parts(gpu->kernel, s, l, l->there, l->bad);
 }
 
+/* Of a GPU that failed, what it says itself, as nothing in the queue waits for others any more;
+ * else all that is in the queue was done. */
+static enum rs_status
+ask_gpu(const struct nccl_exchange *e, const struct lane *l, enum rs_status status)
+{
+	if (status != RS_OK && status != RS_EDEVICE)
+		return status;
+	e->gpu->gpu->use(l->queue);
+	RS_TRY(e->gpu->gpu->wait());
+	return status;
+}
+
 static enum rs_status
 start_piece(struct nccl_exchange *e, const struct exchange_sum *s)
 {
@@ -104,31 +116,21 @@ start_piece(struct nccl_exchange *e, const struct exchange_sum *s)
 		sum_there(e, s, l);
 	else
 		sum_on_host(e, s, l);
-	RS_TRY(nccl_sum(e->nccl, &q, l->there, &(struct reducer_bucket){ 0, l->n }, 1));
+	const enum rs_status status = nccl_sum(e->nccl, &q, l->there,
+		&(struct reducer_bucket){ 0, l->n }, 1);
+	if (status != RS_OK)
+		return ask_gpu(e, l, status);
 	gpu->download(l->down, l->there, l->n * sizeof(*l->down));
 	return RS_OK;
-}
-
-/* Of a GPU that failed, what it says itself, once nothing in the queue waits for others. */
-static enum rs_status
-wait_for(struct nccl_exchange *e, struct lane *l, uint64_t step)
-{
-	const struct nccl_queue q = queue_of(l);
-	const enum rs_status status = nccl_wait(e->nccl, &q, step);
-
-	if (status != RS_OK && status != RS_EDEVICE)
-		return status;
-	e->gpu->gpu->use(l->queue);
-	RS_TRY(e->gpu->gpu->wait());
-	return status;
 }
 
 static enum rs_status
 land_piece(struct nccl_exchange *e, const struct exchange_sum *s)
 {
 	struct lane *const l = &e->lane[e->first];
+	const struct nccl_queue q = queue_of(l);
 
-	RS_TRY(wait_for(e, l, s->step));
+	RS_TRY(ask_gpu(e, l, nccl_wait(e->nccl, &q, s->step)));
 	memcpy(s->x + l->from, l->down, l->n * sizeof(*s->x));
 	e->first = (e->first + 1) % NCCL_LANES;
 	e->n_busy--;
