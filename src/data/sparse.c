@@ -11,6 +11,7 @@
 #include "data/parser_private.h"
 
 #define INDEX_DIGITS 19                /* of a number that 64 bits hold             */
+#define VALUE_DIGITS 8                 /* and 32 bits                               */
 
 struct token {
 	const char *begin, *end;
@@ -109,12 +110,17 @@ add_item(struct parser *p, const struct feature *feature, struct cell id, float 
 		: feature_item(feature, id, value, batch, &p->scratch, error);
 }
 
+static uint64_t
+least_index(const struct settings *s)
+{
+	return s->data.format == FORMAT_LIBSVM && s->data.index_base == 1;
+}
+
 /* The decimal text of the index is its id, so the base only bounds it. */
 static enum rs_status
 index_item(struct parser *p, const struct token *t, struct batch *batch, struct cell_error *error)
 {
-	const struct settings *const s = p->schema->settings;
-	const uint64_t base = s->data.format == FORMAT_LIBSVM && s->data.index_base == 1;
+	const uint64_t base = least_index(p->schema->settings);
 	const size_t field = p->schema->column_field[0];
 	const char *colon;
 	char text[24];
@@ -134,6 +140,34 @@ index_item(struct parser *p, const struct token *t, struct batch *batch, struct 
 	}
 	RS_TRY(parser_cells_add(p, field, id));
 	return add_item(p, &p->feature[field], id, value, batch, error);
+}
+
+/* What most items are, read in one go: spaces, an index without zeros before it, a value of at
+ * most eight digits.  NULL, with nothing done: another; else where it ends. */
+static const char *
+plain_item(const struct feature *feature, uint64_t base, const char *at, const char *end,
+	struct batch *batch)
+{
+	uint64_t index = 0;
+	uint32_t value = 0;
+
+	while (at < end && *at == ' ')
+		at++;
+	const char *const begin = at;
+	for (; at < end && (unsigned)(*at - '0') <= 9; at++)
+		index = index * 10 + (unsigned)(*at - '0');
+	const size_t n = (size_t)(at - begin);
+	if (n - 1 >= INDEX_DIGITS || at == end || *at != ':' || index < base
+	    || (*begin == '0' && n > 1))
+		return NULL;
+	const char *const digits = ++at;
+	for (; at < end && (unsigned)(*at - '0') <= 9; at++)
+		value = value * 10 + (unsigned)(*at - '0');
+	if ((size_t)(at - digits) - 1 >= VALUE_DIGITS || (at < end && !is_space(*at)))
+		return NULL;
+	/* Without room it fails once more, where that is told. */
+	return fast_cell_item(feature, (struct cell){ begin, n }, (float)value, batch) == RS_OK
+		? at : NULL;
 }
 
 static enum rs_status
@@ -270,11 +304,21 @@ sparse_complete(struct parser *p, const char *begin, struct row *row, struct cel
 	return RS_OK;
 }
 
+/* That of all indices, if plain_item() may fill it. */
+static const struct feature *
+plain_feature(const struct parser *p)
+{
+	const struct feature *const f = &p->feature[p->schema->column_field[0]];
+
+	return p->cells == NULL && fast_cell_is_text(f) ? f : NULL;
+}
+
 enum rs_status
 sparse_row(struct parser *p, const struct parser_layout *layout, const char *begin, const char *end,
 	struct batch *batch, struct row *row, struct cell_error *error)
 {
 	const int ffm = p->schema->settings->data.format == FORMAT_LIBFFM;
+	const uint64_t base = least_index(p->schema->settings);
 	const char *at = begin;
 	struct token t = { begin, begin, end };
 
@@ -289,7 +333,16 @@ sparse_row(struct parser *p, const struct parser_layout *layout, const char *beg
 			return cell_error_set(error, begin, "the label is missing");
 		RS_TRY(sparse_label(p, layout, &t, row, error));
 	}
-	for (size_t n = 0; token_next(&at, end, &t); n++) {
+	const struct feature *const all = ffm ? NULL : plain_feature(p);
+	for (size_t n = 0; ; n++) {
+		const char *const next = all != NULL ? plain_item(all, base, at, end, batch) : NULL;
+
+		if (next != NULL) {
+			at = next;
+			continue;
+		}
+		if (!token_next(&at, end, &t))
+			break;
 		if (n == 0 && !layout->has_label && token_colon(&t) == NULL)
 			return token_error(&t, error, "a label, but row 1 of the file has none");
 		if (t.end - t.begin >= 4 && memcmp(t.begin, "qid:", 4) == 0) {

@@ -233,6 +233,46 @@ libsvm_takes_spaces_comments_weights_and_groups(void **state)
 	bed_close(&bed);
 }
 
+/* However an index and a value are written: as most are, which is read in one go, or not. */
+static void
+numbers_of_libsvm_are_the_same_in_every_form(void **state)
+{
+	static const struct { const char *item, *id; float value; } of[] = {
+		{ "7:1", "7", 1 }, { "+7:1", "7", 1 }, { "0007:1", "7", 1 }, { "7:+1", "7", 1 },
+		{ "7:1.0", "7", 1 }, { "7:1e0", "7", 1 }, { "7:0000001", "7", 1 },
+		{ "7:000000001", "7", 1 }, { "7:16777217", "7", 16777217 },
+		{ "7:99999999", "7", 99999999 }, { "7:999999999", "7", 999999999 },
+		{ "7:-3", "7", -3 },
+		{ "1234567890123456789:2", "1234567890123456789", 2 },
+		{ "01234567890123456789:2", "1234567890123456789", 2 },
+		{ "18446744073709551615:2", "18446744073709551615", 2 },
+	};
+	static const char *const bad[] = { "0:1", "00:1", ":1", "7:", "7", "7:1:1", "7:1x", "7x:1",
+		"18446744073709551616:1", "28446744073709551616:1", "-7:1", "7:nan", "7:1e99" };
+	char text[400] = "1";
+	struct bed bed;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof of / sizeof *of; i++)
+		snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s",
+			i % 3 ? " " : "\t ", of[i].item);
+	bed_open(&bed, LIBSVM);
+	assert_int_equal(bed_parse(&bed, PARSE_TRAIN, text, strlen(text)), RS_OK);
+	assert_int_equal(bed.batch.column[0].N, sizeof of / sizeof *of);
+	for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+		assert_int_equal(bed.batch.column[0].ids[i], bucket(of[i].id));
+		assert_true(bed.batch.column[0].weight[i] == of[i].value);
+	}
+	bed_close(&bed);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		snprintf(text, sizeof text, "1 3:1 %s 4:1\n", bad[i]);
+		bed_open(&bed, LIBSVM);
+		if (bed_parse(&bed, PARSE_TRAIN, text, strlen(text)) != RS_EDATA)
+			fail_msg("'%s' was read", bad[i]);
+		bed_close(&bed);
+	}
+}
+
 static void
 libffm_features_go_to_their_fields(void **state)
 {
@@ -529,6 +569,7 @@ main(void)
 		cmocka_unit_test(a_weight_of_zero_is_read_but_in_no_batch),
 		cmocka_unit_test(ids_of_quoted_cells_are_without_quotes),
 		cmocka_unit_test(libsvm_takes_spaces_comments_weights_and_groups),
+		cmocka_unit_test(numbers_of_libsvm_are_the_same_in_every_form),
 		cmocka_unit_test(libffm_features_go_to_their_fields),
 		cmocka_unit_test(malformed_rows_are_refused_with_a_place),
 		cmocka_unit_test(predict_wants_a_number_where_a_label_is),
