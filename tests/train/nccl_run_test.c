@@ -25,6 +25,7 @@ struct run {
 	const char *model, *valid;     /* valid NULL: that of the spec                */
 	size_t n_ranks, bucket_bytes;  /* n_ranks 0: one process, without a place     */
 	int    threads, by_host;       /* by_host: the sum of a rank is made there    */
+	int    has_two;                /* GPUs in each rank                           */
 	struct trouble trouble;
 	enum rs_status wanted;
 	char directory[300];           /* out                                         */
@@ -48,7 +49,7 @@ cover(struct job *job, struct train_place *place)
 	RS_TRY(kernel_select("ref", &base.kernel));
 	RS_TRY(nccl_exchange_open(&base, &o, &out, why));
 	assert_string_equal(why, "");
-	assert_ptr_equal(out->gpu, &own[place->rank]);
+	assert_ptr_equal(out->gpu, own[place->rank].n_devices == 1 ? &own[place->rank] : NULL);
 	if (by_host)
 		out->gpu = NULL;
 	place->exchange = out;
@@ -98,6 +99,9 @@ train(struct run *run)
 	for (size_t r = 0; r < n; r++) {
 		own[r] = (struct gpu_memory){ .gpu = &gpu_emulated, .n_devices = 1,
 			.device = { (int)r } };
+		if (run->has_two)
+			own[r] = (struct gpu_memory){ .gpu = &gpu_emulated, .n_devices = 2,
+				.device = { (int)(2 * r), (int)(2 * r) + 1 } };
 		job[r].gpu = &own[r];
 		job[r].valid = run->valid;
 		job[r].threads = run->threads;
@@ -254,6 +258,24 @@ gradients_are_counted_before_the_first_step(void **state)
 	}
 }
 
+/* The host adds up what comes from several. */
+static void
+ranks_of_several_gpus_sum_as_those_of_one(void **state)
+{
+	struct run one = { .model = "wide", .n_ranks = 2, .bucket_bytes = 256, .threads = 2 };
+	struct run several = { .model = "wide", .n_ranks = 2, .bucket_bytes = 256, .threads = 2,
+		.has_two = 1 };
+
+	(void)state;
+	(void)emulated_gpu_marks();
+	train(&one);
+	assert_true(emulated_gpu_marks().n_set > 0);
+	train(&several);
+	assert_int_equal(emulated_gpu_marks().n_set, 0);
+	assert_int_equal(several.summary.step, one.summary.step);
+	assert_true(fabs(several.summary.loss / one.summary.loss - 1) < 1e-5);
+}
+
 static size_t n_buckets;
 static atomic_size_t passes[RANKS];
 
@@ -349,6 +371,7 @@ main(void)
 		cmocka_unit_test(only_the_total_of_gradients_comes_to_the_host),
 		cmocka_unit_test(gradients_are_counted_before_the_first_step),
 		cmocka_unit_test(runs_have_the_same_bits),
+		cmocka_unit_test(ranks_of_several_gpus_sum_as_those_of_one),
 		cmocka_unit_test(sums_begin_before_the_pass_has_ended),
 		cmocka_unit_test(a_lost_rank_is_made_good_by_a_new_group),
 		cmocka_unit_test(a_gpu_that_fails_is_no_lost_rank),
