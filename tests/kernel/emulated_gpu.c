@@ -360,7 +360,7 @@ static const struct gpu_link gpu_link = {
 /* --- marks ----------------------------------------------------------------------------- */
 
 /* Kernels run when they are started, so what is before a mark is over: it is only counted. */
-struct gpu_mark { int device; atomic_uint n_set; };
+struct gpu_mark { int device; atomic_uint n_set; atomic_int waits; };
 
 static atomic_uint n_sets, n_follows;
 static void (*on_mark)(int device, unsigned n);
@@ -401,6 +401,8 @@ mark_set(struct gpu_mark *m)
 	assert(current->graph == NULL && !current->is_replaying);
 	if (m->device != current->device)
 		emulate_violate("a mark of GPU %d is set on GPU %d", m->device, current->device);
+	if (atomic_exchange(&m->waits, 1))
+		emulate_violate("a mark is set again, and nobody followed it where it was");
 	if (on_mark != NULL)
 		on_mark(current->device, current->n_marks);
 	current->n_marks++;
@@ -417,6 +419,7 @@ mark_follow(struct gpu_mark *m)
 		emulate_violate("a mark is followed in a queue in which something goes on");
 	if (m->device != current->device)
 		emulate_violate("a mark of GPU %d is followed on %d", m->device, current->device);
+	atomic_store(&m->waits, 0);
 	if (atomic_load(&m->n_set) > 0)
 		atomic_fetch_add(&n_follows, 1);
 }

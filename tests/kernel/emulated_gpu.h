@@ -25,7 +25,8 @@ unsigned emulated_gpu_replays(void);
 void emulated_gpu_refuse_graph(unsigned n);
 /* The n-th open() or alloc() from now on finds no memory; 0: each does. */
 void emulated_gpu_refuse_memory(unsigned n);
-/* How often marks were set, and such followed, since it was last called. */
+/* How often marks were set, and such followed, since it was last called.  One that is set again
+ * before anyone followed it is a violation: what was before it the first time, nobody waits for. */
 struct emulated_gpu_marks { unsigned n_set, n_followed; };
 struct emulated_gpu_marks emulated_gpu_marks(void);
 /* Called before a mark is set, the n-th in its queue since that was waited for, from 0; NULL: no

@@ -37,6 +37,7 @@ struct bed {
 	int    stops;                  /* all others, first                               */
 	const char *why_not;           /* of the last rank; NULL: it can                  */
 	int    shares_gpu, has_no_gpu; /* the last: that of the one before; one not there */
+	int    has_two;                /* GPUs each                                       */
 };
 
 struct rank {
@@ -48,6 +49,7 @@ struct rank {
 	enum rs_status status, again;
 	char   text[1024], why[NCCL_WHY];
 	int    is_nccl;
+	const struct gpu_memory *takes;        /* what of it the exchange takes sums from */
 	size_t gpu_bytes;
 	double seconds;
 };
@@ -142,6 +144,7 @@ open_exchange(struct rank *r, struct exchange **inner, struct exchange **out)
 	RS_TRY(nccl_exchange_open(&base, &with, out, r->why));
 	r->is_nccl = *out != NULL;
 	r->gpu_bytes = atomic_load(&r->gpu.used);
+	r->takes = *out != NULL ? (*out)->gpu : NULL;
 	if (*out != NULL)
 		*inner = NULL;
 	return RS_OK;
@@ -190,8 +193,9 @@ run_ranks(struct bed *b, struct rank rank[RANKS_MAX])
 		const int device = b->shares_gpu && is_last ? (int)r - 1
 			: b->has_no_gpu && is_last ? EMULATED_GPUS : (int)r;
 
-		rank[r] = (struct rank){ .bed = b, .rank = r,
-			.gpu = { .gpu = &gpu_emulated, .n_devices = 1, .device = { device } } };
+		rank[r] = (struct rank){ .bed = b, .rank = r, .gpu = { .gpu = &gpu_emulated,
+			.n_devices = b->has_two ? 2 : 1,
+			.device = { device, (device + 1) % EMULATED_GPUS } } };
 		rank[r].x = calloc(STEPS * b->size.n_floats + 1, sizeof(float));
 		assert_int_equal(pthread_create(&thread[r], NULL, rank_main, &rank[r]), 0);
 	}
@@ -267,6 +271,7 @@ whole_numbers_are_summed_exactly(void **state)
 		nccl_double_reset(&(struct nccl_double_plan){ .lag = row[i].lag });
 		open_bed(&b, row[i].n_ranks, row[i].n_slots, row[i].n_floats);
 		b.n_buckets = row[i].n_buckets;
+		b.has_two = i % 2;
 		run_ranks(&b, rank);
 		const struct nccl_double_count c = nccl_double_count();
 		assert_fine(&b, rank);
@@ -276,6 +281,7 @@ whole_numbers_are_summed_exactly(void **state)
 		assert_true(row[i].n_floats == 0 || c.sums >= STEPS);
 		for (size_t r = 0; r < row[i].n_ranks; r++) {
 			assert_true(rank[r].is_nccl);
+			assert_ptr_equal(rank[r].takes, b.has_two ? NULL : &rank[r].gpu);
 			/* Lanes have no room for products. */
 			assert_true(rank[r].gpu_bytes
 				== NCCL_LANES * NCCL_LANE_BYTES);
