@@ -47,7 +47,7 @@ train_rules one -q $CHAIN
 dump one >want
 # shellcheck disable=SC2086
 loses m 'ps --index 1' '[ -e m/v000002 ]' \
-	timeout -s KILL 100 "$T" train s.ini $RULES $CHAIN -f m --workers 2 --ps 2
+	timeout -s KILL 100 "$T" train s.ini $RULES $CHAIN -f m -v --workers 2 --ps 2
 dump m | cmp - want || { echo 'another model after the death of a shard' >&2; exit 1; }
 [ "$(chain m)" -gt 0 ] || { echo 'no deltas after the death of a shard' >&2; exit 1; }
 exit 0
