@@ -116,8 +116,9 @@ start_piece(struct nccl_exchange *e, const struct exchange_sum *s)
 		sum_there(e, s, l);
 	else
 		sum_on_host(e, s, l);
-	const enum rs_status status = nccl_sum(e->nccl, &q, l->there,
-		&(struct reducer_bucket){ 0, l->n }, 1);
+	/* The others are to wait rather than to get what could not be made. */
+	const enum rs_status status = lane_is_over(l) < 0 ? RS_EDEVICE
+		: nccl_sum(e->nccl, &q, l->there, &(struct reducer_bucket){ 0, l->n }, 1);
 	if (status != RS_OK)
 		return ask_gpu(e, l, status);
 	gpu->download(l->down, l->there, l->n * sizeof(*l->down));

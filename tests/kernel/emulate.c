@@ -37,6 +37,7 @@ static _Thread_local struct {
 	struct emulate_memory *memory;
 	struct emulate_recording *recording;   /* what is started is kept there           */
 	int    is_skipping;            /* what is started is neither run nor kept         */
+	size_t n_started;
 	int    is_parted;              /* nothing ran since the last barrier              */
 	float  shared[SHARED_FLOATS];
 	float *scratch;
@@ -256,12 +257,19 @@ emulate_run(emulate_blocks *run, size_t n_blocks, size_t n_shared, const void *w
 {
 	const struct call c = { run, n_blocks, n_shared, (void *)(uintptr_t)work };
 
+	mine.n_started++;
 	if (n_blocks == 0 || mine.is_skipping)
 		return;
 	if (mine.recording != NULL)
 		keep(mine.recording, c, bytes);
 	else
 		run_now(&c);
+}
+
+size_t
+emulate_started(void)
+{
+	return mine.n_started;
 }
 
 void

@@ -37,6 +37,8 @@ void emulate_close_all(struct emulate_memory *m);
  * and begins as NaN; NULL: there is no more. */
 void *emulate_take(int device, size_t bytes);
 void emulate_give(int device, void *p);
+/* Kernels that this thread has started, into a graph or not. */
+size_t emulate_started(void);
 /* The n-th thing that is started from now on, by any thread, fails; 0: none. */
 void emulate_fail(unsigned n);
 /* Counts one; 1: it is that which fails. */

@@ -277,13 +277,18 @@ ranks_of_several_gpus_sum_as_those_of_one(void **state)
 }
 
 static size_t n_buckets;
-static atomic_size_t passes[RANKS];
+static atomic_size_t passes[RANKS], n_goes_on;
 
 /* Before it goes on with a pass, a rank waits until the sum of what it had before is asked for. */
 static void
 wait_for_sum(int device, unsigned n)
 {
+	static _Thread_local size_t n_started;
 	const double until = clock_seconds() + 120;
+
+	if (n > 0 && emulate_started() > n_started)
+		atomic_fetch_add(&n_goes_on, 1);
+	n_started = emulate_started();
 
 	if (n == 0)
 		atomic_fetch_add(&passes[device], 1);
@@ -311,6 +316,7 @@ sums_begin_before_the_pass_has_ended(void **state)
 	assert_true(emulated_gpu_replays() > 0);
 	for (size_t r = 0; r < RANKS; r++)
 		assert_int_equal(atomic_load(&passes[r]), held.summary.step);
+	assert_true(atomic_load(&n_goes_on) >= RANKS * held.summary.step);
 	place_run_assert_same(free.directory, held.directory, 0);
 }
 
