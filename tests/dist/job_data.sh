@@ -64,7 +64,8 @@ between() {
 }
 
 # loses MODEL WHO CONDITION COMMAND...: a job that trains MODEL, of which nodes are killed once the
-# condition holds, ends well; it is run with -v.  One that was over before the others had to go back is run anew.
+# condition holds, ends well; it is run with -v.  One that was over before the others had to go back
+# is run anew.
 loses() {
 	lost_by=$1 who=$2 condition=$3
 	shift 3
