@@ -69,28 +69,19 @@ find_group(struct device_rows *d, const struct lookup_table *t, size_t n_rows)
 	return i;
 }
 
-static size_t
-cut(size_t *end, size_t bytes)
-{
-	const size_t at = *end;
-
-	*end += (bytes + GPU_ALIGNMENT - 1) / GPU_ALIGNMENT * GPU_ALIGNMENT;
-	return at;
-}
-
 static void
 plan_step(struct device_rows *d, size_t n)
 {
 	size_t end = 0;
 
 	d->capacity = n;
-	d->row = cut(&end, n * sizeof(uint32_t));
-	d->grad = cut(&end, n * sizeof(float *));
-	d->scale = cut(&end, n * sizeof(float));
+	d->row = gpu_cut(&end, n * sizeof(uint32_t));
+	d->grad = gpu_cut(&end, n * sizeof(float *));
+	d->scale = gpu_cut(&end, n * sizeof(float));
 	d->here_bytes = end;
-	d->place = cut(&end, n * sizeof(uint32_t));
-	d->scratch = cut(&end, kernel_rows_scratch(n) * sizeof(uint32_t));
-	d->partial = cut(&end, (n / KERNEL_ROWS_CHUNK + 1) * d->D_max * sizeof(float));
+	d->place = gpu_cut(&end, n * sizeof(uint32_t));
+	d->scratch = gpu_cut(&end, kernel_rows_scratch(n) * sizeof(uint32_t));
+	d->partial = gpu_cut(&end, (n / KERNEL_ROWS_CHUNK + 1) * d->D_max * sizeof(float));
 	d->plan = (struct gpu_plan){ .bytes = end, .rows = 1, .columns = 1 };
 }
 
@@ -114,7 +105,7 @@ place_rows(struct device_rows *d, const struct device_rows_options *o)
 	}
 	for (size_t i = 0; i < d->n_groups; i++) {
 		RS_TRY(size_mul(d->group[i].n_rows, d->group[i].stride * sizeof(float), &bytes));
-		d->group[i].at = cut(&d->block_bytes, bytes);
+		d->group[i].at = gpu_cut(&d->block_bytes, bytes);
 	}
 	plan_step(d, o->n);
 	return RS_OK;

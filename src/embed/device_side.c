@@ -1,24 +1,15 @@
 /* The memory of rows on their way to and from a GPU. */
 #include "embed/device_side.h"
 
-static size_t
-cut(size_t *end, size_t bytes)
-{
-	const size_t at = *end;
-
-	*end += (bytes + GPU_ALIGNMENT - 1) / GPU_ALIGNMENT * GPU_ALIGNMENT;
-	return at;
-}
-
 static void
 plan_side(struct device_side *s, const struct device_room *room)
 {
 	size_t end = 0;
 
 	s->room = *room;
-	s->source = cut(&end, (room->given + 1) * sizeof(float *));
-	s->grad = cut(&end, room->got * sizeof(float *));
-	s->scale = cut(&end, room->got * sizeof(float));
+	s->source = gpu_cut(&end, (room->given + 1) * sizeof(float *));
+	s->grad = gpu_cut(&end, room->got * sizeof(float *));
+	s->scale = gpu_cut(&end, room->got * sizeof(float));
 	s->plan = (struct gpu_plan){ .bytes = end, .rows = 1, .columns = 1 };
 }
 

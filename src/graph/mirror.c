@@ -39,25 +39,16 @@ struct mirror {
 
 /* --- places ------------------------------------------------------------------------------ */
 
-static size_t
-cut(size_t *end, size_t bytes)
-{
-	const size_t at = *end;
-
-	*end += (bytes + GPU_ALIGNMENT - 1) / GPU_ALIGNMENT * GPU_ALIGNMENT;
-	return at;
-}
-
 static void
 place_input(struct mirror *m, size_t i, size_t *end)
 {
 	struct mirror_input *in = &m->input[i];
 	const size_t dim = m->g->rows_are_there ? 0 : m->g->input[i].dim;
 
-	in->offset = cut(end, (m->B_max + 1) * sizeof(uint32_t));
-	in->scale = cut(end, in->N * sizeof(float));
-	in->rows = cut(end, in->N * dim * sizeof(float));
-	in->row = cut(end, in->N * sizeof(float *));
+	in->offset = gpu_cut(end, (m->B_max + 1) * sizeof(uint32_t));
+	in->scale = gpu_cut(end, in->N * sizeof(float));
+	in->rows = gpu_cut(end, in->N * dim * sizeof(float));
+	in->row = gpu_cut(end, in->N * sizeof(float *));
 }
 
 /* Those with a side here come first. */
@@ -70,28 +61,28 @@ place_all(struct mirror *m)
 	for (size_t o = 0; o < GRAPH_N_OUTPUTS; o++) {
 		if (g->output[o] == NULL)
 			continue;
-		m->dense[o] = cut(&end, m->B_max * g->K * sizeof(float));
-		m->missing[o] = cut(&end, m->B_max * g->K);
+		m->dense[o] = gpu_cut(&end, m->B_max * g->K * sizeof(float));
+		m->missing[o] = gpu_cut(&end, m->B_max * g->K);
 		width = g->output[o]->width > width ? g->output[o]->width : width;
 	}
-	m->label = cut(&end, m->B_max * sizeof(float));
-	m->weight = cut(&end, m->B_max * sizeof(float));
-	m->value = cut(&end, m->B_max * width * sizeof(float));
-	m->dvalue = cut(&end, m->B_max * width * sizeof(float));
-	m->loss = cut(&end, sizeof(double));
-	m->bad = cut(&end, 2 * sizeof(int));
-	m->rows_bad = cut(&end, 2 * sizeof(int));
+	m->label = gpu_cut(&end, m->B_max * sizeof(float));
+	m->weight = gpu_cut(&end, m->B_max * sizeof(float));
+	m->value = gpu_cut(&end, m->B_max * width * sizeof(float));
+	m->dvalue = gpu_cut(&end, m->B_max * width * sizeof(float));
+	m->loss = gpu_cut(&end, sizeof(double));
+	m->bad = gpu_cut(&end, 2 * sizeof(int));
+	m->rows_bad = gpu_cut(&end, 2 * sizeof(int));
 	for (size_t i = 0; i < g->n_inputs; i++)
 		place_input(m, i, &end);
 	m->here_bytes = end;
-	m->param = cut(&end, g->P * sizeof(float));
-	m->gradient = cut(&end, g->P * sizeof(float));
-	m->block = cut(&end, m->layout->floats * sizeof(float));
-	m->rounded = cut(&end, g->n_rounded * sizeof(uint16_t));
-	m->kept = cut(&end, m->layout->kept_floats * sizeof(float));
+	m->param = gpu_cut(&end, g->P * sizeof(float));
+	m->gradient = gpu_cut(&end, g->P * sizeof(float));
+	m->block = gpu_cut(&end, m->layout->floats * sizeof(float));
+	m->rounded = gpu_cut(&end, g->n_rounded * sizeof(uint16_t));
+	m->kept = gpu_cut(&end, m->layout->kept_floats * sizeof(float));
 	for (size_t i = 0; i < g->n_inputs; i++)
 		m->input[i].buffer =
-			cut(&end, m->input[i].N * g->buffered[i] * sizeof(float));
+			gpu_cut(&end, m->input[i].N * g->buffered[i] * sizeof(float));
 	m->plan.bytes = end;
 }
 

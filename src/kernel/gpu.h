@@ -33,6 +33,16 @@ struct gpu_plan {
 	int    multiplies;             /* gemm and gemm_brain run, which need room too    */
 };
 
+/* Where a piece of a block begins, behind those before it, which end at *end. */
+static inline size_t
+gpu_cut(size_t *end, size_t bytes)
+{
+	const size_t at = *end;
+
+	*end += (bytes + GPU_ALIGNMENT - 1) / GPU_ALIGNMENT * GPU_ALIGNMENT;
+	return at;
+}
+
 struct gpu_queue;
 
 /* What is asked for a library that works in queues of others, like NCCL. */

@@ -142,6 +142,35 @@ gpu_case_run(const struct gpu_case *c, struct gpu_memory *gpu, size_t n_threads,
 	workers_free(w);
 }
 
+int
+gpu_case_train(const struct gpu_case *c, struct gpu_memory *gpu, size_t n_threads)
+{
+	struct model *m = gpu_case_model(c, gpu, n_threads);
+	float value[GPU_CASE_VALUES];
+	struct step_result result;
+	struct workers *w;
+	struct batch batch;
+
+	gpu_case_batch(c, m, GPU_CASE_B, 0, &batch);
+	enum rs_status status = workers_create(m, n_threads, &w);
+	if (status == RS_OK)
+		status = workers_step(w, &batch, 0.05, 1, &result);
+	const uint64_t step = m->step;
+	if (status == RS_OK)
+		status = c->has_candidates ? workers_vectors(w, TOWER_USER, &batch, value)
+			: workers_predict(w, &batch, value, NULL);
+	if (status != RS_OK) {
+		assert_int_equal(status, RS_EDEVICE);
+		assert_string_equal(rs_failure()->text, "GPU: a kernel or copy failed: emulated");
+	} else {
+		assert_int_equal(step, 1);
+	}
+	batch_free(&batch);
+	workers_free(w);
+	model_free(m);
+	return status == RS_OK;
+}
+
 struct comparison {
 	const char *name, *what;
 	double tolerance;

@@ -37,6 +37,8 @@ struct gpu_run {
 
 void gpu_case_run(const struct gpu_case *c, struct gpu_memory *gpu, size_t n_threads,
 	struct gpu_run *out);
+/* A step and predictions; 0: a kernel or copy failed, as all workers say. */
+int gpu_case_train(const struct gpu_case *c, struct gpu_memory *gpu, size_t n_threads);
 /* The largest difference of weights, of 1 + what the host has. */
 double gpu_case_distance(const struct gpu_run *host, const struct gpu_run *there);
 /* Losses, weights and values differ by at most so much of that. */

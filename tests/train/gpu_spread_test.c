@@ -119,30 +119,13 @@ static int
 train_until_failure(const struct gpu_case *c, size_t n_threads, unsigned n)
 {
 	struct gpu_memory gpus = several(2);
-	struct model *m = gpu_case_model(c, &gpus, n_threads);
-	float value[GPU_CASE_VALUES];
-	struct step_result result;
-	struct workers *w;
-	struct batch batch;
 
 	emulate_fail(n);
-	gpu_case_batch(c, m, GPU_CASE_B, 0, &batch);
-	enum rs_status status = workers_create(m, n_threads, &w);
-	if (status == RS_OK)
-		status = workers_step(w, &batch, 0.05, 1, &result);
-	if (status == RS_OK)
-		status = c->has_candidates ? workers_vectors(w, TOWER_USER, &batch, value)
-			: workers_predict(w, &batch, value, NULL);
-	if (status != RS_OK) {
-		assert_int_equal(status, RS_EDEVICE);
-		assert_string_equal(rs_failure()->text, "GPU: a kernel or copy failed: emulated");
-	}
+	const int is_over = gpu_case_train(c, &gpus, n_threads);
 	emulate_fail(0);
-	batch_free(&batch);
-	workers_free(w);
-	model_free(m);
+	assert_int_equal(atomic_load(&gpus.used), 0);
 	assert_clean(c->name);
-	return status == RS_OK;
+	return is_over;
 }
 
 static void
