@@ -45,6 +45,7 @@ struct rank {
 	struct reducer *reducer;
 	float  total[STEPS][P];        /* out                                             */
 	struct slot_sum sum[STEPS];    /* out, but the gradient                           */
+	size_t n_done;                 /* steps                                           */
 	enum rs_status status[WORKERS_MAX];
 	char   text[256];
 };
@@ -114,7 +115,7 @@ run_slot(struct rank *r, size_t worker, size_t slot, uint64_t step, int is_last)
 			wait_for_sums((step - 1) * N_BUCKETS + 1);
 	}
 	if (!r->bed->is_on_host)
-		assert_int_equal(r->gpu.gpu->wait(), RS_OK);
+		sum->bad = r->gpu.gpu->wait() != RS_OK;
 	assert_int_equal(ops->contribute(r->reducer, worker, slot, sum), RS_OK);
 	return 1;
 }
@@ -137,6 +138,7 @@ run_steps(struct rank *r, size_t worker)
 		if (worker == 0) {
 			memcpy(r->total[step - 1], total->grad, sizeof(r->total[0]));
 			r->sum[step - 1] = *total;
+			r->n_done = step;
 		}
 		RS_TRY(r->reducer->ops->barrier(r->reducer, worker));
 	}
@@ -250,6 +252,7 @@ assert_fine(const struct rank rank[RANKS_MAX])
 			assert_int_equal(rank[r].sum[k].votes, (1U << b->n_slots) - 1);
 			assert_true(rank[r].sum[k].rows == (double)b->n_slots);
 			assert_true(rank[r].sum[k].loss == rank[0].sum[k].loss);
+			assert_int_equal(rank[r].sum[k].bad, 0);
 		}
 	}
 }
@@ -258,6 +261,21 @@ assert_fine(const struct rank rank[RANKS_MAX])
 static const struct { size_t n_ranks, n_slots, n_workers; } shape[] = {
 	{ 2, 2, 1 }, { 3, 3, 1 }, { 2, 4, 1 }, { 2, 4, 2 }, { 3, 8, 1 }, { 3, 8, 3 }, { 2, 7, 2 },
 };
+
+/* Of whole numbers in a step, from 0. */
+static void
+assert_exact(const struct rank *r, size_t step)
+{
+	for (size_t i = 0; i < P; i++) {
+		float want = 0;
+
+		for (size_t slot = 0; slot < r->bed->n_slots; slot++)
+			want += value(r->bed, 1 + step, slot, i);
+		if (r->total[step][i] != want)
+			fail_msg("%zu slots, rank %zu, step %zu: float %zu is %g, wanted %g",
+				r->bed->n_slots, r->rank, step, i, r->total[step][i], want);
+	}
+}
 
 static void
 whole_numbers_are_summed_exactly(void **state)
@@ -271,15 +289,8 @@ whole_numbers_are_summed_exactly(void **state)
 		b.is_integer = 1;
 		run_ranks(&b, rank);
 		assert_fine(rank);
-		for (size_t i = 0; i < STEPS * P; i++) {
-			float want = 0;
-
-			for (size_t slot = 0; slot < b.n_slots; slot++)
-				want += value(&b, 1 + i / P, slot, i % P);
-			if (rank[0].total[i / P][i % P] != want)
-				fail_msg("%zu: float %zu is %g, wanted %g", k, i,
-					rank[0].total[i / P][i % P], want);
-		}
+		for (size_t i = 0; i < STEPS; i++)
+			assert_exact(&rank[0], i);
 	}
 }
 
@@ -377,6 +388,35 @@ what_one_rank_must_not_sum_all_see(void **state)
 	}
 }
 
+/* A step takes 72 things that are started, the last quarter of which sums the last bucket. */
+static void
+what_a_gpu_failed_to_do_is_in_no_total(void **state)
+{
+	static const unsigned nth[] = { 3, 30, 58, 62, 66, 70 };
+	static struct rank rank[RANKS_MAX];
+
+	(void)state;
+	for (size_t k = 0; k < N_ROWS(nth); k++) {
+		struct bed b = bed_of(3, 6, 1);
+		size_t n_failed = 0, n_bad = 0;
+
+		b.is_integer = 1;
+		b.timeout = 2;
+		emulate_fail(nth[k]);
+		run_ranks(&b, rank);
+		emulate_fail(0);
+		for (size_t r = 0; r < b.n_ranks; r++) {
+			n_failed += rank[r].status[0] != RS_OK;
+			for (size_t i = 0; i < rank[r].n_done; i++) {
+				n_bad += rank[r].sum[i].bad;
+				if (!rank[r].sum[i].bad)
+					assert_exact(&rank[r], i);
+			}
+		}
+		assert_true(n_failed + n_bad > 0);
+	}
+}
+
 /* After its first bucket. */
 static void
 a_peer_lost_in_the_middle_ends_the_step_of_the_others(void **state)
@@ -408,6 +448,7 @@ main(void)
 		cmocka_unit_test(only_the_total_comes_to_the_host),
 		cmocka_unit_test(what_is_final_is_summed_before_the_rest),
 		cmocka_unit_test(what_one_rank_must_not_sum_all_see),
+		cmocka_unit_test(what_a_gpu_failed_to_do_is_in_no_total),
 		cmocka_unit_test(a_peer_lost_in_the_middle_ends_the_step_of_the_others),
 	};
 
