@@ -112,10 +112,9 @@ fail_unmatched(const char *pattern)
 
 	if (unread.error != 0)
 		return fail_unread();
-	if (!is_pattern && stat(pattern, &st) != 0 && errno == EACCES)
-		return rs_fail(RS_ENOINPUT, "cannot open '%s': %s", pattern, strerror(errno));
-	(void)rs_fail(RS_ENOINPUT, is_pattern ? "no file matches '%s'" : "no such file: '%s'",
-		pattern);
+	const int is_denied = !is_pattern && stat(pattern, &st) != 0 && errno == EACCES;
+	(void)rs_fail(RS_ENOINPUT, is_pattern ? "no file matches '%s'" : is_denied
+		? "cannot open '%s': Permission denied" : "no such file: '%s'", pattern);
 	return hint_ranges(pattern);
 }
 
