@@ -57,15 +57,18 @@ hint_ranges(const char *name)
 		"something between them", (int)(at - name), name);
 }
 
-/* Standard input, a file whatever characters its name has, or ranges of one. */
+/* Standard input, a file whatever characters its name has, or ranges of one; *denied: this user
+ * may not look whether there is such a file. */
 static enum rs_status
-is_name(const struct expansion *e, const char *pattern, int *yes)
+is_name(const struct expansion *e, const char *pattern, int *yes, int *denied)
 {
 	struct range_list ranges;
 	struct stat st;
 	char *path;
 
-	*yes = strcmp(pattern, "-") == 0 || stat(pattern, &st) == 0 ||
+	const int there = stat(pattern, &st) == 0;
+	*denied = !there && errno == EACCES;
+	*yes = strcmp(pattern, "-") == 0 || there ||
 		(e->may_miss && strpbrk(pattern, "*?[") == NULL);
 	if (*yes)
 		return RS_OK;
@@ -105,15 +108,13 @@ fail_unread(void)
 }
 
 static enum rs_status
-fail_unmatched(const char *pattern)
+fail_unmatched(const char *pattern, int denied)
 {
 	const int is_pattern = strpbrk(pattern, "*?[") != NULL;
-	struct stat st;
 
 	if (unread.error != 0)
 		return fail_unread();
-	const int is_denied = !is_pattern && stat(pattern, &st) != 0 && errno == EACCES;
-	(void)rs_fail(RS_ENOINPUT, is_pattern ? "no file matches '%s'" : is_denied
+	(void)rs_fail(RS_ENOINPUT, is_pattern ? "no file matches '%s'" : denied
 		? "cannot open '%s': Permission denied" : "no such file: '%s'", pattern);
 	return hint_ranges(pattern);
 }
@@ -124,9 +125,9 @@ expand_pattern(struct expansion *e, const char *pattern)
 	const size_t first = e->n;
 	glob_t found;
 	enum rs_status status = RS_OK;
-	int r, yes;
+	int r, yes, denied;
 
-	RS_TRY(is_name(e, pattern, &yes));
+	RS_TRY(is_name(e, pattern, &yes, &denied));
 	if (yes)
 		return expansion_add(e, pattern);
 	unread.error = 0;
@@ -138,7 +139,7 @@ expand_pattern(struct expansion *e, const char *pattern)
 		return fail_unread();
 	}
 	if (r != 0)
-		return fail_unmatched(pattern);
+		return fail_unmatched(pattern, denied);
 	for (size_t i = 0; i < found.gl_pathc && status == RS_OK; i++)
 		status = expansion_add(e, found.gl_pathv[i]);
 	globfree(&found);
