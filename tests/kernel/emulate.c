@@ -206,6 +206,7 @@ emulate_start(void)
 {
 	if (mine.memory == NULL)
 		return 1;
+	mine.memory->n_started++;
 	if (emulate_fails())
 		mine.memory->has_failed = 1;
 	if (mine.memory->has_failed)

@@ -24,6 +24,7 @@ struct emulate_memory {
 	int    multiplies;             /* products may run                                */
 	int    has_failed;             /* kernels do nothing                              */
 	int    is_open;                /* so often                                        */
+	size_t n_started;              /* kernels and copies                              */
 };
 
 /* Kernels of this thread touch that memory alone from now on; NULL: any. */

@@ -31,6 +31,7 @@ struct gpu_queue {
 	int  (*is_held)(void *context);            /* not over before it says so; or NULL */
 	void  *holder;
 	unsigned n_marks;              /* that were set, until wait()                     */
+	size_t marked_at;              /* what had been started before the last           */
 	struct gpu_graph *graph;       /* that is being made                              */
 	int    is_replaying;           /* one that is made                                */
 };
@@ -362,7 +363,7 @@ static const struct gpu_link gpu_link = {
 /* Kernels run when they are started, so what is before a mark is over: it is only counted. */
 struct gpu_mark { int device; atomic_uint n_set; atomic_int waits; };
 
-static atomic_uint n_sets, n_follows;
+static atomic_uint n_sets, n_follows, n_repeats;
 static void (*on_mark)(int device, unsigned n);
 
 void
@@ -375,7 +376,7 @@ struct emulated_gpu_marks
 emulated_gpu_marks(void)
 {
 	return (struct emulated_gpu_marks){ atomic_exchange(&n_sets, 0),
-		atomic_exchange(&n_follows, 0) };
+		atomic_exchange(&n_follows, 0), atomic_exchange(&n_repeats, 0) };
 }
 
 static enum rs_status
@@ -405,6 +406,9 @@ mark_set(struct gpu_mark *m)
 		emulate_violate("a mark is set again, and nobody followed it where it was");
 	if (on_mark != NULL)
 		on_mark(current->device, current->n_marks);
+	atomic_fetch_add(&n_repeats, current->n_marks > 0
+		&& current->marked_at == current->memory.n_started);
+	current->marked_at = current->memory.n_started;
 	current->n_marks++;
 	atomic_fetch_add(&m->n_set, 1);
 	atomic_fetch_add(&n_sets, 1);

@@ -27,7 +27,10 @@ void emulated_gpu_refuse_graph(unsigned n);
 void emulated_gpu_refuse_memory(unsigned n);
 /* How often marks were set, and such followed, since it was last called.  One that is set again
  * before anyone followed it is a violation: what was before it the first time, nobody waits for. */
-struct emulated_gpu_marks { unsigned n_set, n_followed; };
+struct emulated_gpu_marks {
+	unsigned n_set, n_followed;
+	unsigned n_repeated;           /* set where the last was: nothing was started since */
+};
 struct emulated_gpu_marks emulated_gpu_marks(void);
 /* Called before a mark is set, the n-th in its queue since that was waited for, from 0; NULL: no
  * more.  While nobody runs. */

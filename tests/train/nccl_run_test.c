@@ -310,10 +310,13 @@ sums_begin_before_the_pass_has_ended(void **state)
 	n_buckets = nccl_double_count().sums / free.summary.step;
 	assert_true(n_buckets > 2);
 	(void)emulated_gpu_replays();
+	(void)emulated_gpu_marks();
 	emulated_gpu_on_mark(wait_for_sum);
 	train(&held);
 	emulated_gpu_on_mark(NULL);
 	assert_true(emulated_gpu_replays() > 0);
+	/* All in one place, at the end of the pass, it would be that many. */
+	assert_true(emulated_gpu_marks().n_repeated < RANKS * held.summary.step * (n_buckets - 2));
 	for (size_t r = 0; r < RANKS; r++)
 		assert_int_equal(atomic_load(&passes[r]), held.summary.step);
 	assert_true(atomic_load(&n_goes_on) >= RANKS * held.summary.step);
