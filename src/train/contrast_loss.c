@@ -22,13 +22,18 @@
 #define BLOCK_ROWS_MIN 64
 #define BLOCK_ROWS_MAX 512
 
+/* n rows in blocks of about the same size: a product of few rows costs more for each. */
 static size_t
-block_rows(size_t M)
+block_rows(size_t n, size_t M)
 {
-	const size_t rows = BLOCK_FLOATS / (M + 1);
+	size_t most = BLOCK_FLOATS / (M > 0 ? M : 1);
 
-	return rows < BLOCK_ROWS_MIN ? BLOCK_ROWS_MIN : rows > BLOCK_ROWS_MAX ? BLOCK_ROWS_MAX :
-										rows;
+	if (most < BLOCK_ROWS_MIN)
+		most = BLOCK_ROWS_MIN;
+	if (most > BLOCK_ROWS_MAX)
+		most = BLOCK_ROWS_MAX;
+	const size_t blocks = (n + most - 1) / most;
+	return blocks > 1 ? (n + blocks - 1) / blocks : most;
 }
 
 /* S = U V' / T, dU = S V, dV += S' U for R users and M items. */
@@ -202,7 +207,7 @@ softmax_block(struct contrast *c, struct contrast_worker *w, size_t slot, size_t
 static enum rs_status
 softmax_loss(struct contrast *c, struct contrast_worker *w, size_t slot, size_t begin, size_t end)
 {
-	const size_t rows = block_rows(c->n_compared);
+	const size_t rows = block_rows(end - begin, c->n_compared);
 
 	RS_TRY(contrast_array_reserve(&w->block, rows, c->n_compared));
 	RS_TRY(contrast_array_reserve(&w->down, rows, 1));
