@@ -1,11 +1,12 @@
 /*
  * What every test program includes: cmocka with the headers it wants before it,
- * a fresh directory, a skip that says why, a wait that ends and says for what it was, and a
- * child that does not live for ever.
+ * a fresh directory, a skip that says why, a wait that ends and says for what it was, a
+ * child that does not live for ever, and comparisons that NaN does not pass.
  */
 #ifndef TESTS_TEST_H
 #define TESTS_TEST_H
 
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,6 +38,28 @@
 		usleep(1000); \
 	} \
 } while (0)
+
+/* That of the library takes NaN for equal to any number. */
+#undef assert_float_equal
+#define assert_float_equal(a, b, epsilon) \
+	check_float_equal((float)(a), (float)(b), (float)(epsilon), __FILE__, __LINE__)
+
+static inline void
+check_float_equal(float a, float b, float epsilon, const char *file, int line)
+{
+	if (isnan(a) || isnan(b)) {
+		print_error("%g and %g are not equal\n", (double)a, (double)b);
+		_fail(file, line);
+	}
+	_assert_float_equal(a, b, epsilon, file, line);
+}
+
+/* As fmax(), but NaN is larger than any number: of differences, which must be small. */
+static inline double
+larger_or_nan(double a, double b)
+{
+	return a >= b || isnan(a) ? a : b;
+}
 
 /* A child that SIGALRM ends after so many seconds: who waits for it need not have a limit. */
 static inline pid_t

@@ -1,11 +1,4 @@
 /* The first pass: its figures are those of the column, and stay in the spec. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +8,7 @@
 #include "base/rng.h"
 #include "data/fit.h"
 #include "tests/data/loader_bed.h"
+#include "tests/test.h"
 
 #define N 5000u
 

@@ -1,17 +1,12 @@
 /* Sums of squares that decay: by the factor, not below their start, of touched rows alone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "embed/lookup.h"
 #include "embed/row_optimizer.h"
 #include "kernel/kernel.h"
+#include "tests/test.h"
 
 enum { ROWS = 200, D = 3, N = 40, STEPS = 24, EVERY = 5 };
 #define START 0.1f

@@ -167,7 +167,7 @@ check_derivative(struct fixture *f, double *x, double analytic, const char *what
 	const double below = loss_of(f);
 	*x = saved;
 	const double numeric = (above - below) / (2 * step);
-	if (fabs(numeric - analytic) > 1e-6 * (fabs(numeric) + fabs(analytic)) + 1e-9)
+	if (!(fabs(numeric - analytic) <= 1e-6 * (fabs(numeric) + fabs(analytic)) + 1e-9))
 		fail_msg("%s[%zu] with %zu rows: gradient %.12g, by differences %.12g", what, i,
 			f->B, analytic, numeric);
 }

@@ -4,20 +4,15 @@
  * they are by oneDNN, and its own layout of weights.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/memory.h"
 #include "base/rng.h"
 #include "config.h"
 #include "kernel/kernel.h"
 #include "kernel/narrow.h"
+#include "tests/test.h"
 #ifdef HAVE_ONEDNN
 #include "kernel/onednn/onednn.h"
 #endif

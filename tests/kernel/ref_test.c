@@ -1,14 +1,9 @@
 /* The reference kernels by hand: values worked out on paper or by another formula. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "kernel/kernel.h"
+#include "tests/test.h"
 
 static const struct kernel_set *const k = &kernel_ref;
 

@@ -1,16 +1,11 @@
 /* DCN and DLRM against their formulas in plain C, in double, and their gradients. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/rng.h"
 #include "model_bed.h"
+#include "tests/test.h"
 
 enum { N = (F + K) * D, WIDEST = 32 };
 

@@ -211,7 +211,7 @@ check_formula(const char *key, const char *value, enum weights kind)
 	train(m, &batch);
 	predict(m, &batch, logit);
 	for (size_t b = 0; b < MAX_B; b++)
-		if (fabs(logit[b] - logit_of(m, kind, &batch, b)) > 1e-4)
+		if (!(fabs(logit[b] - logit_of(m, kind, &batch, b)) <= 1e-4))
 			fail_msg("row %zu: logit %.7g, by the formula %.7g", b, (double)logit[b],
 				logit_of(m, kind, &batch, b));
 	batch_free(&batch);

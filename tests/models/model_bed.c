@@ -129,7 +129,7 @@ check_derivative(struct model_bed *f, float *x, double gradient, const char *nam
 	const double below = bed_loss(f);
 	*x = saved;
 	const double numeric = (above - below) / ((double)up - down);
-	if (fabs(numeric - gradient) > 1e-3 * fabs(numeric) + 3e-5)
+	if (!(fabs(numeric - gradient) <= 1e-3 * fabs(numeric) + 3e-5))
 		fail_msg("%s: gradient %g, by differences %g", name, gradient, numeric);
 }
 

@@ -3,19 +3,14 @@
  * and what the ways of running must have in common.
  */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "kernel/kernel.h"
 #include "models/models.h"
 #include "model_bed.h"
+#include "tests/test.h"
 
 static void
 deepfm_gradient_over_all_parameters(void **state)

@@ -184,7 +184,7 @@ assert_same_scores(size_t i, struct model *a, struct model *b)
 	run_batch(a, 0, x);
 	run_batch(b, 0, y);
 	for (size_t r = 0; r < ROWS; r++)
-		if (fabsf(x[r] - y[r]) > model_table[i].tolerance * fmaxf(1, fabsf(x[r])))
+		if (!(fabsf(x[r] - y[r]) <= model_table[i].tolerance * fmaxf(1, fabsf(x[r]))))
 			fail_msg("%s: row %zu scores %g, before %g", model_table[i].name, r,
 				(double)y[r], (double)x[r]);
 }
