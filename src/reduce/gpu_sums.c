@@ -5,6 +5,12 @@
 
 #include "base/memory.h"
 
+size_t
+gpu_sums_bytes(size_t n, size_t n_params)
+{
+	return n * ((n_params * sizeof(float) + GPU_ALIGNMENT - 1) / GPU_ALIGNMENT * GPU_ALIGNMENT);
+}
+
 enum rs_status
 gpu_sums_open(struct gpu_memory *gpu, size_t bytes, size_t n_marks, struct gpu_sums *out)
 {

@@ -19,6 +19,8 @@ struct gpu_sums {
 	struct gpu_mark **mark;        /* [n_marks]                                       */
 };
 
+/* Of n gradients, each from a multiple of GPU_ALIGNMENT on. */
+size_t gpu_sums_bytes(size_t n, size_t n_params);
 /* After a failure it is to be closed, too. */
 enum rs_status gpu_sums_open(struct gpu_memory *gpu, size_t bytes, size_t n_marks,
 	struct gpu_sums *out);

@@ -85,8 +85,6 @@ struct reducer_options {
 	size_t n_buckets;
 };
 
-/* What a rank takes of the GPU's memory so. */
-size_t reducer_gpu_bytes(size_t n_slots, size_t n_params);
 /* Threads of one process.  With an exchange, slots are those of its rank; worker 0 calls it
  * in finish, and before that in the step a thread of the reducer, if there is more than one
  * bucket. */

@@ -437,25 +437,13 @@ static const struct reducer_ops shm_ops = {
 	.close = shm_close,
 };
 
-static size_t
-grad_bytes(size_t n_params)
-{
-	return (n_params * sizeof(float) + GPU_ALIGNMENT - 1) / GPU_ALIGNMENT * GPU_ALIGNMENT;
-}
-
-size_t
-reducer_gpu_bytes(size_t n_slots, size_t n_params)
-{
-	return n_slots * grad_bytes(n_params);
-}
-
 /* The first is the total, which is on the host. */
 static enum rs_status
 allocate_there(struct shm *r, struct gpu_memory *gpu)
 {
 	const size_t n = r->n_buffers - 1;
 
-	RS_TRY(gpu_sums_open(gpu, reducer_gpu_bytes(n, r->P), r->n_buffers * r->n_buckets,
+	RS_TRY(gpu_sums_open(gpu, gpu_sums_bytes(n, r->P), r->n_buffers * r->n_buckets,
 		&r->there));
 	for (size_t i = 0; i < n; i++)
 		r->sum[i + 1].grad = (float *)(void *)(r->there.block + i * r->grad_bytes);
@@ -470,7 +458,7 @@ shm_allocate(struct shm *r, struct gpu_memory *gpu)
 
 	RS_TRY(size_mul(r->P, sizeof(float), &bytes));
 	RS_TRY(size_mul(bytes + GPU_ALIGNMENT, r->n_buffers, &bytes));
-	r->grad_bytes = grad_bytes(r->P);
+	r->grad_bytes = gpu_sums_bytes(1, r->P);
 	r->block_bytes = n_here * r->grad_bytes;
 	if (r->block_bytes == 0)
 		r->block_bytes = LINE;

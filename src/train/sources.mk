@@ -1,5 +1,4 @@
 librs_a_SOURCES += src/train/model_tables.c src/train/model_tables.h src/train/model_leave.c src/train/step_gpu.c
-librs_a_SOURCES += src/train/model_tables.c src/train/model_tables.h src/train/step_gpu.c
 librs_a_SOURCES += src/train/step_fetch.c
 librs_a_SOURCES += src/train/model_numbers.c src/train/row_numbers.c src/train/row_numbers.h
 librs_a_SOURCES += src/train/auc.c src/train/auc.h

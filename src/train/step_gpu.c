@@ -1,6 +1,7 @@
 /* What the steps of a run take of a GPU's memory. */
 #include <assert.h>
 
+#include "reduce/gpu_sums.h"
 #include "train/contrast.h"
 #include "train/ranks.h"
 #include "train/step_private.h"
@@ -119,7 +120,7 @@ add_set(const struct model *m, const struct step_sizes *size, size_t n_workers, 
 	for (size_t slot = begin; slot < end; slot++)
 		bytes[step_slot_place(m, n_workers, slot)] += size->of_slot;
 	if (step_sums_gpu(m) != NULL)
-		bytes[0] += reducer_gpu_bytes(end - begin, m->P);
+		bytes[0] += gpu_sums_bytes(end - begin, m->P);
 }
 
 enum rs_status

@@ -8,6 +8,7 @@
 #include "place_run.h"
 #include "gpu_bed.h"
 #include "kernel/kernel.h"
+#include "reduce/gpu_sums.h"
 #include "reduce/nccl_exchange.h"
 #include "tests/reduce/nccl_double.h"
 #include "train/step.h"
@@ -252,8 +253,8 @@ gradients_are_counted_before_the_first_step(void **state)
 		const size_t by_the_host = least_limit(m, &one.limit);
 		e.gpu = &one;
 		assert_int_equal(least_limit(m, &one.limit) - by_the_host,
-			reducer_gpu_bytes(r == 0 ? 1 : 2, m->P));
-		assert_true(reducer_gpu_bytes(1, m->P) >= m->P * sizeof(float));
+			gpu_sums_bytes(r == 0 ? 1 : 2, m->P));
+		assert_true(gpu_sums_bytes(1, m->P) >= m->P * sizeof(float));
 		model_free(m);
 	}
 }
