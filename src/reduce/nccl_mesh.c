@@ -83,6 +83,26 @@ start_move(struct nccl_mesh *m, struct gpu_queue *const *queue, const struct gpu
 		m->rank[move->to].comm, link->stream(queue[move->to])));
 }
 
+/* What the GPU says, once nothing in the queue waits for others. */
+static enum rs_status
+fail_queue(struct nccl_mesh *m, size_t i, struct gpu_queue *queue)
+{
+	give_up(m);
+	m->gpu->gpu->use(queue);
+	RS_TRY(m->gpu->gpu->wait());
+	return nccl_fail_gpu(&m->rank[i], &m->watch[i]);
+}
+
+/* What NCCL refuses for a failure of a GPU is that one. */
+static enum rs_status
+fail_start(struct nccl_mesh *m, struct gpu_queue *const *queue, int result)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (m->gpu->gpu->link->is_over(queue[i]) < 0)
+			return fail_queue(m, i, queue[i]);
+	return given_up(m, settle(m, result));
+}
+
 static enum rs_status
 nccl_mesh_start(struct gpu_mesh *base, struct gpu_queue *const *queue,
 	const struct gpu_move *move, size_t n)
@@ -98,35 +118,26 @@ nccl_mesh_start(struct gpu_mesh *base, struct gpu_queue *const *queue,
 		if (move[i].n > 0)
 			result = start_move(m, queue, &move[i]);
 	result = worse(result, m->calls->group_end());
-	return given_up(m, settle(m, result));
+	return worse(result, 0) != 0 ? fail_start(m, queue, result)
+		: given_up(m, settle(m, result));
 }
 
-/* What the GPU says, once nothing in the queue waits for others. */
-static enum rs_status
-fail_queue(struct nccl_mesh *m, size_t i, struct gpu_queue *queue)
-{
-	give_up(m);
-	m->gpu->gpu->use(queue);
-	RS_TRY(m->gpu->gpu->wait());
-	return nccl_fail_gpu(&m->rank[i], &m->watch[i]);
-}
-
-/* 1: all queues are over. */
+/* 1: all queues are over.  GPUs first, as NCCL hears of what fails on one, too. */
 static enum rs_status
 look_at_all(struct nccl_mesh *m, struct gpu_queue *const *queue, int *is_over)
 {
-	int state = 0;
+	int over[GPU_DEVICES_MAX], state = 0;
 
 	*is_over = 1;
 	for (size_t i = 0; i < m->n; i++) {
-		const int over = m->gpu->gpu->link->is_over(queue[i]);
-
-		if (over < 0)
+		over[i] = m->gpu->gpu->link->is_over(queue[i]);
+		if (over[i] < 0)
 			return fail_queue(m, i, queue[i]);
-		if (over == 0)
-			RS_TRY(nccl_look(&m->rank[i], &m->watch[i], &state));
-		*is_over &= over;
+		*is_over &= over[i];
 	}
+	for (size_t i = 0; i < m->n; i++)
+		if (over[i] == 0)
+			RS_TRY(nccl_look(&m->rank[i], &m->watch[i], &state));
 	return RS_OK;
 }
 

@@ -337,10 +337,11 @@ held_of(struct comm *c, struct gpu_queue *queue)
 static int
 add_move(struct move m, struct gpu_queue *queue, const float *from)
 {
-	struct move *const made = malloc(sizeof(*made));
-
 	if (depth == 0 || !m.comm->is_here)
 		abort();
+	if (gpu_emulated.link->is_over(queue) < 0)
+		return NO_GPU;
+	struct move *const made = malloc(sizeof(*made));
 	m.held = held_of(m.comm, queue);
 	if (from != NULL) {
 		m.x = malloc(m.n * sizeof(float));

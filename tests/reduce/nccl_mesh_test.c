@@ -58,7 +58,8 @@ bed_close(struct bed *b)
 		fail_msg("%s", where);
 }
 
-/* Own memory is filled in the queue, in which the moves come behind. */
+/* Own memory is filled in the queue, in which the moves come behind, and behind them a copy on one
+ * of the GPUs. */
 static enum rs_status
 move_all(struct bed *b, const struct gpu_move *move, size_t n)
 {
@@ -69,6 +70,8 @@ move_all(struct bed *b, const struct gpu_move *move, size_t n)
 		gpu->upload(b->own[i], b->text[i], sizeof(b->text[i]));
 	}
 	RS_TRY(b->mesh->ops->start(b->mesh, b->queue, move, n));
+	gpu->use(b->queue[1]);
+	gpu->download(b->back[1], b->own[1], sizeof(b->back[1]));
 	return b->mesh->ops->wait(b->mesh, b->queue);
 }
 
@@ -159,8 +162,10 @@ what_goes_wrong_ends_in_a_failure(void **state)
 	expect_failure(&(struct nccl_double_plan){ .is_stuck = 1 }, 0.2, 0,
 		"NCCL: GPU 0 of 3: rows between GPUs: not over after 0.2 s; another GPU is "
 		"missing");
-	expect_failure(&(struct nccl_double_plan){ 0 }, 10, 2,
-		"GPU: a kernel or copy failed: emulated");
+	/* Before the moves are asked for, which NCCL then refuses, and after. */
+	for (unsigned fails = 2; fails <= GPUS + 1; fails += 2)
+		expect_failure(&(struct nccl_double_plan){ 0 }, 10, fails,
+			"GPU: a kernel or copy failed: emulated");
 }
 
 static void
