@@ -477,6 +477,7 @@ mirror_rows_are_bad(const struct mirror *m)
 enum rs_status
 mirror_wait(struct mirror *m, double *loss)
 {
+	mirror_use(m);
 	RS_TRY(m->gpu->gpu->wait());
 	if (loss != NULL)
 		*loss += *(const double *)here(m, m->loss);

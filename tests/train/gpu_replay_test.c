@@ -133,22 +133,59 @@ enum { N_INPUTS_MAX = 8 };
 static const struct gpu_case fm = { "fm", "fm",
 	"[field a]\ncolumn = a\nbuckets = 50\n[field b]\ncolumn = b\nbuckets = 50\n", 0 };
 
+enum { N_FORWARD = 3 };
+
 /* One row for every id. */
-static enum rs_status
-forward(struct exec *e, const struct model *m, float logit[GPU_CASE_B])
+static const float *
+start_forward(struct exec *e, const struct model *m)
 {
 	static const float row[4] = { 0.5f, 0.25f, -1, 2 };
 	static const float *const rows_of[GPU_CASE_B] = { row, row, row };
 	const float *const *row_of[N_INPUTS_MAX];
-	struct feed feed = { .B = 3, .row = row_of };
+	struct feed feed = { .B = N_FORWARD, .row = row_of };
 
 	assert_true(graph_n_inputs(m->graph) <= N_INPUTS_MAX);
 	for (size_t i = 0; i < graph_n_inputs(m->graph); i++)
 		row_of[i] = rows_of;
-	const float *const value = exec_forward(e, m->param, &feed, 1);
+	return exec_forward(e, m->param, &feed, 1);
+}
+
+static enum rs_status
+forward(struct exec *e, const struct model *m, float logit[GPU_CASE_B])
+{
+	const float *const value = start_forward(e, m);
+
 	RS_TRY(exec_wait(e));
-	memcpy(logit, value, feed.B * sizeof(*logit));
+	memcpy(logit, value, N_FORWARD * sizeof(*logit));
 	return RS_OK;
+}
+
+/* Whatever the thread had to do with another since, or nothing, after which another thread may use
+ * that. */
+static void
+a_pass_is_waited_for_in_its_own_queue(void **state)
+{
+	float want[GPU_CASE_B];
+	struct exec *e[2];
+
+	(void)state;
+	gpu_case_tables = "host";
+	struct model *m = gpu_case_model(&fm, &gpu, 1);
+	gpu_case_tables = "auto";
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(exec_create(m->graph, 0, GPU_CASE_B, &e[i]), RS_OK);
+	assert_int_equal(forward(e[0], m, want), RS_OK);
+	const float *const first = start_forward(e[0], m), *const second = start_forward(e[1], m);
+	assert_int_equal(exec_wait(e[0]), RS_OK);
+	assert_memory_equal(first, want, N_FORWARD * sizeof(*want));
+	gpu.gpu->use(NULL);
+	assert_int_equal(exec_wait(e[1]), RS_OK);
+	assert_memory_equal(second, want, N_FORWARD * sizeof(*want));
+	for (size_t i = 0; i < 2; i++)
+		exec_destroy(e[i]);
+	model_free(m);
+	(void)emulated_gpu_replays();
+	assert_clean(fm.name);
 }
 
 /* The pass after is of a known shape, and makes its graph anew. */
@@ -223,6 +260,7 @@ main(void)
 		cmocka_unit_test(graphs_change_no_bit),
 		cmocka_unit_test(graphs_change_no_bit_of_tables_there),
 		cmocka_unit_test(where_a_graph_cannot_be_made_kernels_run_one_by_one),
+		cmocka_unit_test(a_pass_is_waited_for_in_its_own_queue),
 		cmocka_unit_test(what_failed_is_not_replayed),
 		cmocka_unit_test(graphs_are_at_most_those_of_the_last_shapes),
 	};
