@@ -466,7 +466,7 @@ lookup_device_leave(struct lookup **l)
 {
 	struct lookup *home;
 
-	if ((*l)->ops != &device_ops)
+	if ((*l)->ops != &device_ops && (*l)->ops != &spread_ops)
 		return;
 	assert(atomic_load(&device_of(*l)->place) == AT_HOME);
 	home = device_of(*l)->over.under;
