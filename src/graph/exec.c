@@ -547,14 +547,13 @@ exec_backward(struct exec *e, const float *param, const struct feed *feed, float
 	mirror_get_rows(e->mirror, e->output, feed, e->rows);
 }
 
-void
+enum rs_status
 exec_fill_gradient(struct exec *e, float *grad, size_t n, float value)
 {
-	const struct graph *const g = e->g;
-
-	if (e->mirror != NULL)
+	if (e->g->gradient_is_there)
 		mirror_use(e->mirror);
-	(g->gradient_is_there ? g->gpu->gpu->kernel : g->kernel)->fill(n, grad, value);
+	(e->g->gradient_is_there ? e->g->gpu->gpu->kernel : e->g->kernel)->fill(n, grad, value);
+	return e->g->gradient_is_there ? exec_wait(e) : RS_OK;
 }
 
 const float *const *

@@ -181,7 +181,7 @@ size_t row_grads_bytes(const struct graph *g, size_t B_max, const size_t *N);
 void exec_set_output(struct exec *e, enum graph_output output);
 /* Where the caller puts the gradient [B,width] of a vector before exec_backward(). */
 float *exec_output_gradient(struct exec *e);
-/* What the functions before it in the thread began is done, or its failure. */
+/* What the functions before it began with this exec is done, or its failure. */
 enum rs_status exec_wait(struct exec *e);
 /* The parameters are others, or will be, than in the passes before. */
 void exec_forget_params(struct exec *e);
@@ -209,9 +209,9 @@ struct exec_watch {
  * is final before the end, and nobody is told; where it stays there the queue of the thread has
  * what makes it so. */
 void exec_set_watch(struct exec *e, const struct exec_watch *watch);
-/* n floats of a gradient, where exec_backward() leaves it, are value from here on; of a GPU
- * after exec_wait(). */
-void exec_fill_gradient(struct exec *e, float *grad, size_t n, float value);
+/* n floats of a gradient, where exec_backward() leaves it, are value from here on; before or
+ * between passes. */
+enum rs_status exec_fill_gradient(struct exec *e, float *grad, size_t n, float value);
 /* Where the passes from here on leave the gradients of embedding occurrences; rows
  * (made for as many rows as e) is borrowed, NULL is one of the exec's own.  So one
  * exec serves slot after slot while the lookup still borrows from each. */

@@ -497,11 +497,10 @@ contrast_backward(struct contrast *c, size_t slot, struct slot_sum *sum,
 	const struct span r = range_of(c, slot, TOWER_USER), items = range_of(c, slot, TOWER_ITEM);
 
 	if (r.begin == r.end || items.begin == items.end)     /* else both towers write theirs */
-		exec_fill_gradient(s->exec, sum->grad, c->model->P, 0);
+		RS_TRY(exec_fill_gradient(s->exec, sum->grad, c->model->P, 0));
 	if (c->temperature != NULL)
-		exec_fill_gradient(s->exec, sum->grad + c->temperature->offset, 1,
-			(float)s->dlog_temperature);
-	RS_TRY(exec_wait(s->exec));
+		RS_TRY(exec_fill_gradient(s->exec, sum->grad + c->temperature->offset, 1,
+			(float)s->dlog_temperature));
 	sum->loss = s->loss;
 	sum->weight = s->weight;
 	sum->label = s->label;

@@ -53,10 +53,8 @@ slot_run(struct stepper *s, struct step_worker *w, size_t slot, const struct bat
 	const size_t end = model_slot_begin(batch->B, s->n_slots, slot + 1);
 	const float *logit;
 
-	if (begin == end) {
-		exec_fill_gradient(e, sum->grad, m->P, 0);
-		return exec_wait(e);
-	}
+	if (begin == end)
+		return exec_fill_gradient(e, sum->grad, m->P, 0);
 	slot_view_set(v, batch, begin, end);
 	RS_TRY(slot_reserve(s, w, &s->slot[slot]));
 	exec_set_rows(e, s->slot[slot].rows);
