@@ -4,6 +4,7 @@
 # as good as fp32, all on the CPU.  Figures to .0003 over three seeds on Frappe: tests/bench/storage_auc.sh.
 set -u
 . "$SRCDIR/tests/cli/train_data.sh"
+. "$SRCDIR/tests/cli/product_data.sh"
 T=$RECSYS_TRAIN
 unset RECSYS_TRAIN_KERNELS
 make_rows 3000 1 >train.tsv
@@ -22,58 +23,20 @@ if "$T" train s.ini $narrow -f real -P none --epochs 1 >out 2>err; then
 	expect 0 "$T" eval real valid.tsv
 	echo 'this processor multiplies bfloat16'
 else
-	for command in 'train s.ini -f none' 'train s.ini -f none -o cluster.workers=2' \
-		'plan s.ini' 'bench s.ini --rows 1000 --seconds 1'; do
-		# shellcheck disable=SC2086
-		expect 78 "$T" $command $narrow
-		says 'train.precision = bf16: '
-		says 'set train.precision = fp32'
-		[ ! -e none ] || { echo 'a refused run left a model' >&2; exit 1; }
-	done
+	refused 'train.precision = bf16' 'train.precision = fp32' "$narrow" env
 fi
 
 export RECSYS_TRAIN_KERNELS=baseline
 # shellcheck disable=SC2086
 expect 0 "$T" train s.ini $wide -f plain -j 1 --epochs 2
-for threads in 1 2 3; do
-	# shellcheck disable=SC2086
-	expect 0 "$T" train s.ini $narrow -f m$threads -j $threads --epochs 2
-	dump m$threads >m$threads.dump
-	same m1.dump m$threads.dump "bf16: $threads threads make another model"
-done
+alike bf16 "$narrow"
 dump plain >plain.dump
 cmp -s plain.dump m1.dump && { echo 'bf16 made the model of fp32' >&2; exit 1; }
-if "$T" --version | grep -qw zmq; then
-	# shellcheck disable=SC2086
-	expect 0 "$T" train s.ini $narrow -f many -j 1 --epochs 2 --workers 2 --ps 1
-	dump many >many.dump
-	same m1.dump many.dump 'bf16: two workers make another model'
-fi
-# shellcheck disable=SC2086
-expect 0 "$T" train s.ini $narrow -f whole -o data.shuffle=no --epochs 1
-# shellcheck disable=SC2086
-expect 0 "$T" train s.ini $narrow -f half -o data.shuffle=no --epochs 1 -d a.tsv
-# shellcheck disable=SC2086
-expect 0 "$T" train s.ini $narrow -f half -o data.shuffle=no --epochs 1 -d b.tsv -i half
-dump whole >whole.dump
-dump half >half.dump
-same whole.dump half.dump 'bf16: stopped and gone on, another model'
 # A model of one precision goes on in the other.
 # shellcheck disable=SC2086
 expect 0 "$T" train s.ini $narrow -f on -i plain --epochs 1
 
-# Towers, whose rounds go over the same weights in several passes; a wide cross layer.
-expect 0 "$T" synth --layout retrieval -O pairs.tsv --rows 3000 --spec-out two.ini
-for threads in 1 3; do
-	expect 0 "$T" train two.ini -d pairs.tsv -f two$threads -j $threads --epochs 1 \
-		-o train.precision=bf16 -o train.slots=4
-	dump two$threads >two$threads.dump
-	# shellcheck disable=SC2086
-	expect 0 "$T" train s.ini $narrow -o model.type=dcn -f dcn$threads -j $threads --epochs 1
-	dump dcn$threads >dcn$threads.dump
-done
-same two1.dump two3.dump 'bf16: another two_tower with three threads'
-same dcn1.dump dcn3.dump 'bf16: another dcn with three threads'
+alike_models bf16 train.precision=bf16 "$narrow"
 
 # Scoring is in fp32 and needs nothing of the processor: the figures of training are its own.
 expect 0 "$T" synth -O log.tsv --rows 100000 --spec-out log.ini

@@ -3,6 +3,7 @@
 # those of OpenBLAS; refused with the reason where the library is missing, where auto does without.
 set -u
 . "$SRCDIR/tests/cli/train_data.sh"
+. "$SRCDIR/tests/cli/product_data.sh"
 T=$RECSYS_TRAIN
 unset RECSYS_TRAIN_KERNELS
 make_rows 3000 1 >train.tsv
@@ -21,14 +22,8 @@ dump plain >plain.dump
 # Without the library, as far as a file of its name that is none can be that.
 mkdir none
 echo 'no library' >none/libdnnl.so.2
-for command in 'train s.ini -f none/m' 'train s.ini -f none/m -o cluster.workers=2' \
-	'plan s.ini' 'bench s.ini --rows 1000 --seconds 1'; do
-	# shellcheck disable=SC2086
-	expect 78 env LD_LIBRARY_PATH="$PWD/none" "$T" $command $other
-	says 'train.products = onednn: '
-	says 'set train.products = openblas'
-	[ ! -e none/m ] || { echo 'a refused run left a model' >&2; exit 1; }
-done
+refused 'train.products = onednn' 'train.products = openblas' "$other" \
+	env LD_LIBRARY_PATH="$PWD/none"
 # shellcheck disable=SC2086
 expect 0 env LD_LIBRARY_PATH="$PWD/none" "$T" train s.ini $wide -o train.products=auto -f auto \
 	-j 1 --epochs 2
@@ -45,32 +40,12 @@ same forced.dump forced_on.dump 'a forced set of kernels multiplied by oneDNN'
 
 # shellcheck disable=SC2086
 "$T" plan s.ini $other >out 2>err || { tail -n 2 err; echo 'no oneDNN here: the rest is skipped'; exit 0; }
-for threads in 1 2 3; do
-	# shellcheck disable=SC2086
-	expect 0 "$T" train s.ini $other -f m$threads -j $threads --epochs 2
-	dump m$threads >m$threads.dump
-	same m1.dump m$threads.dump "onednn: $threads threads make another model"
-done
+alike onednn "$other"
 cmp -s plain.dump m1.dump && { echo 'onednn made the model of openblas' >&2; exit 1; }
 # shellcheck disable=SC2086
 expect 0 "$T" train s.ini $wide -o train.products=auto -f auto --fresh -j 2 --epochs 2
 dump auto >auto.dump
 same m1.dump auto.dump 'auto is not onednn where that is'
-if "$T" --version | grep -qw zmq; then
-	# shellcheck disable=SC2086
-	expect 0 "$T" train s.ini $other -f many -j 1 --epochs 2 --workers 2 --ps 1
-	dump many >many.dump
-	same m1.dump many.dump 'onednn: two workers make another model'
-fi
-# shellcheck disable=SC2086
-expect 0 "$T" train s.ini $other -f whole -o data.shuffle=no --epochs 1
-# shellcheck disable=SC2086
-expect 0 "$T" train s.ini $other -f half -o data.shuffle=no --epochs 1 -d a.tsv
-# shellcheck disable=SC2086
-expect 0 "$T" train s.ini $other -f half -o data.shuffle=no --epochs 1 -d b.tsv -i half
-dump whole >whole.dump
-dump half >half.dump
-same whole.dump half.dump 'onednn: stopped and gone on, another model'
 # A model of one goes on with the other, and is scored without it.
 # shellcheck disable=SC2086
 expect 0 "$T" train s.ini $other -f on -i plain --epochs 1
@@ -82,18 +57,7 @@ done
 awk 'NR == 1 { a = $1 } END { far = a - $1; exit !(NR == 2 && a > .5 && far < .001 && far > -.001) }' \
 	auc || { cat auc; echo 'onednn reaches another AUC than openblas' >&2; exit 1; }
 
-# Towers, whose rounds go over the same weights in several passes; a wide cross layer.
-expect 0 "$T" synth --layout retrieval -O pairs.tsv --rows 3000 --spec-out two.ini
-for threads in 1 3; do
-	expect 0 "$T" train two.ini -d pairs.tsv -f two$threads -j $threads --epochs 1 \
-		-o train.products=onednn -o train.slots=4
-	dump two$threads >two$threads.dump
-	# shellcheck disable=SC2086
-	expect 0 "$T" train s.ini $other -o model.type=dcn -f dcn$threads -j $threads --epochs 1
-	dump dcn$threads >dcn$threads.dump
-done
-same two1.dump two3.dump 'onednn: another two_tower with three threads'
-same dcn1.dump dcn3.dump 'onednn: another dcn with three threads'
+alike_models onednn train.products=onednn "$other"
 
 # bench says what multiplies, and what OpenBLAS would do.
 # shellcheck disable=SC2086
