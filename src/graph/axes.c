@@ -62,6 +62,13 @@ rule_of(const struct node *n)
 	return &rule_table[i];
 }
 
+size_t
+node_multiplied(const struct node *n)
+{
+	assert(rule_of(n)->multiplied != NO_INPUT);
+	return rule_of(n)->multiplied;
+}
+
 static size_t
 count_params(const struct node *n)
 {

@@ -263,42 +263,6 @@ inputs_prepare(struct exec *e, const struct feed *feed)
 	return RS_OK;
 }
 
-size_t
-op_most_ids(const struct graph *g, size_t input, size_t B_max)
-{
-	return B_max * (g->input[input].max_ids > 0 ? g->input[input].max_ids : 1);
-}
-
-/* On the GPU as many as there can be; histories on the host as many as there are. */
-static void
-set_most_ids(const struct graph *g, size_t B_max, size_t *N_max)
-{
-	for (size_t i = 0; i < g->n_inputs && g->gpu != NULL; i++)
-		N_max[i] = op_most_ids(g, i, B_max);
-}
-
-enum rs_status
-exec_gpu_bytes(const struct graph *g, size_t B_max, size_t *out)
-{
-	struct plan plan = { 0 };
-	struct gpu_plan gpu;
-	size_t *N_max;
-
-	*out = 0;
-	if (g->gpu == NULL)
-		return RS_OK;
-	RS_TRY(memory_alloc(g->n_inputs + 1, sizeof(*N_max), &N_max));
-	set_most_ids(g, B_max, N_max);
-	enum rs_status status = plan_create(g, B_max, N_max, &plan);
-	if (status == RS_OK)
-		status = mirror_plan(g, &plan, B_max, N_max, &gpu);
-	if (status == RS_OK)
-		*out = g->gpu->gpu->size(&gpu);
-	plan_free(&plan);
-	free(N_max);
-	return status;
-}
-
 enum rs_status
 exec_create(const struct graph *g, size_t place, size_t B_max, struct exec **out)
 {
@@ -314,7 +278,7 @@ exec_create(const struct graph *g, size_t place, size_t B_max, struct exec **out
 		goto fail;
 	if ((status = memory_alloc(g->n_inputs + 1, sizeof(*e->N_max), &e->N_max)) != RS_OK)
 		goto fail;
-	set_most_ids(g, B_max, e->N_max);
+	op_set_most_ids(g, B_max, e->N_max);
 	if ((status = exec_plan(e)) != RS_OK)
 		goto fail;
 	if ((status = row_grads_create(g, place, B_max, &e->own)) != RS_OK)
@@ -368,18 +332,6 @@ exec_set_output(struct exec *e, enum graph_output output)
 {
 	assert(e->g->output[output] != NULL);
 	e->output = output;
-}
-
-size_t
-exec_bytes(const struct graph *g, size_t B_max, const size_t *N)
-{
-	struct plan plan;
-	size_t bytes = 0;
-
-	if (plan_create(g, B_max, N, &plan) == RS_OK)
-		bytes = large_size(plan.floats * sizeof(float));
-	plan_free(&plan);
-	return bytes;
 }
 
 static struct op_run
@@ -492,6 +444,22 @@ mirror_begin(struct exec *e, const struct op_run *r)
 		mirror_put_gradient(e->mirror, op_gradient(r, output), e->B * output->width);
 }
 
+/* Before n adds to the gradients of its inputs. */
+static void
+inputs_begin(const struct op_run *r, const struct node *n)
+{
+	for (size_t k = 0; k < n->n_inputs; k++) {
+		const struct node *const x = n->input[k];
+
+		if (!op_is_first(r, n, k))
+			continue;
+		if (!n->op->writes_first)
+			op_zero(r, op_gradient(r, x), op_rows(r, x) * x->width);
+		if (x->op->begin_backward != NULL)
+			x->op->begin_backward(r, x);
+	}
+}
+
 /* From the last node on. */
 static void
 nodes_backward(const struct op_run *r, size_t begin, size_t end)
@@ -502,10 +470,9 @@ nodes_backward(const struct op_run *r, size_t begin, size_t end)
 		const struct node *n = e->g->node[e->g->n_nodes - 1 - j];
 		if (!e->g->part[e->output][n->index])
 			continue;
-		for (size_t k = 0; k < n->n_inputs && !n->op->writes_first; k++)
-			if (op_is_first(r, n, k))
-				op_zero(r, op_gradient(r, n->input[k]),
-					op_rows(r, n->input[k]) * n->input[k]->width);
+		if (n == e->g->output[e->output] && n->op->begin_backward != NULL)
+			n->op->begin_backward(r, n);
+		inputs_begin(r, n);
 		n->op->backward(r, n);
 	}
 }

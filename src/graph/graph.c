@@ -31,6 +31,7 @@ graph_destroy(struct graph *g)
 		return;
 	graph_close_narrow(g);
 	for (size_t i = 0; i < g->n_nodes; i++) {
+		fold_destroy(g->node[i]->fold);
 		free(g->node[i]->config);
 		free(g->node[i]);
 	}
@@ -268,6 +269,7 @@ graph_finish(struct graph *g, struct node *logit, int loss_is_mse)
 	g->loss_is_mse = loss_is_mse;
 	RS_TRY(check_all_used(g));
 	RS_TRY(check_rows(g));
+	RS_TRY(fold_create(g));
 	for (size_t i = 0; i < GRAPH_N_OUTPUTS; i++)
 		RS_TRY(find_part(g, g->output[i], &g->part[i]));
 	g->finished = 1;

@@ -229,6 +229,8 @@ layer_of(const struct op_run *r, const struct node *n, size_t rows, struct narro
 	if (g->layer == NULL || !r->training || g->layer[n->index].narrow == NULL
 	    || !narrow_takes(g->layer[n->index].narrow, rows))
 		return NULL;
+	if (g->layer[n->index].narrow->element == 0 && fold_of(op_graph(r), n, rows) != NULL)
+		return NULL;
 	assert(op_lanes(r)->lane != NULL);
 	*lane = op_lanes(r)->lane[n->index];
 	return &g->layer[n->index];
@@ -318,6 +320,10 @@ float_forward(const struct op_run *r, const struct node *n, const struct layer_f
 {
 	struct gemm_args y = product_y(f->rows, op_graph(r)->param[n->param[0]].rows, n->width);
 
+	if (fold_of(op_graph(r), n, f->rows) != NULL) {
+		fold_forward(r, n, f);
+		return;
+	}
 	y.a = f->x;
 	y.b = op_param(r, n, 0);
 	y.c = f->y;
@@ -364,6 +370,10 @@ layer_backward(const struct op_run *r, const struct node *n, const struct layer_
 	}
 	if (is_brain(r, n)) {
 		brain_backward(r, n, b);
+		return;
+	}
+	if (fold_of(op_graph(r), n, b->rows) != NULL) {
+		fold_backward(r, n, b);
 		return;
 	}
 	dw.a = b->x;

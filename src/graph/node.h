@@ -5,7 +5,8 @@
  * Forward writes the node's value.  Backward adds into the gradients of its
  * inputs (those it is the first to touch were zeroed, unless the operator says
  * `writes_first` and looks at op_is_first()), and writes the gradients of its
- * own parameters.  saved() lives from forward to backward, scratch() during
+ * own parameters, but for those that other operators add to (graph/fold.h), which
+ * begin_backward zeroes.  saved() lives from forward to backward, scratch() during
  * backward only.  All of these, parameters and r->data may lie on a GPU: operators leave
  * them to kernels.
  */
@@ -16,6 +17,7 @@
 
 #include "base/status.h"
 #include "graph/graph.h"
+#include "graph/fold.h"
 #include "graph/layer.h"
 #include "graph/op_table.h"
 #include "kernel/gpu.h"
@@ -36,6 +38,8 @@ struct op {
 	int  has_bias;              /* which forward adds, then node.act              */
 	int  varies;                /* kernels get numbers that change with each step */
 	int  changes_rows;          /* its value has other rows than its inputs       */
+	/* Or NULL: before anything comes into the gradient of n. */
+	void (*begin_backward)(const struct op_run *r, const struct node *n);
 	void (*forward)(const struct op_run *r, const struct node *n);
 	void (*backward)(const struct op_run *r, const struct node *n);
 };
@@ -59,6 +63,7 @@ struct node {
 	int    act;
 	float  number;              /* epsilon, dropout rate, vectors of dots         */
 	void  *config;              /* owned, freed with free()                       */
+	struct fold *fold;          /* graph/fold.h, or NULL                          */
 };
 
 struct graph {
@@ -126,6 +131,9 @@ enum rs_status row_grads_reserve(struct row_grads *rows, size_t input, size_t n,
 enum rs_status row_grads_reserve_there(struct row_grads *rows, const size_t *N);
 /* As many ids as a GPU is planned for. */
 size_t op_most_ids(const struct graph *g, size_t input, size_t B_max);
+/* N_max [n_inputs]: on the GPU as many as there can be, untouched on the host, whose plans grow
+ * with the histories that come. */
+void op_set_most_ids(const struct graph *g, size_t B_max, size_t *N_max);
 
 const struct graph *op_graph(const struct op_run *r);
 float *op_value(const struct op_run *r, const struct node *n);
@@ -169,6 +177,8 @@ struct node *graph_fail(struct graph *g, const struct op *op, const char *format
 /* Appends a parameter "PREFIX.SUFFIX"; its index, 0 after a failure. */
 size_t graph_add_param(struct graph *g, const char *prefix, const char *suffix,
 	const struct graph_param *like);
+/* The input that has a column for each row of parameter 0 of n, which has one. */
+size_t node_multiplied(const struct node *n);
 /* For the node that is appended next. */
 size_t graph_add_input(struct graph *g, const struct graph_field *field, int linear);
 

@@ -68,6 +68,22 @@ buffered_backward(const struct op_run *r, const struct field_run *run, const flo
 	field_run_scale(r, run);
 }
 
+/* To the gradients of numeric vectors layers add, too. */
+static void
+embedding_begin_backward(const struct op_run *r, const struct node *n)
+{
+	const struct field_runs *runs = n->config;
+	const struct graph *g = op_graph(r);
+
+	for (size_t i = 0; i < runs->n; i++) {
+		const struct field_run *run = &runs->run[i];
+		if (!run->is_dense)
+			continue;
+		op_zero(r, r->grad + g->param[run->param_v].offset, run->n * run->dim);
+		op_zero(r, r->grad + g->param[run->param_u].offset, run->n * run->dim);
+	}
+}
+
 static void
 embedding_backward(const struct op_run *r, const struct node *n)
 {
@@ -85,8 +101,6 @@ embedding_backward(const struct op_run *r, const struct node *n)
 			const struct numeric_args a = field_run_numeric(r, run);
 			float *dv = r->grad + g->param[run->param_v].offset;
 			float *du = r->grad + g->param[run->param_u].offset;
-			op_zero(r, dv, run->n * run->dim);
-			op_zero(r, du, run->n * run->dim);
 			r->kernel->numeric_backward(&a, dy, n->width, dv, du);
 		}
 	}
@@ -94,5 +108,6 @@ embedding_backward(const struct op_run *r, const struct node *n)
 
 const struct op op_embedding = {
 	.name = "embedding", .keeps_gradient = 1,
-	.forward = embedding_forward, .backward = embedding_backward,
+	.begin_backward = embedding_begin_backward, .forward = embedding_forward,
+	.backward = embedding_backward,
 };
