@@ -167,9 +167,8 @@ draw_items(const struct model *m, struct sampler *sampler, const struct batch *f
 
 static enum rs_status
 read_batches(const struct model *m, struct sampler *sampler, struct loader *loader, size_t n_max,
-	struct bench_batches *out)
+	size_t rows_min, struct bench_batches *out)
 {
-	const size_t B = (size_t)spec_settings(m->spec)->train.batch_size;
 	const struct batch *batch;
 
 	RS_TRY(memory_alloc(n_max, sizeof(*out->batch), &out->batch));
@@ -177,29 +176,29 @@ read_batches(const struct model *m, struct sampler *sampler, struct loader *load
 		RS_TRY(loader_next(loader, &batch, NULL));
 		if (batch == NULL)
 			break;
-		if (batch->B != B)
+		if (batch->B < rows_min || (out->n > 0 && batch->B < out->batch[0].B))
 			continue;
 		RS_TRY(keep_batch(m, batch, &out->batch[out->n++]));
 		RS_TRY(draw_items(m, sampler, batch, &out->batch[out->n - 1]));
 	}
-	if (out->n == 0)
-		rs_fail(RS_EDATA, "the training data has no full batch of %zu rows", B);
-	if (out->n == 0)
-		return rs_hint("give more rows, or fewer to a batch with -o train.batch_size=N");
-	return RS_OK;
+	if (out->n > 0)
+		return RS_OK;
+	rs_fail(RS_EDATA, "the training data has no full batch of %zu rows", rows_min);
+	return rs_hint("give more rows, or fewer to a batch with -o train.batch_size=N");
 }
 
 enum rs_status
 bench_batches_read(const struct model *m, struct sampler *sampler, uint64_t rows_max,
-	struct bench_batches *out)
+	int may_be_short, struct bench_batches *out)
 {
-	const uint64_t n = rows_max / (uint64_t)spec_settings(m->spec)->train.batch_size;
+	const size_t B = (size_t)spec_settings(m->spec)->train.batch_size;
+	const uint64_t n = rows_max / B;
 	struct loader *loader;
 	enum rs_status status;
 
 	*out = (struct bench_batches){ .n = 0 };
 	RS_TRY(bench_loader_open(m, NULL, 1, &loader));
-	status = read_batches(m, sampler, loader, n > 0 ? (size_t)n : 1, out);
+	status = read_batches(m, sampler, loader, n > 0 ? (size_t)n : 1, may_be_short ? 1 : B, out);
 	out->rows = loader_rows(loader);
 	for (size_t i = 0; out->rows > 0 && i < loader_n_files(loader); i++)
 		out->text_bytes += loader_file(loader, i)->size;

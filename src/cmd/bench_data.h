@@ -26,7 +26,7 @@ enum rs_status bench_world_open(struct synth_world *w);
 void bench_world_close(struct synth_world *w);
 
 struct bench_batches {
-	struct batch *batch;           /* [n] full batches                            */
+	struct batch *batch;           /* [n] all of as many rows                     */
 	size_t n;
 	uint64_t rows, text_bytes;     /* of an epoch, decompressed; 0: not known     */
 };
@@ -37,10 +37,10 @@ enum rs_status bench_sampler_open(struct model *m, struct sampler **out);
 /* Opens the training files of the model's spec for `epochs` passes. */
 enum rs_status bench_loader_open(
 	const struct model *m, struct sampler *sampler, uint64_t epochs, struct loader **out);
-/* The first full batches of the training files, rows_max rows at most; RS_EDATA
- * when there is not one. */
+/* The first full batches of the training files, rows_max rows at most; RS_EDATA when there
+ * is not one.  may_be_short: then the only batch that there is, as it is trained on. */
 enum rs_status bench_batches_read(const struct model *m, struct sampler *sampler,
-	uint64_t rows_max, struct bench_batches *out);
+	uint64_t rows_max, int may_be_short, struct bench_batches *out);
 void bench_batches_free(struct bench_batches *b);
 
 #endif

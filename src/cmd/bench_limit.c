@@ -53,8 +53,8 @@ slot_ids(const struct bench_batches *batches, size_t column, size_t n_slots)
 static enum rs_status
 list_products(struct bench_gemm *g, const struct model *m, const struct bench_batches *batches)
 {
-	const struct settings *s = spec_settings(m->spec);
-	const size_t B = (size_t)s->train.batch_size / g->n_slots, n = graph_n_inputs(m->graph);
+	const size_t rows = batches->batch[0].B, n = graph_n_inputs(m->graph);
+	const size_t B = rows > g->n_slots ? rows / g->n_slots : 1;
 	size_t *N;
 
 	RS_TRY(memory_alloc(n + 1, sizeof(*N), &N));

@@ -168,7 +168,7 @@ static enum rs_status
 open_limits(struct bench *b)
 {
 	RS_TRY(bench_batches_read(
-		b->model, b->sampler, (uint64_t)b->request->rows, &b->batches));
+		b->model, b->sampler, (uint64_t)b->request->rows, 0, &b->batches));
 	RS_TRY(bench_gemm_open(&b->gemm, b->model, &b->batches));
 	return b->gpu.gpu == NULL ? RS_OK
 		: bench_gpu_open(&b->there, &b->gemm, b->model, &b->batches);

@@ -104,7 +104,7 @@ measure(struct planning *p)
 	if (p->sample == 0 || spec_reads_a_stream(&spec_settings(p->shape->spec)->data))
 		return RS_OK;
 	RS_TRY(bench_sampler_open(p->shape, &p->sampler));
-	RS_TRY(bench_batches_read(p->shape, p->sampler, (uint64_t)p->sample * batch,
+	RS_TRY(bench_batches_read(p->shape, p->sampler, (uint64_t)p->sample * batch, 1,
 		&p->batches));
 	const struct placement_sample sample = { .batch = p->batches.batch,
 		.n = p->batches.n, .rows = p->batches.rows, .text_bytes = p->batches.text_bytes };

@@ -86,7 +86,7 @@ enum rs_status placement_make(const struct model *shape, const struct placement_
 	struct placement *out);
 /* What was seen of the training data. */
 struct placement_sample {
-	const struct batch *batch;          /* [n] full batches                       */
+	const struct batch *batch;          /* [n] full ones, or the only one         */
 	size_t   n;
 	uint64_t rows, text_bytes;          /* of all files, decompressed; 0: unknown */
 };

@@ -34,4 +34,17 @@ grep -q 'placement  local: one process' out || exit 1
 expect 78 "$T" plan s.ini --workers 9 --sample 0
 grep -q '9 workers, but a batch has 8 slots' err || exit 1
 expect 66 "$T" plan s.ini --workers 2 --ps 1 -o data.train=nothing.tsv
+# A log of less than one batch is trained as one smaller one, and planned so.
+head -n 1000 log.tsv >few.tsv
+expect 0 "$T" plan s.ini -o data.train=few.tsv --workers 2 --ps 2
+grep -q 'traffic    a step of 1000 rows: pull' out || { cat out >&2; exit 1; }
+head -n 3 log.tsv >fewer.tsv            # than slots
+expect 0 "$T" plan s.ini -o data.train=fewer.tsv --workers 2 --ps 2
+grep -q 'traffic    a step of 3 rows: pull .* steps/s' out || { cat out >&2; exit 1; }
+# The rest behind full batches is not what a step is like.
+expect 0 "$T" plan s.ini --workers 2 --ps 2 --sample 3 --json
+grep -q '"sampled_batches":2,' out && grep -q '"rows_a_step":4096[,.}]' out ||
+	{ cat out >&2; exit 1; }
+: >none.tsv
+expect 65 "$T" plan s.ini -o data.train=none.tsv
 echo 'plan: all as wanted'
