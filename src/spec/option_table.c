@@ -130,8 +130,8 @@ const struct option_row option_table[] = {
 	  .text = "threads that read and parse; 0: chosen for the machine" },
 	{ "data", "cache", OPTION_PATH, NULL, IN(data.cache), FREE,
 	  .text = "directory of parsed rows: train makes a file there for each whole input file, "
-	  "and reads it instead of the text as long as it is of that text and these keys; not "
-	  "for standard input and commands", .example = "cache" },
+	  "of data.valid, too, and reads it instead of the text as long as it is of that text "
+	  "and these keys; not for standard input and commands", .example = "cache" },
 
 	{ "field", "column", OPTION_TEXT, NULL, FIELD(column),
 	  .text = "column by name or by number from 1; A..B in a range; by default the field's "

@@ -6,7 +6,6 @@
 
 #include "base/hash.h"
 #include "base/memory.h"
-#include "data/loader.h"
 #include "train/ranks.h"
 #include "train/retrieval.h"
 
@@ -25,13 +24,14 @@ struct evaluation {
 
 static enum rs_status
 open_files(const struct schema *schema, const struct text_list *files, int may_be_empty,
-	struct loader **out)
+	enum loader_cache cache, struct loader **out)
 {
 	const struct loader_options options = {
 		.schema = schema, .files = files, .purpose = PARSE_EVAL,
 		.batch_size = EVALUATE_BATCH, .epochs = 1,
 		.n_threads = (size_t)schema->settings->data.threads,
-		.may_be_empty = may_be_empty, .cache = LOADER_CACHE_USE,
+		.may_be_empty = may_be_empty,
+		.cache = cache != LOADER_CACHE_NONE ? cache : LOADER_CACHE_USE,
 	};
 
 	return loader_open(&options, out);
@@ -199,7 +199,8 @@ read_rows(struct evaluation *e, struct workers *w, const struct model *m)
 	struct loader *loader;
 
 	RS_TRY(open_files(&m->schema, e->options.files != NULL ? e->options.files
-		: &m->schema.settings->data.valid, e->options.may_be_empty, &loader));
+		: &m->schema.settings->data.valid, e->options.may_be_empty, e->options.cache,
+		&loader));
 	const enum rs_status status = read_all(e, w, loader);
 	loader_close(loader);
 	return status;
@@ -243,13 +244,13 @@ evaluate_scores(const struct evaluation *e, struct evaluate_scores *out)
 
 enum rs_status
 evaluate_classes(const struct schema *schema, const struct text_list *files,
-	uint64_t *n_negative, uint64_t *n_positive)
+	enum loader_cache cache, uint64_t *n_negative, uint64_t *n_positive)
 {
 	struct loader *loader;
 	const struct batch *batch;
 
 	*n_negative = *n_positive = 0;
-	RS_TRY(open_files(schema, files, 0, &loader));
+	RS_TRY(open_files(schema, files, 0, cache, &loader));
 	enum rs_status status = loader_next(loader, &batch, NULL);
 	while (status == RS_OK && batch != NULL && (*n_negative == 0 || *n_positive == 0)) {
 		for (size_t b = 0; b < batch->B; b++) {

@@ -10,6 +10,7 @@
 #define TRAIN_EVALUATE_H
 
 #include "base/status.h"
+#include "data/loader.h"
 #include "data/parser.h"
 #include "train/metric.h"
 #include "train/retrieval.h"
@@ -32,6 +33,7 @@ struct evaluate_options {
 	int mask_nothing;
 	int keep;                              /* scores, for evaluate_scores()       */
 	int may_be_empty;                      /* no rows are no failure              */
+	enum loader_cache cache;               /* 0: used, not made                   */
 };
 
 struct evaluation;
@@ -57,6 +59,6 @@ void evaluate_scores(const struct evaluation *e, struct evaluate_scores *out);
 /* Reads labels until both classes were seen: *n_negative and *n_positive rows.
  * No row at all is RS_EDATA. */
 enum rs_status evaluate_classes(const struct schema *schema, const struct text_list *files,
-	uint64_t *n_negative, uint64_t *n_positive);
+	enum loader_cache cache, uint64_t *n_negative, uint64_t *n_positive);
 
 #endif

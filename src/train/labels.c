@@ -22,14 +22,14 @@ wants_classes(const struct settings *s)
 }
 
 enum rs_status
-labels_check(const struct schema *schema, const struct monitor *monitor)
+labels_check(const struct schema *schema, const struct monitor *monitor, enum loader_cache cache)
 {
 	const struct settings *const s = schema->settings;
 	uint64_t n_negative, n_positive;
 
 	if (s->data.valid.n == 0)
 		return RS_OK;
-	RS_TRY(evaluate_classes(schema, &s->data.valid, &n_negative, &n_positive));
+	RS_TRY(evaluate_classes(schema, &s->data.valid, cache, &n_negative, &n_positive));
 	if (s->model.loss == LOSS_MSE || (n_negative > 0 && n_positive > 0))
 		return RS_OK;
 	if (can_stop_early(&s->train) && monitor->needs_classes) {

@@ -407,8 +407,9 @@ open_all(struct training *t, struct spec *spec)
 		&& t->progress.best_version != t->start.version;
 	train_live_go_on(t);
 	monitor_init(&t->monitor, t->settings);
-	RS_TRY(labels_check(&t->m->schema, &t->monitor));
-	RS_TRY(evaluate_open(&(struct evaluate_options){ 0 }, &t->evaluation));
+	RS_TRY(labels_check(&t->m->schema, &t->monitor, train_cache(t)));
+	RS_TRY(evaluate_open(&(struct evaluate_options){ .cache = LOADER_CACHE_MAKE },
+		&t->evaluation));
 	RS_TRY(train_read_ledger(t));
 	RS_TRY(train_open_dealer(t));
 	return train_open_workers(t);

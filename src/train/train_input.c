@@ -63,8 +63,7 @@ train_open_dealer(struct training *t)
 			.shuffle = s->data.shuffle, .seed = (uint64_t)s->train.seed,
 			.epochs = train_epochs(t),
 			.n_threads = (size_t)s->data.threads, .sampler = t->sampler,
-			.cache = t->options->rebuild_cache ? LOADER_CACHE_MAKE_ANEW
-				: LOADER_CACHE_MAKE,
+			.cache = train_cache(t),
 		},
 		.place = t->options->place, .n_slots = model_slots(s), .by_file = t->by_file,
 	};

@@ -27,6 +27,12 @@ train_epochs(const struct training *t)
 		: (uint64_t)t->settings->train.epochs;
 }
 
+enum loader_cache
+train_cache(const struct training *t)
+{
+	return t->options->rebuild_cache ? LOADER_CACHE_MAKE_ANEW : LOADER_CACHE_MAKE;
+}
+
 /* --- the trial ----------------------------------------------------------------------- */
 
 static struct trial *

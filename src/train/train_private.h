@@ -68,6 +68,7 @@ enum rs_status train_open_workers(struct training *t);
 const struct text_list *train_files(const struct training *t);
 const char *train_command(const struct training *t);   /* NULL: there is none     */
 uint64_t train_epochs(const struct training *t);
+enum loader_cache train_cache(const struct training *t);
 /* The trial of a period or of what is required, if there is one. */
 enum rs_status train_trial_before(struct training *t);
 enum rs_status train_trial_after(struct training *t);

@@ -146,10 +146,12 @@ static enum rs_status
 score(const struct trial *t, const struct text_list *files, struct workers *w,
 	const struct model *m, struct trial_run *out)
 {
+	const int of_period = files != NULL
+		&& (files == t->options.rows || files == t->options.held);
 	const struct evaluate_options options = {
 		.files = files, .figures = &t->figures, .keep = 1, .may_be_empty = 1,
-		.mask_nothing = files != NULL
-			&& (files == t->options.rows || files == t->options.held),
+		.mask_nothing = of_period,
+		.cache = of_period ? LOADER_CACHE_USE : LOADER_CACHE_MAKE,
 	};
 
 	RS_TRY(evaluate_open(&options, &out->evaluation));

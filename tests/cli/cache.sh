@@ -100,4 +100,53 @@ expect 0 "$T" gc stale
 [ -s rows/train.rows ] || fail "gc took a file that is no cache"
 [ -d rows/more.rows ] && [ -e rows/dir-0123456789abcdef.rows/kept ] || fail "gc took a directory"
 [ -e "$1" ] && fail "the cache of a changed text stayed"
+
+# rows of data.valid, too: made by train, used by it and by eval, never when the text changed
+figures() {
+	rm -rf judged
+	expect 0 "$T" train s.ini --fresh -o train.epochs=3 -o data.valid=valid.tsv -f judged \
+		--json "$@"
+	sed -n 's/.*"valid":\({[^}]*}\),"model".*/\1/p' out
+}
+has_figures() {
+	figures -o data.cache=judging ${2-} >got
+	[ -s got ] && [ "$(cat got)" = "$1" ] || fail "other figures of data.valid: $(cat got)"
+}
+make_rows 900 1 >train.tsv
+make_rows 500 3 >valid.tsv
+without=$(figures)
+has_figures "$without"
+set -- judging/valid.tsv-*.rows
+[ -f "$1" ] && [ $# = 1 ] || fail "no cache of data.valid was made: $(ls judging)"
+cp "$1" good.rows
+has_figures "$without"
+expect 0 "$T" eval judged valid.tsv
+cp out eval.txt
+damage() {
+	cp good.rows "$1"
+	printf '\377\377' | dd of="$1" bs=1 seek=4 conv=notrunc 2>/dev/null
+}
+damage "$1"
+expect 0 "$T" eval judged valid.tsv
+grep -q 'is damaged' err || fail "eval reads no cache of data.valid"
+cmp -s out eval.txt || fail "eval has other figures: $(cat out)"
+[ ! -e "$1" ] || fail "a damaged cache of data.valid stayed"
+expect 0 "$T" eval judged valid.tsv
+[ ! -e "$1" ] || fail "eval made a cache"
+damage "$1"
+has_figures "$without"
+[ "$(grep -c 'is damaged' err)" = 1 ] || fail "a damaged cache of data.valid: $(cat err)"
+has_figures "$without"
+grep -q 'is damaged' err && fail "a damaged cache of data.valid was not made again"
+[ -e "$1" ] || fail "a damaged cache of data.valid was not made again"
+damage "$1"
+has_figures "$without" --rebuild-cache
+grep -q 'is damaged' err && fail "--rebuild-cache does not make that of data.valid anew"
+touch -r valid.tsv times
+sed '1,20s/u1/u2/' valid.tsv >other.tsv
+cat other.tsv >valid.tsv
+touch -r times valid.tsv
+changed=$(figures)
+[ "$changed" != "$without" ] || fail "the other text of data.valid has the same figures"
+has_figures "$changed"
 exit 0
