@@ -45,15 +45,22 @@ describe(const struct gpu_memory *gpu)
 	return text;
 }
 
-static int
-is_listed(const struct gpu_memory *gpu, int number)
+/* What no machine could have. */
+static enum rs_status
+check_devices(const struct number_list *wanted)
 {
-	for (size_t i = 0; i < gpu->n_devices; i++)
-		if (gpu->device[i] == number)
-			return 1;
-	return 0;
+	for (size_t i = 0; i < wanted->n; i++)
+		for (size_t k = 0; k < i; k++)
+			if (wanted->item[k] == wanted->item[i])
+				return rs_fail(RS_ESPEC, "gpu.devices: %d is there twice",
+					(int)wanted->item[i]);
+	if (wanted->n > GPU_DEVICES_MAX)
+		return rs_fail(RS_ESPEC, "gpu.devices: %zu GPUs are listed, at most %d can be used",
+			wanted->n, GPU_DEVICES_MAX);
+	return RS_OK;
 }
 
+/* wanted was checked. */
 static enum rs_status
 take_devices(const struct number_list *wanted, int n, struct gpu_memory *gpu)
 {
@@ -64,8 +71,6 @@ take_devices(const struct number_list *wanted, int n, struct gpu_memory *gpu)
 	for (size_t i = 0; i < wanted->n; i++) {
 		const int number = (int)wanted->item[i];
 
-		if (is_listed(gpu, number) || gpu->n_devices == GPU_DEVICES_MAX)
-			return rs_fail(RS_ESPEC, "gpu.devices: %d is there twice", number);
 		if (number >= n) {
 			rs_fail(RS_EPEER, "gpu.devices: there is no GPU %d, the last is %d",
 				number, n - 1);
@@ -127,6 +132,7 @@ session_device(const struct settings *settings, struct gpu_memory *gpu, const ch
 	gpu->limit = (size_t)settings->gpu.memory_limit;
 	if (settings->placement.device == DEVICE_CPU)
 		return stay_on_cpu(settings, RS_ESPEC, "placement.device = cpu");
+	RS_TRY(check_devices(&settings->gpu.devices));
 	const struct device *const d = device_look();
 
 	gpu->gpu = device_gpu();

@@ -10,6 +10,14 @@ make_spec s.ini
 expect 0 "$T" --version
 has_cuda=$(grep -c ' cuda[ ;]' out)
 
+# Lists that are wrong whatever GPUs there are.
+expect 78 "$T" plan s.ini -o gpu.devices=0,1,0
+says 'gpu.devices: 0 is there twice'
+all=$(awk 'BEGIN { for (i = 0; i < 33; i++) printf "%s%d", (i > 0 ? "," : ""), i }')
+expect 78 "$T" plan s.ini -o gpu.devices="$all"
+says 'gpu.devices: 33 GPUs are listed, at most 32 can be used'
+expect 0 "$T" plan s.ini -o gpu.devices="$all" -o placement.device=cpu
+
 expect 0 "$T" train s.ini -f auto -P 2.0 -o gpu.memory_limit=1G
 if grep -q '^on the GPU: .' err; then
 	expect 0 "$T" train s.ini -f cuda -o placement.device=cuda
@@ -56,6 +64,7 @@ says 'set gpu.tables = auto or host'
 expect 78 "$T" plan s.ini -o gpu.tables=gpu -o placement.device=cpu
 expect 69 "$T" plan s.ini -o placement.device=cuda
 says 'set placement.device = auto or cpu'
+expect 0 "$T" plan s.ini -o gpu.devices="${all%,32}"
 expect 0 "$T" plan s.ini
 [ "$(grep -c '^device     cpu: .' out)" -eq "$has_cuda" ] || { cat out >&2; exit 1; }
 expect 0 "$T" plan s.ini -o placement.device=cpu --json
