@@ -172,7 +172,7 @@ enum rs_status exec_reserve_training(struct exec *e, enum graph_output output, s
 enum rs_status exec_gpu_bytes(const struct graph *g, size_t B_max, size_t *out);
 /* The same of a row_grads: 0, or what it takes when a pass first trains into it. */
 enum rs_status row_grads_gpu_bytes(const struct graph *g, size_t B_max, size_t *out);
-/* Memory of an exec, and of a row_grads, for B_max rows with N [n_inputs] ids; once used. */
+/* Memory of an exec, and of a row_grads here, for B_max rows with N [n_inputs] ids; once used. */
 size_t exec_bytes(const struct graph *g, size_t B_max, const size_t *N);
 size_t row_grads_bytes(const struct graph *g, size_t B_max, const size_t *N);
 /* What the passes from here on compute, with the nodes it depends on; at first the

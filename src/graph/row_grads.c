@@ -45,29 +45,31 @@ row_grads_create(const struct graph *g, size_t place, size_t B_max, struct row_g
 	return RS_OK;
 }
 
-size_t
-row_grads_bytes(const struct graph *g, size_t B_max, const size_t *N)
-{
-	size_t bytes = g->n_inputs * B_max * sizeof(const float *);
-	struct plan plan;
-
-	if (plan_create(g, B_max, NULL, &plan) == RS_OK)
-		bytes += large_size(plan.kept_floats * sizeof(float));
-	plan_free(&plan);
-	for (size_t i = 0; i < g->n_inputs; i++)
-		if (N[i] > B_max || g->buffered[i] > 0)
-			bytes += N[i] * (sizeof(const float *)
-			    + (1 + g->buffered[i]) * sizeof(float));
-	return bytes;
-}
-
-/* --- on a GPU ---------------------------------------------------------------------------- */
-
 static size_t
 buffer_bytes(const struct graph *g, size_t input, size_t n)
 {
 	return n * g->buffered[input] * sizeof(float);
 }
+
+size_t
+row_grads_bytes(const struct graph *g, size_t B_max, const size_t *N)
+{
+	const int is_here = !g->rows_are_there;
+	size_t bytes = g->n_inputs * B_max * sizeof(const float *);
+	struct plan plan;
+
+	if (is_here && plan_create(g, B_max, NULL, &plan) == RS_OK) {
+		bytes += large_size(plan.kept_floats * sizeof(float));
+		plan_free(&plan);
+	}
+	for (size_t i = 0; i < g->n_inputs; i++)
+		if (N[i] > B_max || g->buffered[i] > 0)
+			bytes += N[i] * (sizeof(const float *) + sizeof(float))
+				+ (is_here ? buffer_bytes(g, i, N[i]) : 0);
+	return bytes;
+}
+
+/* --- on a GPU ---------------------------------------------------------------------------- */
 
 enum rs_status
 row_grads_gpu_bytes(const struct graph *g, size_t B_max, size_t *out)

@@ -372,10 +372,11 @@ choose_buckets(struct placement *p, const struct model *shape, const struct plac
 	const char *why = "the wire is busy while the backward pass goes on";
 	struct buckets b;
 
+	p->gpus_sum = p->n_workers > 1 && gpus_sum(p, spec_settings(shape->spec), host);
 	p->bucket_bytes = asked > 0 ? asked : BUCKETS_BYTES;
 	if (asked > 0) {
 		why = "cluster.bucket_bytes says so";
-	} else if (p->n_workers > 1 && gpus_sum(p, spec_settings(shape->spec), host)) {
+	} else if (p->gpus_sum) {
 		why = "GPUs sum while the backward pass goes on";
 	} else if (p->n_workers == 1 || p->n_hosts == 1) {
 		p->bucket_bytes = p->dense_params * sizeof(float) + 1;

@@ -59,6 +59,7 @@ struct placement {
 	 * worker cannot; else dense. */
 	enum dense_plane carrier;
 	int      asks_for_nccl;             /* the workers are to find out            */
+	int      gpus_sum;                  /* as far as can be told: dense gradients are there */
 	size_t   n_workers, n_ps, n_threads, n_slots, n_hosts;   /* threads: of a worker */
 	uint64_t staleness, min_shard_bytes;
 	uint64_t embedding_params, dense_params, embedding_bytes, dense_bytes;

@@ -142,7 +142,7 @@ log2_up(size_t n)
 }
 
 /* Gradients of subtrees of slots that are there at once: of each thread one a level, and
- * the sum of all. */
+ * the sum of all, which is the only one here when GPUs sum. */
 static uint64_t
 dense_sums(const struct weighing *w)
 {
@@ -150,6 +150,8 @@ dense_sums(const struct weighing *w)
 	const size_t wanted = 1 + threads * (log2_up(own) + 1);
 	const uint64_t one = (w->shape->P * sizeof(float) + 63) / 64 * 64;
 
+	if (w->p->gpus_sum)
+		return large_size(one);
 	return large_size(one * (wanted < w->slots + 1 ? wanted : w->slots + 1));
 }
 

@@ -5,9 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "kernel/kernel.h"
 #include "place/placement.h"
 #include "remote/body.h"
+#include "tests/kernel/emulated_gpu.h"
 #include "train/step.h"
 
 #define SPEC \
@@ -22,9 +24,9 @@ static const struct placement_host host = {
 };
 
 static struct model *
-make_shape_of(const char *files, const char *more)
+make_shape_on(struct gpu_memory *gpu, const char *files, const char *more)
 {
-	const struct model_options options = { .for_training = 1, .shape_only = 1 };
+	struct model_options options = { .for_training = 1, .shape_only = 1, .gpu = gpu };
 	struct model *m;
 	struct spec *spec;
 	char text[4096];
@@ -32,9 +34,16 @@ make_shape_of(const char *files, const char *more)
 	snprintf(text, sizeof(text), SPEC "%s%s", files, more,
 		strstr(more, "[dnn]") != NULL ? "" : "[dnn]\nhidden = 8\n");
 	assert_int_equal(spec_load_text(text, "test.ini", &spec), RS_OK);
+	options.tables = spec_settings(spec)->gpu.tables;
 	assert_int_equal(model_create(spec, &options, &m), RS_OK);
 	assert_null(m->lookup);
 	return m;
+}
+
+static struct model *
+make_shape_of(const char *files, const char *more)
+{
+	return make_shape_on(NULL, files, more);
 }
 
 static struct model *
@@ -339,6 +348,65 @@ products_in_two_bytes_are_weighed(void **state)
 		packed + bf16.n_threads * (bf16.exec - fp32.exec + scratch));
 }
 
+/* Of eight workers of a slot each: its gradient and the sum of all, of which GPUs leave the
+ * sum. */
+static void
+gradients_that_gpus_sum_are_not_weighed_here(void **state)
+{
+	struct model *const shape = make_shape("[dnn]\nhidden = 1024,1024\n[cluster]\n"
+		"workers = 8\n");
+	const size_t bytes = shape->P * sizeof(float), one = (bytes + 63) / 64 * 64;
+	struct placement_host with = host;
+	struct placement there, here;
+
+	(void)state;
+	with.no_nccl = NULL;
+	with.n_gpus = 8;
+	assert_int_equal(placement_make(shape, &host, &here), RS_OK);
+	assert_int_equal(placement_make(shape, &with, &there), RS_OK);
+	assert_int_equal(here.dense, PLANE_SHM);
+	assert_int_equal(there.dense, PLANE_NCCL);
+	assert_int_equal(here.worker_bytes - there.worker_bytes,
+		large_size(2 * one) - large_size(one));
+	placement_free(&here);
+	placement_free(&there);
+	/* Whether there are GPUs is not known. */
+	with.n_gpus = 0;
+	assert_int_equal(placement_make(shape, &with, &there), RS_OK);
+	assert_int_equal(placement_make(shape, &host, &here), RS_OK);
+	assert_int_equal(there.dense, PLANE_NCCL);
+	assert_int_equal(here.worker_bytes, there.worker_bytes);
+	placement_free(&here);
+	placement_free(&there);
+	model_free(shape);
+}
+
+/* Those of the rows of a slot stay on the GPU with the tables. */
+static void
+gradients_of_rows_on_a_gpu_are_not_weighed_here(void **state)
+{
+	static struct gpu_memory gpu = { .gpu = &gpu_emulated };
+	struct placement p[2];
+	size_t rows_bytes = 0, slots = 0;
+
+	(void)state;
+	for (size_t i = 0; i < N_ROWS(p); i++) {
+		struct model *const shape = make_shape_on(&gpu, "none.tsv", i == 0
+			? "[gpu]\ntables = host\n" : "[gpu]\ntables = gpu\n");
+
+		assert_int_equal(graph_rows_are_there(shape->graph), i == 1);
+		assert_int_equal(placement_make(shape, &host, &p[i]), RS_OK);
+		assert_int_equal(row_grads_gpu_bytes(shape->graph, 512, &rows_bytes), RS_OK);
+		slots = p[i].n_slots;
+		model_free(shape);
+	}
+	assert_int_equal(slots, 8);
+	assert_true(rows_bytes >= 512 * 2 * 16 * sizeof(float));       /* C1 and C2 */
+	assert_int_equal(p[0].worker_bytes - p[1].worker_bytes, slots * large_size(rows_bytes));
+	for (size_t i = 0; i < N_ROWS(p); i++)
+		placement_free(&p[i]);
+}
+
 /* One row whose ids are 5 and 300, seen by two workers of one slot each. */
 static void
 traffic_is_what_the_messages_weigh(void **state)
@@ -389,6 +457,8 @@ main(void)
 			tmpdir_make, tmpdir_remove),
 		cmocka_unit_test(L024_every_table_and_every_row_has_a_shard),
 		cmocka_unit_test(products_in_two_bytes_are_weighed),
+		cmocka_unit_test(gradients_that_gpus_sum_are_not_weighed_here),
+		cmocka_unit_test(gradients_of_rows_on_a_gpu_are_not_weighed_here),
 		cmocka_unit_test(traffic_is_what_the_messages_weigh),
 	};
 

@@ -1,4 +1,5 @@
 check_PROGRAMS += tests/place/placement_test
+tests_place_placement_test_SOURCES = tests/place/placement_test.c $(emulated_gpu)
 check_PROGRAMS += tests/place/private_directory_test tests/place/supervisor_test
 check_PROGRAMS += tests/place/environment_test
 if HAVE_ZMQ
