@@ -28,7 +28,8 @@
 #define RETIRED_MAX   4
 #define NONE          UINT64_MAX
 
-struct complete { uint64_t segment, step; };    /* with all rows, as of step               */
+/* With all rows, as of step; NONE: there is none. */
+struct complete { uint64_t segment, step; };
 
 struct journal {
 	struct journal_options o;
@@ -37,7 +38,7 @@ struct journal {
 	uint64_t first, segment;    /* the oldest that there is; the newest that there was  */
 	uint64_t bytes, end_bytes;  /* of the segment, and up to its END                    */
 	uint64_t looked_at;         /* bytes when space was looked for                      */
-	struct complete newest, older;      /* step NONE: there is none                     */
+	struct complete newest, oldest;     /* oldest: NONE, or before the newest           */
 
 	/* What waits for the disk. */
 	pthread_t thread;
@@ -139,7 +140,7 @@ forget_all(struct journal *j)
 		journal_file_remove(j->o.directory, 0, NONE);
 	j->has_files = 0;
 	j->first = j->segment + 1;
-	j->newest.step = j->older.step = NONE;
+	j->newest.step = j->oldest.step = NONE;
 	j->bytes = j->end_bytes = 0;
 }
 
@@ -280,6 +281,15 @@ journal_begin(struct journal *j, uint64_t step, int is_pristine, const void *ini
 	journal_append(j, &r, part, 2);
 }
 
+/* Those between the oldest and the newest are good for no step that these are not. */
+static void
+add_complete(struct journal *j, uint64_t segment, uint64_t step)
+{
+	if (j->oldest.step == NONE)
+		j->oldest = j->newest;
+	j->newest = (struct complete){ segment, step };
+}
+
 void
 journal_end(struct journal *j, uint64_t step)
 {
@@ -288,20 +298,18 @@ journal_end(struct journal *j, uint64_t step)
 	journal_append(j, &r, NULL, 0);
 	if (!j->is_on || j->fd < 0)
 		return;
-	if (j->newest.step != NONE)
-		j->older = j->newest;
-	j->newest = (struct complete){ j->segment, step };
+	add_complete(j, j->segment, step);
 	j->end_bytes = j->bytes;
 }
 
 void
 journal_forget(struct journal *j, uint64_t step)
 {
-	if (j->older.step == NONE || j->newest.step > step)
+	if (j->oldest.step == NONE || j->newest.step > step)
 		return;
 	journal_file_remove(j->o.directory, 0, j->newest.segment);
 	j->first = j->newest.segment;
-	j->older.step = NONE;
+	j->oldest.step = NONE;
 }
 
 void
@@ -334,13 +342,13 @@ journal_has_segment(const struct journal *j)
 uint64_t
 journal_lowest(const struct journal *j)
 {
-	return j->older.step != NONE ? j->older.step : j->newest.step;
+	return j->oldest.step != NONE ? j->oldest.step : j->newest.step;
 }
 
 int
 journal_has_two(const struct journal *j)
 {
-	return j->older.step != NONE;
+	return j->oldest.step != NONE;
 }
 
 uint64_t
@@ -396,11 +404,9 @@ journal_resume(struct journal *j, const struct journal_range *range, uint64_t st
 	if (!j->is_on)
 		return;
 	journal_file_remove(j->o.directory, end->segment + 1, NONE);
-	j->newest.step = j->older.step = NONE;
-	for (size_t i = 0; i < range->n_starts && range->start[i].step <= step; i++) {
-		j->older = j->newest;
-		j->newest = (struct complete){ range->start[i].segment, range->start[i].step };
-	}
+	j->newest.step = j->oldest.step = NONE;
+	for (size_t i = 0; i < range->n_starts && range->start[i].step <= step; i++)
+		add_complete(j, range->start[i].segment, range->start[i].step);
 	open_segment(j, end->segment, 0);
 	if (!j->is_on)
 		return;
@@ -422,7 +428,7 @@ journal_open(const struct journal_options *options, struct journal **out)
 	(void)chmod(options->directory, 0700);
 	RS_TRY(memory_alloc(1, sizeof(*j), &j));
 	*j = (struct journal){ .o = *options, .is_on = 1, .fd = -1,
-		.newest.step = NONE, .older.step = NONE };
+		.newest.step = NONE, .oldest.step = NONE };
 	status = find_last(j);
 	if (status == RS_OK)
 		status = start_thread(j);

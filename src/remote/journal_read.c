@@ -109,9 +109,10 @@ struct scan {
 static void
 add_start(struct journal_range *range, uint64_t segment, uint64_t step)
 {
+	/* The first tells what is the lowest step. */
 	if (range->n_starts == JOURNAL_STARTS_MAX) {
-		memmove(range->start, range->start + 1, sizeof(range->start)
-			- sizeof(range->start[0]));
+		memmove(range->start + 1, range->start + 2, sizeof(range->start)
+			- 2 * sizeof(range->start[0]));
 		range->n_starts--;
 	}
 	range->start[range->n_starts].segment = segment;

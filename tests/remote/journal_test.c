@@ -337,6 +337,39 @@ a_segment_is_good_by_itself_and_after_the_one_before(void **state)
 	journal_close(j);
 }
 
+/* Segment k has all rows as of step k, as when shards come back again and again. */
+static void
+the_lowest_step_is_that_of_the_first_of_many_segments(void **state)
+{
+	const uint64_t n = 2 * JOURNAL_STARTS_MAX;
+	struct journal_place end;
+	struct journal *j;
+
+	begin_in(*state, "many");
+	j = opened();
+	for (uint64_t k = 1; k <= n; k++) {
+		begin(j, k - 1);
+		push(j, k);
+		mark(j, JOURNAL_COMMIT, k);
+		mark(j, JOURNAL_ROWS, k);
+		journal_end(j, k);
+		assert_true(journal_lowest(j) == 1 && journal_has_two(j) == (k > 1));
+		assert_true(range().start[0].step == 1 && range().applied == k);
+		assert_true(range().start[range().n_starts - 1].step == k);
+	}
+	assert_string_equal(replayed(2, &end), "H0 P1 C1 R1 P2 C2 ");
+	(void)replayed(n, &end);
+	const struct journal_range r = range();
+	journal_resume(j, &r, n, &end);
+	assert_true(journal_lowest(j) == 1);
+	journal_forget(j, n - 1);
+	assert_true(journal_lowest(j) == 1);
+	journal_forget(j, n);
+	assert_true(journal_lowest(j) == n);
+	assert_int_equal(n_files(), 1);
+	journal_close(j);
+}
+
 static void
 writing_goes_on_where_a_replay_ended(void **state)
 {
@@ -445,6 +478,7 @@ main(void)
 		cmocka_unit_test(damage_anywhere_is_noticed),
 		cmocka_unit_test(journals_of_others_are_left_alone),
 		cmocka_unit_test(a_segment_is_good_by_itself_and_after_the_one_before),
+		cmocka_unit_test(the_lowest_step_is_that_of_the_first_of_many_segments),
 		cmocka_unit_test(writing_goes_on_where_a_replay_ended),
 		cmocka_unit_test(damage_in_the_middle_leaves_what_follows),
 		cmocka_unit_test(a_full_disk_turns_it_off_and_leaves_nothing),
