@@ -479,7 +479,7 @@ open_session(struct worker *w)
 	RS_TRY(session_options(s, &w->options));
 	if (w->rank > 0)
 		return RS_OK;
-	if (s->progress.form == PROGRESS_NONE && !s->progress.json) {
+	if (!progress_has_rows(&s->progress)) {
 		w->options.progress_step = REPORT_BATCHES * (double)n->settings->train.batch_size;
 		w->options.progress_multiplies = 0;
 	}

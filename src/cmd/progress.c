@@ -42,8 +42,9 @@ progress_init(struct progress *p, const struct arguments *a)
 	RS_TRY(argument_int(a, "--progress-fd", 0, 1 << 20, &fd));
 	p->fd = (int)fd;
 	if (text == NULL) {
-		p->form = isatty(2) && !argument_given(a, "--quiet") ? PROGRESS_TABLE
-			: PROGRESS_NONE;
+		p->form = argument_given(a, "--quiet") ? PROGRESS_NONE
+			: isatty(2) ? PROGRESS_TABLE
+			: argument_given(a, "--verbose") ? PROGRESS_TEXT : PROGRESS_NONE;
 		return RS_OK;
 	}
 	if (strcmp(text, "kv") == 0)
@@ -55,6 +56,12 @@ progress_init(struct progress *p, const struct arguments *a)
 	if (p->form == PROGRESS_NONE)
 		p->step = 0;
 	return RS_OK;
+}
+
+int
+progress_is_text(const struct progress *p)
+{
+	return p->form == PROGRESS_TABLE || p->form == PROGRESS_TEXT;
 }
 
 /* --- texts ------------------------------------------------------------------- */
@@ -179,6 +186,12 @@ wants_lines(const struct progress *p)
 	return p->json || p->form == PROGRESS_JSON;
 }
 
+int
+progress_has_rows(const struct progress *p)
+{
+	return p->json || (p->form != PROGRESS_NONE && p->form != PROGRESS_TEXT);
+}
+
 static void
 json_row(const struct progress *p, const struct train_progress *r)
 {
@@ -226,7 +239,7 @@ progress_start(struct progress *p, const struct progress_start *start)
 {
 	struct json j;
 
-	if (p->form == PROGRESS_TABLE)
+	if (progress_is_text(p))
 		fprintf(stderr,
 			"recsys-train %s  run %s  %s  seed %" PRId64 "  threads %" PRId64
 				"%s%s%s\n",
@@ -234,10 +247,10 @@ progress_start(struct progress *p, const struct progress_start *start)
 			start->why_threads ? " (" : "", start->why_threads ? start->why_threads
 				: "",
 			start->why_threads ? ")" : "");
-	if (p->form == PROGRESS_TABLE && start->why_device != NULL)
+	if (progress_is_text(p) && start->why_device != NULL)
 		fprintf(stderr, "on the %s: %s\n",
 			strcmp(start->device, "cpu") == 0 ? "CPU" : "GPU", start->why_device);
-	if (p->form == PROGRESS_TABLE && start->why_tables[0] != '\0')
+	if (progress_is_text(p) && start->why_tables[0] != '\0')
 		fprintf(stderr, "tables on the %s: %s\n",
 			strcmp(start->tables, "gpu") == 0 ? "GPU" : "host", start->why_tables);
 	if (!wants_lines(p))
@@ -366,7 +379,7 @@ progress_epoch(struct progress *p, const struct train_epoch *e)
 {
 	struct json j;
 
-	if (p->form == PROGRESS_TABLE)
+	if (progress_is_text(p))
 		table_epoch(e);
 	if (!wants_lines(p))
 		return;
@@ -390,7 +403,7 @@ progress_saved(struct progress *p, const char *directory, uint64_t version, uint
 {
 	char size[CELL];
 
-	if (p->form == PROGRESS_TABLE)
+	if (progress_is_text(p))
 		fprintf(stderr, "saved       %s/v%06" PRIu64 "   %s\n", directory, version,
 			bytes_text(size, bytes));
 }
@@ -401,11 +414,11 @@ progress_scored(struct progress *p, const char *period, const struct metric_resu
 	char rows[CELL], a[CELL], b[CELL], c[CELL];
 	struct json j;
 
-	if (p->form == PROGRESS_TABLE && m->rows > 0) {
+	if (progress_is_text(p) && m->rows > 0) {
 		fprintf(stderr, "period      %s   %s rows predicted   logloss %s   auc %s"
 			"   calibration %s\n", period, grouped(rows, m->rows),
 			fixed(a, 4, m->logloss), fixed(b, 4, m->auc), fixed(c, 3, m->calibration));
-	} else if (p->form == PROGRESS_TABLE) {
+	} else if (progress_is_text(p)) {
 		fprintf(stderr, "period      %s\n", period);
 	}
 	if (!wants_lines(p))
@@ -423,7 +436,7 @@ progress_gate(struct progress *p, int is_accepted, const char *verdict)
 	const char *const word = is_accepted ? "accepted" : "rejected";
 	struct json j;
 
-	if (p->form == PROGRESS_TABLE)
+	if (progress_is_text(p))
 		fprintf(stderr, "gate        %s: %s\n", word, verdict);
 	if (!wants_lines(p))
 		return;
@@ -522,7 +535,7 @@ json_end(const struct progress *p, const struct progress_end *end)
 enum rs_status
 progress_end(struct progress *p, const struct progress_end *end)
 {
-	if (p->form == PROGRESS_TABLE)
+	if (progress_is_text(p))
 		table_end(p, end);
 	if (p->form == PROGRESS_KV)
 		write_fd(p->fd, "progress=end\n", strlen("progress=end\n"));

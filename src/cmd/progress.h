@@ -1,7 +1,8 @@
 /*
- * How a training run shows itself: the table on a terminal, key=value blocks or
- * JSON lines for programs.  Everything goes to the given stream except the JSON
- * lines of --json, which are results.  One thread at a time.
+ * How a training run shows itself: the table on a terminal, what is around its rows
+ * with -v elsewhere, key=value blocks or JSON lines for programs.  Everything goes to
+ * the given stream except the JSON lines of --json, which are results.  One thread at
+ * a time.
  */
 #ifndef CMD_PROGRESS_H
 #define CMD_PROGRESS_H
@@ -10,7 +11,10 @@
 #include "cmd/command.h"
 #include "train/train.h"
 
-enum progress_form { PROGRESS_NONE, PROGRESS_TABLE, PROGRESS_KV, PROGRESS_JSON };
+/* TEXT: the table without its rows. */
+enum progress_form {
+	PROGRESS_NONE, PROGRESS_TABLE, PROGRESS_TEXT, PROGRESS_KV, PROGRESS_JSON
+};
 
 struct progress {
 	enum progress_form form;
@@ -23,8 +27,11 @@ struct progress {
 	const char *monitor;
 };
 
-/* From -P, --progress-fd, --json, -q; RS_EUSAGE names what is wrong. */
+/* From -P, --progress-fd, --json, -q, -v; RS_EUSAGE names what is wrong. */
 enum rs_status progress_init(struct progress *p, const struct arguments *a);
+/* Lines for people are printed; rows are shown to anyone. */
+int progress_is_text(const struct progress *p);
+int progress_has_rows(const struct progress *p);
 
 struct progress_start {
 	const char *model, *why_threads;

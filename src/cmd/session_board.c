@@ -31,8 +31,7 @@ void
 session_board_rhythm(const struct session *s, const struct settings *settings,
 	struct train_options *options)
 {
-	if (settings->runs.tensorboard[0] == '\0' || s->progress.form != PROGRESS_NONE
-	    || s->progress.json)
+	if (settings->runs.tensorboard[0] == '\0' || progress_has_rows(&s->progress))
 		return;
 	options->progress_step = BOARD_BATCHES * (double)settings->train.batch_size;
 	options->progress_multiplies = 0;

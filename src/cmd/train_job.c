@@ -45,7 +45,7 @@ show_placement(const struct train_job *t)
 {
 	struct buffer text;
 
-	if (t->session->progress.form != PROGRESS_TABLE)
+	if (!progress_is_text(&t->session->progress))
 		return RS_OK;
 	buffer_init(&text, TEXT_LIMIT);
 	const enum rs_status status = placement_print(&t->placement, 0, &text);

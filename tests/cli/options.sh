@@ -136,7 +136,24 @@ expect 78 "$T" check s.ini -o train.epoch=2 --log-file json.log --log-format jso
 grep -q '^{"message_type":"log","time":"....-..-..T..:..:..Z","level":"error","text":".*epoch: unknown key","file":"command line"}$' json.log || { cat json.log; exit 1; }
 expect 73 "$T" check s.ini --log-file none/log
 says "cannot open the log file 'none/log'"
-expect 0 "$T" train s.ini -f m -v
+# Off a terminal a good run is silent, -v tells its course, and -P has the rows of the table.
+expect 0 "$T" train s.ini -f m
+[ ! -s err ] || { cat err; exit 1; }
+for more in '-v' '-P 2.0'; do
+	# shellcheck disable=SC2086
+	expect 0 "$T" train s.ini --fresh -f m $more
+	for line in 'recsys-train .*  run r0.*  seed 1' 'epoch 1/1   200 rows, 0 skipped   loss ' \
+		'saved       m/v00000[1-9]   ' 'run r0.*   ok in '; do
+		grep -q "^$line" err || { echo "$more does not tell '$line'"; cat err; exit 1; }
+	done
+	grep -q '^ average     since' err && rows=yes || rows=no
+	[ "$more $rows" = '-v no' ] || [ "$more $rows" = '-P 2.0 yes' ] || { cat err; exit 1; }
+done
+for less in '-v -q' '-v -P none'; do
+	# shellcheck disable=SC2086
+	expect 0 "$T" train s.ini --fresh -f m $less
+	[ ! -s err ] || { cat err; exit 1; }
+done
 expect 0 "$T" train s.ini -f m2 -q -P none
 [ ! -s err ] || exit 1
 
