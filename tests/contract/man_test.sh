@@ -42,6 +42,20 @@ for page in "$SRCDIR"/man/*.[157]; do
 done | sort > "$work/pages"
 diff "$work/pages" "$work/seen" || fail "SEE ALSO of recsys-train(1) is not the list of pages"
 
+# recsys-train-cron(7) says of every exit code what to do, and pages of what trains name those
+# with which training ends.
+exit_status() { awk '/^\.Sh/ { on = /EXIT STATUS/ } on' "$SRCDIR/man/$1"; }
+"$RECSYS_TRAIN" help --mdoc-exit | sed -n 's/^\.It //p' | sort > "$work/codes"
+[ "$(wc -l < "$work/codes")" -ge 10 ] || fail "no exit codes listed"
+exit_status recsys-train-cron.7 | sed -n 's/^\.It //p' | tr -s ' ,' '\n\n' | sort > "$work/told"
+diff "$work/codes" "$work/told" || fail "EXIT STATUS of recsys-train-cron(7) is not all codes"
+for page in recsys-train-train.1 recsys-train-cluster.7; do
+	for code in 4 5 75; do
+		exit_status $page | grep -qw "$code when" || fail "$page: no exit code $code"
+	done
+done
+exit_status recsys-train-bench.1 | grep -qw '5 when' || fail "bench: no exit code 5"
+
 # The literal blocks of EXAMPLES.
 sed -n '/^\.Sh EXAMPLES/,/^\.Sh SEE/p' "$SRCDIR/man/recsys-train.1" | grep '^recsys-train ' > "$work/example.sh"
 [ "$(wc -l < "$work/example.sh")" -ge 8 ] || fail "recsys-train(1) has no examples"
