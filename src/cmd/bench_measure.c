@@ -497,7 +497,8 @@ describe(const struct bench *b, struct bench_result *r)
 		b->gpu.gpu != NULL ? b->gpu.gpu->name : b->model->kernel->name,
 		narrow != NULL ? ", " : "", narrow != NULL ? narrow->name : "");
 	if (b->gpu.gpu == NULL && (narrow == NULL || b->gemm.has_plain))
-		r->products = narrow == NULL ? "openblas" : "onednn";
+		r->products = narrow != NULL ? "onednn"
+			: model_by_library(settings_of(b)) ? "openblas" : "builtin";
 	r->dense_parameters = b->model->P;
 	r->row_bytes = (double)(row_floats(b->model) * sizeof(float));
 	r->table_bytes = (double)b->model->lookup->ops->bytes(b->model->lookup);

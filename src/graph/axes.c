@@ -63,7 +63,7 @@ rule_of(const struct node *n)
 }
 
 size_t
-node_multiplied(const struct node *n)
+axes_multiplied(const struct node *n)
 {
 	assert(rule_of(n)->multiplied != NO_INPUT);
 	return rule_of(n)->multiplied;

@@ -104,6 +104,8 @@ op_multiply(const struct op_run *r, const struct gemm_args *product)
 	struct gemm_args p = *product;
 
 	p.is_tf32 = r->training && r->exec->g->has_tf32;
+	if (!(r->training && r->exec->g->by_library) && exec_gemm_floats(r->exec->g) > 0)
+		p.scratch = r->exec->block + r->exec->plan.floats;
 	r->kernel->gemm(&p);
 }
 
@@ -199,12 +201,13 @@ exec_plan(struct exec *e)
 		const struct gpu_replay *const gpu = e->g->gpu->gpu->replay;
 		return gpu != NULL ? replay_open(e->g, gpu, &e->replay) : RS_OK;
 	}
-	if (e->plan.floats * sizeof(*e->block) <= e->block_bytes)
+	const size_t bytes = (e->plan.floats + exec_gemm_floats(e->g)) * sizeof(*e->block);
+	if (bytes <= e->block_bytes)
 		return RS_OK;
 	if (e->block != NULL)
 		large_free(e->block, e->block_bytes);
 	e->block = NULL;
-	e->block_bytes = e->plan.floats * sizeof(*e->block);
+	e->block_bytes = bytes;
 	return large_alloc(e->block_bytes, &e->block);
 }
 
@@ -278,7 +281,7 @@ exec_create(const struct graph *g, size_t place, size_t B_max, struct exec **out
 		goto fail;
 	if ((status = memory_alloc(g->n_inputs + 1, sizeof(*e->N_max), &e->N_max)) != RS_OK)
 		goto fail;
-	op_set_most_ids(g, B_max, e->N_max);
+	exec_set_most_ids(g, B_max, e->N_max);
 	if ((status = exec_plan(e)) != RS_OK)
 		goto fail;
 	if ((status = row_grads_create(g, place, B_max, &e->own)) != RS_OK)

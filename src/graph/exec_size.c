@@ -7,16 +7,22 @@
 #include "graph/plan.h"
 
 size_t
-op_most_ids(const struct graph *g, size_t input, size_t B_max)
+exec_most_ids(const struct graph *g, size_t input, size_t B_max)
 {
 	return B_max * (g->input[input].max_ids > 0 ? g->input[input].max_ids : 1);
 }
 
 void
-op_set_most_ids(const struct graph *g, size_t B_max, size_t *N_max)
+exec_set_most_ids(const struct graph *g, size_t B_max, size_t *N_max)
 {
 	for (size_t i = 0; i < g->n_inputs && g->gpu != NULL; i++)
-		N_max[i] = op_most_ids(g, i, B_max);
+		N_max[i] = exec_most_ids(g, i, B_max);
+}
+
+size_t
+exec_gemm_floats(const struct graph *g)
+{
+	return g->gpu == NULL && graph_multiplies(g) ? KERNEL_GEMM_SCRATCH : 0;
 }
 
 enum rs_status
@@ -30,7 +36,7 @@ exec_gpu_bytes(const struct graph *g, size_t B_max, size_t *out)
 	if (g->gpu == NULL)
 		return RS_OK;
 	RS_TRY(memory_alloc(g->n_inputs + 1, sizeof(*N_max), &N_max));
-	op_set_most_ids(g, B_max, N_max);
+	exec_set_most_ids(g, B_max, N_max);
 	enum rs_status status = plan_create(g, B_max, N_max, &plan);
 	if (status == RS_OK)
 		status = mirror_plan(g, &plan, B_max, N_max, &gpu);
@@ -48,7 +54,7 @@ exec_bytes(const struct graph *g, size_t B_max, const size_t *N)
 	size_t bytes = 0;
 
 	if (plan_create(g, B_max, N, &plan) == RS_OK)
-		bytes = large_size(plan.floats * sizeof(float));
+		bytes = large_size((plan.floats + exec_gemm_floats(g)) * sizeof(float));
 	plan_free(&plan);
 	return bytes;
 }

@@ -85,7 +85,7 @@ fold_create(const struct graph *g)
 
 		if (!n->op->narrows || n->ragged > 0 || n->width < FOLD_MIN_UNITS)
 			continue;
-		x = n->input[node_multiplied(n)];
+		x = n->input[axes_multiplied(n)];
 		if (x->op == &op_embedding)
 			RS_TRY(fold_node(n, x->config));
 	}
@@ -192,7 +192,7 @@ void
 fold_forward(const struct op_run *r, const struct node *n, const struct layer_forward *l)
 {
 	const struct fold *const f = n->fold;
-	const size_t H = n->width, width = n->input[node_multiplied(n)]->width;
+	const size_t H = n->width, width = n->input[axes_multiplied(n)]->width;
 	struct gemm_args y = product_y(l->rows, PAIR * f->K, H);
 
 	write_z(r, n, l->rows);
@@ -223,7 +223,7 @@ static void
 piece_backward(const struct op_run *r, const struct node *n, const struct layer_backward *l,
 	const struct fold_piece *p)
 {
-	const size_t H = n->width, width = n->input[node_multiplied(n)]->width;
+	const size_t H = n->width, width = n->input[axes_multiplied(n)]->width;
 	struct gemm_args dw = product_dw(l->rows, p->end - p->begin, H);
 	struct gemm_args dx = product_dx(l->rows, p->end - p->begin, H);
 
@@ -244,7 +244,7 @@ static void
 run_backward(const struct op_run *r, const struct node *n, const struct layer_backward *l,
 	const struct fold_piece *p)
 {
-	const size_t width = n->input[node_multiplied(n)]->width;
+	const size_t width = n->input[axes_multiplied(n)]->width;
 
 	for (size_t k = 0; k < p->run->n; k++) {
 		const struct column c = column_of(r, p, k);

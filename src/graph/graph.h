@@ -115,6 +115,9 @@ enum rs_status graph_narrow_bytes(const struct graph *g, size_t rows, size_t *pa
 	size_t *of_exec);
 /* Products of floats in passes that train take 10 bits of each mantissa, on a GPU. */
 void graph_set_tf32(struct graph *g);
+/* On the host products of floats in passes that train are OpenBLAS's; else those of the kernels,
+ * where these have an own one. */
+void graph_set_library(struct graph *g);
 /* While nobody runs: the next pass meets other parameters than the last. */
 void graph_weights_changed(struct graph *g);
 

@@ -87,6 +87,12 @@ graph_set_tf32(struct graph *g)
 }
 
 void
+graph_set_library(struct graph *g)
+{
+	g->by_library = 1;
+}
+
+void
 graph_close_narrow(struct graph *g)
 {
 	for (size_t i = 0; g->layer != NULL && i < g->n_nodes; i++)

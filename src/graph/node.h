@@ -83,6 +83,7 @@ struct graph {
 	unsigned char *part[GRAPH_N_OUTPUTS];   /* [n_nodes] 1: the output depends on it */
 	int    loss_is_mse, finished;
 	int    has_tf32;
+	int    by_library;          /* see graph_set_library()                        */
 	struct layer *layer;        /* [n_nodes] or NULL: all products are in floats  */
 	uint64_t weights;           /* how often they changed, see graph_weights_changed() */
 	struct rs_failure failure;
@@ -130,10 +131,12 @@ enum rs_status row_grads_reserve(struct row_grads *rows, size_t input, size_t n,
 /* Block and buffers there, before a pass that trains on N [n_inputs] ids. */
 enum rs_status row_grads_reserve_there(struct row_grads *rows, const size_t *N);
 /* As many ids as a GPU is planned for. */
-size_t op_most_ids(const struct graph *g, size_t input, size_t B_max);
+size_t exec_most_ids(const struct graph *g, size_t input, size_t B_max);
+/* Behind the plan of an exec: the scratch of products. */
+size_t exec_gemm_floats(const struct graph *g);
 /* N_max [n_inputs]: on the GPU as many as there can be, untouched on the host, whose plans grow
  * with the histories that come. */
-void op_set_most_ids(const struct graph *g, size_t B_max, size_t *N_max);
+void exec_set_most_ids(const struct graph *g, size_t B_max, size_t *N_max);
 
 const struct graph *op_graph(const struct op_run *r);
 float *op_value(const struct op_run *r, const struct node *n);
@@ -178,7 +181,7 @@ struct node *graph_fail(struct graph *g, const struct op *op, const char *format
 size_t graph_add_param(struct graph *g, const char *prefix, const char *suffix,
 	const struct graph_param *like);
 /* The input that has a column for each row of parameter 0 of n, which has one. */
-size_t node_multiplied(const struct node *n);
+size_t axes_multiplied(const struct node *n);
 /* For the node that is appended next. */
 size_t graph_add_input(struct graph *g, const struct graph_field *field, int linear);
 

@@ -83,7 +83,7 @@ row_grads_gpu_bytes(const struct graph *g, size_t B_max, size_t *out)
 	*out = plan.kept_floats * sizeof(float);
 	plan_free(&plan);
 	for (size_t i = 0; i < g->n_inputs; i++)
-		*out += buffer_bytes(g, i, op_most_ids(g, i, B_max));
+		*out += buffer_bytes(g, i, exec_most_ids(g, i, B_max));
 	return RS_OK;
 }
 
@@ -106,7 +106,7 @@ give_back(struct row_grads *rows)
 static enum rs_status
 reserve_buffer(struct row_grads *rows, size_t i, size_t n)
 {
-	const size_t planned = op_most_ids(rows->g, i, rows->B_max);
+	const size_t planned = exec_most_ids(rows->g, i, rows->B_max);
 	struct exec_input *in = &rows->input[i];
 
 	if (n <= in->n_there)

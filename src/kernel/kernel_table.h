@@ -17,6 +17,8 @@ enum kernel_activation {           /* same order as enum activation of the spec 
 	KERNEL_ACT_TANH, KERNEL_ACT_SIGMOID, KERNEL_ACT_GELU
 };
 
+#define KERNEL_GEMM_SCRATCH ((size_t)(256 << 10))   /* floats                     */
+
 /* C[m,n] = alpha op(A) op(B) + beta C */
 struct gemm_args {
 	int    transpose_a, transpose_b;
@@ -26,6 +28,8 @@ struct gemm_args {
 	const float *b; size_t ldb;
 	float *c;       size_t ldc;
 	int    is_tf32;             /* a GPU may take 10 bits of the mantissa of A and B */
+	float *scratch;             /* [KERNEL_GEMM_SCRATCH] for the cpu's own product, which
+	                               AVX2 has; NULL: OpenBLAS's                     */
 };
 
 enum kernel_combiner {             /* same order as enum combiner of the spec     */

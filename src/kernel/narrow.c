@@ -91,5 +91,5 @@ narrow_select_plain(const struct narrow_set **out)
 	if (kernel_forced() != NULL)
 		return RS_OK;
 	return best_plain(out) == RS_OK ? RS_OK
-		: refuse("train.products = onednn", "train.products = openblas");
+		: refuse("train.products = onednn", "train.products = builtin");
 }

@@ -20,7 +20,7 @@ endif
 kernel_cpu_files = src/kernel/cpu/cpu_set.c src/kernel/cpu/cpu_dense.c src/kernel/cpu/cpu_embed.c \
 	src/kernel/cpu/cpu_norm.c src/kernel/cpu/cpu_vector.c src/kernel/cpu/cpu_segment.c \
 	src/kernel/cpu/cpu_cross.c \
-	src/kernel/cpu/cpu_gemm.c src/kernel/cpu/cpu_round.c src/kernel/cpu/cpu_optimizer.c
+	src/kernel/cpu/cpu_gemm.c src/kernel/cpu/cpu_panel.c src/kernel/cpu/cpu_round.c src/kernel/cpu/cpu_optimizer.c
 kernel_cpu_cflags = $(AM_CFLAGS) -fPIC -ftree-vectorize -fvect-cost-model=dynamic -funswitch-loops \
 	-fopenmp-simd -ffp-contract=fast
 

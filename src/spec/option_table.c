@@ -476,10 +476,11 @@ const struct option_row option_table[] = {
 	  .text = "of what layers multiply in training; bf16: operands rounded to two bytes, sums, "
 	  "weights, gradients and all else in fp32, on a GPU or a processor with AMX or "
 	  "AVX512-BF16" },
-	{ "train", "products", OPTION_WORD, "openblas", IN(train.products),
-	  .choices = "openblas onednn auto",
-	  .text = "library that multiplies layers in training with fp32 on the CPU, weights packed "
-	  "once a step where it wants them so; auto: oneDNN where it is installed" },
+	{ "train", "products", OPTION_WORD, "builtin", IN(train.products),
+	  .choices = "builtin openblas onednn auto",
+	  .text = "what multiplies layers in training with fp32 on the CPU; builtin: own code on "
+	  "processors with AVX2 and no AVX-512, OpenBLAS on others; auto: oneDNN where it is "
+	  "installed" },
 	{ "train", "seed", OPTION_INT, "1", IN(train.seed), RANGE(0, WHOLE_MAX),
 	  .text = "of initial weights, shuffling and dropout; equal seeds give equal models" },
 	{ "train", "threads", OPTION_INT, "0", IN(train.threads), FREE, RANGE(0, 4096),

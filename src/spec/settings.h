@@ -236,7 +236,7 @@ struct train_settings {
 	int    lr_scaling;                  /* linear: rate x batch / lr_base_batch */
 	int64_t lr_base_batch;
 	char  *precision;                   /* fp32 bf16                            */
-	char  *products;                    /* openblas onednn auto                 */
+	char  *products;                    /* builtin openblas onednn auto         */
 	int64_t seed;
 	int64_t threads;                    /* 0 = auto; not part of the model      */
 	int    pin_threads;                 /* each on a core; not part of the model */

@@ -114,6 +114,7 @@ contrast_free(struct contrast *c)
 		contrast_array_free(&c->worker[i].block);
 		contrast_array_free(&c->worker[i].users);
 		contrast_array_free(&c->worker[i].factor);
+		contrast_array_free(&c->worker[i].scratch);
 		contrast_array_free(&c->worker[i].down);
 	}
 	contrast_array_free(&c->u);

@@ -190,6 +190,7 @@ softmax_block(struct contrast *c, struct contrast_worker *w, size_t slot, size_t
 	dv.b = w->users.x;
 	dv.c = contrast_dv(c, slot);
 	dv.beta = is_first ? 0 : 1;
+	s.scratch = du.scratch = dv.scratch = w->scratch.x;
 	memcpy(w->users.x, s.a, R * d * sizeof(*s.a));
 	kernel->gemm(&s);
 	for (size_t r = 0; r < R; r++)
@@ -213,6 +214,8 @@ softmax_loss(struct contrast *c, struct contrast_worker *w, size_t slot, size_t 
 	RS_TRY(contrast_array_reserve(&w->down, rows, 1));
 	RS_TRY(contrast_array_reserve(&w->users, rows, c->d));
 	RS_TRY(contrast_array_reserve(&w->factor, rows, 1));
+	if (!model_by_library(spec_settings(c->model->spec)))
+		RS_TRY(contrast_array_reserve(&w->scratch, KERNEL_GEMM_SCRATCH, 1));
 	memset(contrast_dv(c, slot) + c->n_compared * c->d, 0,
 		(c->M - c->n_compared) * c->d * sizeof(float));
 	for (size_t b = begin; b < end; b += rows)

@@ -27,6 +27,7 @@ struct contrast_worker {
 	struct contrast_array block;   /* [rows, n_compared] similarities, or [2, n]  */
 	struct contrast_array users;   /* [rows, d] users times the factor of their row */
 	struct contrast_array factor;  /* [rows]                                      */
+	struct contrast_array scratch; /* of products; NULL: OpenBLAS makes them      */
 	struct contrast_array down;    /* [rows] gradient of an own item not in block */
 };
 

@@ -90,6 +90,8 @@ enum rs_status model_describe_table(const struct model *m, size_t i, struct look
 enum row_storage model_storage(const struct settings *s, size_t dim);
 /* train.precision = bf16. */
 int model_is_brain(const struct settings *s);
+/* Whether train.products wants those of OpenBLAS in training. */
+int model_by_library(const struct settings *s);
 /* What multiplies layers on the host for train.precision and train.products; NULL: the kernels.
  * RS_ESPEC where this machine has no such thing. */
 enum rs_status model_select_products(const struct settings *s, const struct narrow_set **out);

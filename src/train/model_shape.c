@@ -57,13 +57,19 @@ model_is_brain(const struct settings *s)
 	return strcmp(s->train.precision, "bf16") == 0;
 }
 
+int
+model_by_library(const struct settings *s)
+{
+	return strcmp(s->train.products, "openblas") == 0;
+}
+
 enum rs_status
 model_select_products(const struct settings *s, const struct narrow_set **out)
 {
 	*out = NULL;
 	if (model_is_brain(s))
 		return narrow_select(out);
-	if (strcmp(s->train.products, "openblas") == 0)
+	if (strcmp(s->train.products, "builtin") == 0 || model_by_library(s))
 		return RS_OK;
 	const enum rs_status status = narrow_select_plain(out);
 
@@ -78,6 +84,8 @@ model_set_precision(struct model *m)
 
 	if (s->gpu.tf32)
 		graph_set_tf32(m->graph);
+	if (model_by_library(s))
+		graph_set_library(m->graph);
 	if (m->gpu == NULL)
 		RS_TRY(model_select_products(s, &m->narrow));
 	if (m->gpu == NULL ? m->narrow == NULL : !model_is_brain(s))

@@ -39,6 +39,7 @@ struct search {
 	const struct job *job;
 	struct list *list;             /* [user_block]                                */
 	float *score;                  /* [user_block,item_block]                     */
+	float *scratch;                /* of a product                                */
 	float *pick;                   /* [pick_capacity]                             */
 	struct top_item *best;         /* [best_capacity]                             */
 	size_t pick_capacity, best_capacity;
@@ -206,6 +207,7 @@ search_items(struct search *s, size_t first_user, size_t n_users)
 			.transpose_b = 1, .m = n_users, .n = n, .k = in->D, .alpha = 1,
 			.a = in->user + first_user * in->D, .lda = in->D,
 			.b = in->item + first * in->D, .ldb = in->D, .c = s->score, .ldc = block,
+			.scratch = s->scratch,
 		};
 
 		in->kernel->gemm(&a);
@@ -294,6 +296,7 @@ search_init(struct search *s, const struct job *job)
 	*s = (struct search){ .job = job };
 	RS_TRY(memory_alloc(job->user_block, sizeof *s->list, &s->list));
 	RS_TRY(memory_alloc(job->user_block * job->item_block, sizeof *s->score, &s->score));
+	RS_TRY(memory_alloc(KERNEL_GEMM_SCRATCH, sizeof *s->scratch, &s->scratch));
 	for (size_t u = 0; u < job->user_block; u++) {
 		s->list[u].capacity = list_start(job->in);
 		RS_TRY(memory_alloc(s->list[u].capacity, sizeof *s->list[u].item,
@@ -309,6 +312,7 @@ search_free(struct search *s)
 		free(s->list[u].item);
 	free(s->list);
 	free(s->score);
+	free(s->scratch);
 	free(s->pick);
 	free(s->best);
 }

@@ -14,6 +14,7 @@ check_PROGRAMS += tests/kernel/gpu_test
 tests_kernel_gpu_test_SOURCES = tests/kernel/gpu_test.c $(emulated_gpu)
 check_PROGRAMS += tests/kernel/ref_test
 check_PROGRAMS += tests/kernel/narrow_test
+check_PROGRAMS += tests/kernel/panel_test
 
 # What needs a GPU; each says so where there is none.
 gpu_tests =

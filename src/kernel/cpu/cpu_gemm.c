@@ -1,4 +1,4 @@
-/* The matrix product: OpenBLAS, but for shapes that need no packing. */
+/* The matrix product: by panels or OpenBLAS, but for shapes that need no packing. */
 #include <cblas.h>
 #include <stddef.h>
 
@@ -126,6 +126,8 @@ CPU(gemm)(const struct gemm_args *a)
 		row(a);
 		return;
 	}
+	if (a->k > 0 && CPU(panels)(a))
+		return;
 	cblas_sgemm(CblasRowMajor, a->transpose_a ? CblasTrans : CblasNoTrans,
 		a->transpose_b ? CblasTrans : CblasNoTrans, (int)a->m, (int)a->n, (int)a->k,
 		a->alpha, a->a, (int)a->lda, a->b, (int)a->ldb, a->beta, a->c, (int)a->ldc);

@@ -43,6 +43,9 @@ cpu_round cpu_round_avx512, cpu_round_avx2, cpu_round_baseline;
 #define ROW(name) kernel_##name CPU(name);
 CPU_TABLE(ROW)
 #undef ROW
+
+/* The product in g->scratch, k > 0; 0: this level leaves it, or one without, to the library. */
+int CPU(panels)(const struct gemm_args *g);
 #endif
 
 #endif

@@ -1,0 +1,342 @@
+/*
+ * The matrix product of AVX2: packed panels of B against tiles of A.  The blocking is that of
+ * K. Goto and R. van de Geijn, "Anatomy of High-Performance Matrix Multiplication", ACM TOMS
+ * 34(3), 2008.
+ *
+ * A tile of C, ROWS x COLUMNS, stays in registers while a block of k goes by.  A panel of B,
+ * [block of k, COLUMNS], is packed and comes from the first two caches; rows of A are read where
+ * they are, of a transposed A a block is packed.  Each number of C is one chain of fused
+ * multiplications and additions for each block of k, in the order of k, whatever the other rows
+ * and columns are: a row of C has the same bits alone and among any others.
+ */
+#include <stddef.h>
+#include <string.h>
+
+#include "kernel/cpu/cpu_table.h"
+
+/* With AVX-512 the library's product stands, until this one has been measured beside it. */
+#if defined(__AVX2__) && defined(__FMA__) && !defined(__AVX512F__)
+
+#define INLINE static inline __attribute__((always_inline))
+
+enum {
+	WIDTH = 8,                  /* floats of a vector                             */
+	ROWS = 6, VECTORS = 2, COLUMNS = VECTORS * WIDTH,
+	K_BLOCK = 512, M_BLOCK = 16 * ROWS, N_BLOCK = 26 * COLUMNS,
+	FEW_ROWS = 2 * ROWS,        /* for these packing B costs more than it brings  */
+	A_FLOATS = M_BLOCK * K_BLOCK, B_FLOATS = N_BLOCK * K_BLOCK,
+};
+_Static_assert(A_FLOATS + B_FLOATS <= KERNEL_GEMM_SCRATCH, "scratch of a product");
+
+typedef float vector __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
+typedef int   order __attribute__((vector_size(WIDTH * sizeof(int))));
+
+INLINE vector
+load(const float *p)
+{
+	return *(const vector *)p;
+}
+
+INLINE void
+store(float *p, vector x)
+{
+	*(vector *)p = x;
+}
+
+/* ---- a tile ------------------------------------------------------------- */
+
+/* c[0..rows,0..COLUMNS) = alpha a b + beta c over one block of k. */
+struct tile {
+	size_t k;
+	const float *a; size_t row;           /* between rows of a that is not packed */
+	const float *b; size_t ldb;
+	float *c;       size_t ldc;
+	float  alpha, beta;
+};
+
+INLINE void
+tile_multiply(const struct tile *t, const int rows, const size_t row, const size_t step)
+{
+	const float *a = t->a, *b = t->b;
+	const size_t ldb = t->ldb;
+	vector s[ROWS][VECTORS];
+
+#pragma GCC unroll 6
+	for (int i = 0; i < rows; i++) {
+		s[i][0] = s[i][1] = (vector){ 0 };
+		__builtin_prefetch(t->c + (size_t)i * t->ldc, 1);
+	}
+	for (size_t k = t->k; k > 0; k--, a += step, b += ldb) {
+		const vector b0 = load(b), b1 = load(b + WIDTH);
+
+#pragma GCC unroll 6
+		for (int i = 0; i < rows; i++) {
+			const float x = a[(size_t)i * row];
+
+			s[i][0] += x * b0;
+			s[i][1] += x * b1;
+		}
+	}
+#pragma GCC unroll 6
+	for (int i = 0; i < rows; i++) {
+		float *const c = t->c + (size_t)i * t->ldc;
+		vector y0 = t->alpha * s[i][0], y1 = t->alpha * s[i][1];
+
+		if (t->beta != 0) {
+			y0 += t->beta * load(c);
+			y1 += t->beta * load(c + WIDTH);
+		}
+		store(c, y0);
+		store(c + WIDTH, y1);
+	}
+}
+
+typedef void tile_function(const struct tile *t);
+
+#define TILES(n) \
+	static __attribute__((noinline)) void \
+	direct_##n(const struct tile *t) \
+	{ \
+		tile_multiply(t, n, t->row, 1); \
+	} \
+	static __attribute__((noinline)) void \
+	packed_##n(const struct tile *t) \
+	{ \
+		tile_multiply(t, n, 1, ROWS); \
+	}
+TILES(1) TILES(2) TILES(3) TILES(4) TILES(5) TILES(6)
+#undef TILES
+
+/* By rows. */
+static tile_function *const direct_table[ROWS + 1] = {
+	NULL, direct_1, direct_2, direct_3, direct_4, direct_5, direct_6,
+};
+static tile_function *const packed_table[ROWS + 1] = {
+	NULL, packed_1, packed_2, packed_3, packed_4, packed_5, packed_6,
+};
+
+/* A tile of which C has only some columns: by way of one that has all. */
+static void
+tile_of_part(tile_function *multiply, const struct tile *t, size_t rows, size_t columns)
+{
+	float all[ROWS * COLUMNS];
+	struct tile whole = *t;
+
+	whole.c = all;
+	whole.ldc = COLUMNS;
+	for (size_t i = 0; i < rows && t->beta != 0; i++) {
+		memcpy(all + i * COLUMNS, t->c + i * t->ldc, columns * sizeof(float));
+		memset(all + i * COLUMNS + columns, 0, (COLUMNS - columns) * sizeof(float));
+	}
+	multiply(&whole);
+	for (size_t i = 0; i < rows; i++)
+		memcpy(t->c + i * t->ldc, all + i * COLUMNS, columns * sizeof(float));
+}
+
+/* ---- packing ------------------------------------------------------------ */
+
+/* B[p..p+k, j..j+n) into [k,COLUMNS], zeros from n on. */
+static void
+pack_rows(const float *b, size_t ldb, size_t k, size_t n, float *to)
+{
+	for (; k > 0; k--, b += ldb, to += COLUMNS) {
+		if (n == COLUMNS) {
+			store(to, load(b));
+			store(to + WIDTH, load(b + WIDTH));
+			continue;
+		}
+		memcpy(to, b, n * sizeof(float));
+		memset(to + n, 0, (COLUMNS - n) * sizeof(float));
+	}
+}
+
+/* to[i * COLUMNS + j] = from[j * ld + i] of WIDTH x WIDTH: pairs, then pairs of pairs, then
+ * halves change places. */
+INLINE void
+transpose(const float *from, size_t ld, float *to)
+{
+	const order low = { 0, 8, 1, 9, 4, 12, 5, 13 }, high = { 2, 10, 3, 11, 6, 14, 7, 15 };
+	const order even = { 0, 1, 8, 9, 4, 5, 12, 13 }, odd = { 2, 3, 10, 11, 6, 7, 14, 15 };
+	const order first = { 0, 1, 2, 3, 8, 9, 10, 11 }, last = { 4, 5, 6, 7, 12, 13, 14, 15 };
+	vector x[WIDTH], y[WIDTH];
+
+#pragma GCC unroll 8
+	for (size_t j = 0; j < WIDTH; j++)
+		x[j] = load(from + j * ld);
+#pragma GCC unroll 4
+	for (size_t j = 0; j < WIDTH; j += 2) {
+		y[j] = __builtin_shuffle(x[j], x[j + 1], low);
+		y[j + 1] = __builtin_shuffle(x[j], x[j + 1], high);
+	}
+#pragma GCC unroll 2
+	for (size_t j = 0; j < WIDTH; j += 4) {
+		x[j] = __builtin_shuffle(y[j], y[j + 2], even);
+		x[j + 1] = __builtin_shuffle(y[j], y[j + 2], odd);
+		x[j + 2] = __builtin_shuffle(y[j + 1], y[j + 3], even);
+		x[j + 3] = __builtin_shuffle(y[j + 1], y[j + 3], odd);
+	}
+#pragma GCC unroll 4
+	for (size_t i = 0; i < WIDTH / 2; i++) {
+		store(to + i * COLUMNS, __builtin_shuffle(x[i], x[i + 4], first));
+		store(to + (i + 4) * COLUMNS, __builtin_shuffle(x[i], x[i + 4], last));
+	}
+}
+
+/* The same of the transpose of b [n,k]. */
+static void
+pack_columns(const float *b, size_t ldb, size_t k, size_t n, float *to)
+{
+	size_t p = 0;
+
+	for (; n == COLUMNS && p + WIDTH <= k; p += WIDTH)
+		for (size_t j = 0; j < COLUMNS; j += WIDTH)
+			transpose(b + j * ldb + p, ldb, to + p * COLUMNS + j);
+	for (; p < k; p++)
+		for (size_t j = 0; j < COLUMNS; j++)
+			to[p * COLUMNS + j] = j < n ? b[j * ldb + p] : 0;
+}
+
+/* ---- rows of a block, cut into tiles of about the same height ------------ */
+
+static size_t
+tiles_of(size_t m)
+{
+	return (m + ROWS - 1) / ROWS;
+}
+
+/* The first row of tile t. */
+static size_t
+tile_begin(size_t m, size_t t)
+{
+	return t * m / tiles_of(m);
+}
+
+/* Columns of a [k,m] into tiles [k,ROWS] one after the other, what a tile lacks is not written;
+ * a few rows of a at a time, as they may all lie in the same set of a cache. */
+static void
+pack_tiles(const float *a, size_t lda, size_t k, size_t m, float *to)
+{
+	for (size_t p = 0; p < k; p += WIDTH)
+		for (size_t t = 0; t < tiles_of(m); t++) {
+			const size_t i = tile_begin(m, t), rows = tile_begin(m, t + 1) - i;
+			float *const tile = to + t * ROWS * k;
+
+			for (size_t q = p; q < k && q < p + WIDTH; q++)
+				if (rows == ROWS)
+					memcpy(tile + q * ROWS, a + q * lda + i,
+						ROWS * sizeof(float));
+				else
+					memcpy(tile + q * ROWS, a + q * lda + i,
+						rows * sizeof(float));
+		}
+}
+
+/* ---- blocks ------------------------------------------------------------- */
+
+/* A block of C, [m,n] from row i and column j on, over k from p on. */
+struct block {
+	const struct gemm_args *of;
+	size_t i, m, j, n, p, k;
+	float *a, *b;                  /* scratch                                     */
+	int    is_direct;              /* whole panels of B are read where they are   */
+};
+
+static size_t
+panel_columns(const struct block *x, size_t j)
+{
+	return x->n - j < COLUMNS ? x->n - j : COLUMNS;
+}
+
+static void
+block_pack_b(const struct block *x)
+{
+	const struct gemm_args *const g = x->of;
+
+	for (size_t j = 0; j < x->n; j += COLUMNS) {
+		const size_t n = panel_columns(x, j);
+
+		if (g->transpose_b)
+			pack_columns(g->b + (x->j + j) * g->ldb + x->p, g->ldb, x->k, n,
+				x->b + j * x->k);
+		else if (!x->is_direct || n < COLUMNS)
+			pack_rows(g->b + x->p * g->ldb + x->j + j, g->ldb, x->k, n,
+				x->b + j * x->k);
+	}
+}
+
+static void
+block_panel(const struct block *x, size_t j)
+{
+	const struct gemm_args *const g = x->of;
+	const size_t n = panel_columns(x, j);
+	const int in_place = x->is_direct && n == COLUMNS;
+	struct tile t = { .k = x->k, .row = g->lda,
+		.b = in_place ? g->b + x->p * g->ldb + x->j + j : x->b + j * x->k,
+		.ldb = in_place ? g->ldb : COLUMNS, .ldc = g->ldc, .alpha = g->alpha,
+		.beta = x->p == 0 ? g->beta : 1 };
+
+	for (size_t tile = 0; tile < tiles_of(x->m); tile++) {
+		const size_t i = tile_begin(x->m, tile), rows = tile_begin(x->m, tile + 1) - i;
+		tile_function *const multiply =
+			(g->transpose_a ? packed_table : direct_table)[rows];
+
+		t.a = g->transpose_a ? x->a + tile * ROWS * x->k
+			: g->a + (x->i + i) * g->lda + x->p;
+		t.c = g->c + (x->i + i) * g->ldc + x->j + j;
+		if (n == COLUMNS)
+			multiply(&t);
+		else
+			tile_of_part(multiply, &t, rows, n);
+	}
+}
+
+/* As few blocks as can be of `most`, of about the same size, whole units. */
+static size_t
+even_block(size_t size, size_t most, size_t unit)
+{
+	const size_t n = (size + most - 1) / most, even = (size + n - 1) / n;
+
+	return (even + unit - 1) / unit * unit;
+}
+
+static size_t
+at_most(size_t n, size_t most)
+{
+	return n < most ? n : most;
+}
+
+int
+CPU(panels)(const struct gemm_args *g)
+{
+	const size_t k_block = even_block(g->k, K_BLOCK, WIDTH);
+	const size_t n_block = even_block(g->n, N_BLOCK, COLUMNS);
+	struct block x = { .of = g, .a = g->scratch, .b = g->scratch + A_FLOATS,
+		.is_direct = !g->transpose_b && g->m <= FEW_ROWS };
+
+	if (g->scratch == NULL)
+		return 0;
+	for (x.j = 0; x.j < g->n; x.j += n_block) {
+		x.n = at_most(g->n - x.j, n_block);
+		for (x.p = 0; x.p < g->k; x.p += k_block) {
+			x.k = at_most(g->k - x.p, k_block);
+			block_pack_b(&x);
+			for (x.i = 0; x.i < g->m; x.i += M_BLOCK) {
+				x.m = at_most(g->m - x.i, M_BLOCK);
+				if (g->transpose_a)
+					pack_tiles(g->a + x.p * g->lda + x.i, g->lda, x.k, x.m,
+						x.a);
+				for (size_t j = 0; j < x.n; j += COLUMNS)
+					block_panel(&x, j);
+			}
+		}
+	}
+	return 1;
+}
+#else
+int
+CPU(panels)(const struct gemm_args *g)
+{
+	(void)g;
+	return 0;
+}
+#endif
