@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "tests/test.h"
 
@@ -124,8 +123,7 @@ reload(struct load *l, uint64_t version)
 		fail_msg("%s", recsys_error());
 	assert_int_equal(changed, 1);
 	assert_int_equal(recsys_version(l->m), version);
-	while (atomic_load(&l->n_scored) < before + 20 && atomic_load(&l->n_wrong) == 0)
-		usleep(100);
+	WAIT_UNTIL(atomic_load(&l->n_scored) >= before + 20 || atomic_load(&l->n_wrong) != 0, 60);
 }
 
 static void

@@ -1,6 +1,7 @@
 /* Tables of shards as files: to other numbers of shards, to one process, damaged ones. */
 #include "tests/remote/lookup_bed.h"
 
+#include <stdatomic.h>
 #include <unistd.h>
 
 #include "base/failpoint.h"
@@ -463,7 +464,12 @@ rows_by_id_of_another_storage_are_those_of_one_process(void **state)
 
 /* --- a file that a shard has no more ---------------------------------------------------- */
 
-struct saver { struct lookup *lookup; char *path; enum rs_status status; };
+struct saver {
+	struct lookup *lookup;
+	char *path;
+	enum rs_status status;
+	atomic_int is_over;
+};
 
 static void *
 save_by_id(void *argument)
@@ -477,6 +483,7 @@ save_by_id(void *argument)
 	if (s->status == RS_OK)
 		s->status = file_writer_commit(&w);
 	file_writer_close(&w);
+	atomic_store(&s->is_over, 1);
 	return NULL;
 }
 
@@ -496,13 +503,6 @@ drop_files(struct bed_rank *r, size_t n_shards)
 		assert_int_equal(call.reply.frame.type, FRAME_CHANGES_R);
 		wire_message_free(&call.reply);
 	}
-}
-
-static void
-wait_for_file(const char *path)
-{
-	while (access(path, F_OK) != 0)
-		usleep(1000);
 }
 
 static void
@@ -527,7 +527,9 @@ a_shard_that_lost_its_file_of_rows_is_asked_for_it_again(void **state)
 	assert_int_equal(failpoint_arm(arm), RS_OK);
 	saver.lookup = worker[0].r.lookup;
 	assert_int_equal(pthread_create(&thread, NULL, save_by_id, &saver), 0);
-	wait_for_file(reached);
+	WAIT_UNTIL(access(reached, F_OK) == 0 || atomic_load(&saver.is_over), 60);
+	if (access(reached, F_OK) != 0)
+		fail_msg("status %d of a save that read no row by id", saver.status);
 	drop_files(&worker[1].r, 2);
 	assert_int_equal(file_writer_open(&w, hold), RS_OK);
 	assert_int_equal(file_writer_commit(&w), RS_OK);
