@@ -33,7 +33,7 @@ blank() {
 close_to() {
 	paste "$1" "$2" | awk -v what="$3" '
 		function far(a, b) { a = a - b; if (a < 0) a = -a; return a }
-		far($1, $2) > 3e-5 * (1 + ($1 < 0 ? -$1 : $1)) { print what, $0; bad = 1 }
+		!(far($1, $2) < 3e-5 * (1 + ($1 < 0 ? -$1 : $1))) { print what, $0; bad = 1 }
 		END { exit bad || NR == 0 }' >&2 || exit 1
 }
 
@@ -46,7 +46,7 @@ for model in fm wide_deep deepfm dcn din dlrm two_tower; do
 	awk '$1 == "logit" { print $3 }' parts >got
 	close_to logits got "$model: the logit is not the model's:"
 	awk '$1 == "bias" || $1 == "deep" { sum[$2] += $3; next } $1 == "logit" { n = $2; next }
-		{ sum[$1] += $3 + $4; if ($3 + $4 + $5 != $6 && ($3 + $4 + $5 - $6) ^ 2 > 1e-18)
+		{ sum[$1] += $3 + $4; if (!(($3 + $4 + $5 - $6) ^ 2 < 1e-18))
 			print "total" }
 		END { for (i = 1; i <= n; i++) print sum[i] }' parts >got
 	close_to logits got "$model: bias, linear, pairs and deep part do not add up:"

@@ -56,7 +56,7 @@ expect 0 "$T" audit m few.tsv --all --json
 sed 's/.*"logit":\([-0-9.e]*\),"bias":\([-0-9.e]*\),"deep":\([-0-9.e]*\),.*/\2 \3/' out >sums
 grep -o '"linear":[-0-9.e]*,"pairs":[-0-9.e]*' out | tr -c '0-9.e\n-' ' ' | awk '
 	{ s += $(NF - 1) + $NF } NR % 3 == 0 { print s; s = 0 }' >parts
-paste logits sums parts | awk '{ d = $1 - $2 - $3 - $4; if (d > 1e-5 || d < -1e-5) bad = 1 }
+paste logits sums parts | awk '{ d = $1 - $2 - $3 - $4; if (!(d < 1e-5 && d > -1e-5)) bad = 1 }
 	END { exit bad || NR != 3 }' || { paste logits sums parts >&2; exit 1; }
 expect 0 "$T" audit m few.tsv --row 3
 grep -q 'user .*nobody .*never trained' out || { cat out >&2; exit 1; }

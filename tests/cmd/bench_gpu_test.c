@@ -61,7 +61,8 @@ distance(const struct bench_gpu *g, const struct bench_gemm *gemm, size_t i)
 	assert_int_equal(gpu_emulated.wait(), RS_OK);
 	gemm->kernel->gemm(here);
 	for (size_t k = 0; k < n; k++)
-		most = fmax(most, fabs((double)c[k] - here->c[k]) / (1 + fabs((double)here->c[k])));
+		most = larger_or_nan(most, fabs((double)c[k] - here->c[k])
+			/ (1 + fabs((double)here->c[k])));
 	gpu_emulated.host_free(c);
 	return most;
 }

@@ -103,7 +103,7 @@ def case(program, kernel, optimizer, dim, rows, n):
     slots = out[2 * size:].reshape(rows, sum(widths))
     at = 0
     for x in state:
-        worst = max(worst, far("state", slots[:, at:at + x.shape[1]], x))
+        worst = np.maximum(worst, far("state", slots[:, at:at + x.shape[1]], x))
         at += x.shape[1]
     print(f"{kernel:4} {name:16} dim {dim:<5} largest difference {worst:.1e}")
     return worst <= LIMIT

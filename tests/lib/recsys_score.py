@@ -16,5 +16,5 @@ text = open(sys.argv[3], "rb").read()
 call("recsys_score_text", scorer, text, ctypes.c_size_t(len(text)), ctypes.byref(scores))
 want = [float(line) for line in open(sys.argv[4])]
 have = scores.value[:scores.n]
-if len(have) != len(want) or any(abs(x - y) > 2e-5 for x, y in zip(have, want)):
+if len(have) != len(want) or not all(abs(x - y) <= 2e-5 for x, y in zip(have, want)):
     sys.exit("librecsys scores otherwise than predict")

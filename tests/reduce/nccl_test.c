@@ -5,17 +5,12 @@
 #include "reduce/nccl.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include "base/thread.h"
+#include "tests/test.h"
 
 enum { RANKS = 3, MAX_SUMS = 16, FLOATS = 40, FAILED = 2 };
 

@@ -336,7 +336,7 @@ largest_difference(struct lookup *a, struct lookup *b)
 	weights_of(a, x);
 	weights_of(b, x + n);
 	for (size_t i = 0; i < n; i++)
-		largest = fmax(largest, fabs((double)x[i] - x[n + i]));
+		largest = larger_or_nan(largest, fabs((double)x[i] - x[n + i]));
 	free(x);
 	return largest;
 }

@@ -202,7 +202,7 @@ gpu_case_distance(const struct gpu_run *host, const struct gpu_run *there)
 
 	for (size_t i = 0; i < host->m->P; i++) {
 		const double a = host->m->param[i], b = there->m->param[i];
-		most = fmax(most, fabs(a - b) / (1 + fabs(a)));
+		most = larger_or_nan(most, fabs(a - b) / (1 + fabs(a)));
 	}
 	return most;
 }
