@@ -29,11 +29,17 @@ fail_write(const char *path)
 	return rs_fail(RS_EIO, "cannot write '%s': %s", path, strerror(errno));
 }
 
+int
+file_is_shortage(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
 static enum rs_status
 fail_open(const char *path)
 {
-	return rs_fail(errno == EACCES ? RS_EDENIED : RS_ENOINPUT, "cannot open '%s': %s", path,
-		strerror(errno));
+	return rs_fail(errno == EACCES ? RS_EDENIED : file_is_shortage(errno) ? RS_ERESOURCE
+		: RS_ENOINPUT, "cannot open '%s': %s", path, strerror(errno));
 }
 
 static enum rs_status

@@ -38,12 +38,17 @@ enum rs_status file_writer_write(struct file_writer *w, const void *bytes, size_
 enum rs_status file_writer_commit(struct file_writer *w);   /* keeps size and crc   */
 void file_writer_close(struct file_writer *w);              /* aborts if not committed; frees */
 
+/* Of an errno: too many files are open, or there is no memory, which says nothing of what is there:
+ * RS_ERESOURCE, never an absence. */
+int file_is_shortage(int error);
+
 struct file_map {
 	const char *data;
 	size_t      size;
 };
 
-/* RS_EDENIED: this user may not read it; RS_ENOINPUT: it is not there, or no file. */
+/* RS_EDENIED: this user may not read it; RS_ENOINPUT: it is not there, or no file; RS_ERESOURCE:
+ * too many files are open, or there is no memory. */
 enum rs_status file_map_open(struct file_map *m, const char *path);
 void file_map_close(struct file_map *m);
 

@@ -24,7 +24,7 @@
 	ROW(ENOINPUT,  66, "input file missing or unreadable") \
 	ROW(EPEER,     69, "a parameter server, worker or GPU cannot be reached") \
 	ROW(EBUG,      70, "a bug; please report the printed line") \
-	ROW(ERESOURCE, 71, "out of memory, or a thread or mapping could not be made") \
+	ROW(ERESOURCE, 71, "out of memory, threads, mappings or open files") \
 	ROW(ECREATE,   73, "output cannot be created") \
 	ROW(EIO,       74, "read or write error, disk full") \
 	ROW(EBUSY,     75, "lock held by another run; try again later") \

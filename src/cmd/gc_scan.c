@@ -168,10 +168,11 @@ scan_copies(struct gc *g)
 static enum rs_status
 scan_tables(struct gc *g)
 {
-	const uint64_t version = checkpoint_current(g->directory);
+	uint64_t version;
 	struct text_list name;
 	char *path;
 
+	RS_TRY(checkpoint_read_current(g->directory, &version));
 	if (version == 0 || version != g->current)
 		return RS_OK;
 	RS_TRY(checkpoint_version_path(g->directory, version, &path));
@@ -207,8 +208,9 @@ take_rows(void *context, const struct cache_file *file)
 static enum rs_status
 find_current(struct gc *g)
 {
-	const uint64_t named = checkpoint_current(g->directory);
+	uint64_t named;
 
+	RS_TRY(checkpoint_read_current(g->directory, &named));
 	RS_TRY(checkpoint_peek(g->directory, 0, NULL, &g->current));
 	if (named != 0 && g->current != named)
 		log_passed(NULL, "v%06" PRIu64 ", which is current, is damaged or not there: v%06"

@@ -45,12 +45,12 @@ drop_candidate(const char *directory, uint64_t version)
 enum rs_status
 incremental_past_clean(const char *directory)
 {
-	const uint64_t current = checkpoint_current(directory);
-	enum rs_status status = checkpoint_prune(directory, SIZE_MAX, NULL, 0);
-	uint64_t *list;
+	enum rs_status status = RS_OK;
+	uint64_t *list, current;
 	size_t n;
 
-	RS_TRY(status);
+	RS_TRY(checkpoint_read_current(directory, &current));
+	RS_TRY(checkpoint_prune(directory, SIZE_MAX, NULL, 0));
 	RS_TRY(checkpoint_list(directory, &list, &n));
 	for (size_t i = n; status == RS_OK && i > 0 && list[i - 1] > current; i--)
 		status = drop_candidate(directory, list[i - 1]);
@@ -144,10 +144,10 @@ incremental_past_read(const char *directory, const struct incremental_settings *
 	char folder[32];
 	size_t n;
 
-	*out = (struct incremental_past){ .version = checkpoint_current(directory),
-		.refused = LEDGER_NO_PERIOD };
+	*out = (struct incremental_past){ .refused = LEDGER_NO_PERIOD };
 	ledger_init(&out->ledger);
 	ledger_init(&out->again);
+	RS_TRY(checkpoint_read_current(directory, &out->version));
 	if (out->version != 0) {
 		RS_TRY(ledger_read(directory, out->version, &out->ledger));
 		snprintf(folder, sizeof folder, "v%06" PRIu64, out->version);

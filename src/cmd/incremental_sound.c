@@ -1,6 +1,7 @@
 /* A damaged current version, and a CURRENT that is lost. */
 #include "cmd/incremental_sound.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,28 +21,26 @@ is_there(const char *directory, const char *name, int *there)
 	char *path;
 
 	RS_TRY(file_join(directory, name, &path));
-	*there = access(path, F_OK) == 0;
+	*there = access(path, F_OK) == 0 || file_is_shortage(errno);
 	free(path);
 	return RS_OK;
 }
 
 /* The first candidate of a directory has no parent; any other was made while there was a
  * CURRENT. */
-static int
-has_parent(const char *directory, uint64_t version)
+static enum rs_status
+has_parent(const char *directory, uint64_t version, int *has)
 {
 	struct manifest manifest;
-	uint64_t parent = 0;
 	char *path;
 
-	if (checkpoint_version_path(directory, version, &path) != RS_OK)
-		return 0;
-	if (manifest_read(&manifest, path) == RS_OK) {
-		parent = manifest.parent;
-		manifest_free(&manifest);
-	}
+	RS_TRY(checkpoint_version_path(directory, version, &path));
+	const enum rs_status status = manifest_read(&manifest, path);
 	free(path);
-	return parent != 0;
+	*has = status == RS_OK && manifest.parent != 0;
+	if (status == RS_OK)
+		manifest_free(&manifest);
+	return status == RS_ERESOURCE ? status : RS_OK;
 }
 
 static enum rs_status
@@ -57,19 +56,21 @@ fail_lost(const char *directory, const char *what, uint64_t newest)
 enum rs_status
 incremental_sound_mark(const char *directory)
 {
-	uint64_t *list;
+	uint64_t *list, current;
 	size_t n;
 	int there = 0, is_lost = 0;
 
-	if (checkpoint_current(directory) != 0)
+	RS_TRY(checkpoint_read_current(directory, &current));
+	if (current != 0)
 		return RS_OK;
-	RS_TRY(checkpoint_check_current(directory));
 	RS_TRY(is_there(directory, "CURRENT", &there));
 	RS_TRY(checkpoint_list(directory, &list, &n));
-	for (size_t i = 0; i < n && !is_lost; i++)
-		is_lost = has_parent(directory, list[i]);
+	enum rs_status status = RS_OK;
+	for (size_t i = 0; i < n && !is_lost && status == RS_OK; i++)
+		status = has_parent(directory, list[i], &is_lost);
 	const uint64_t newest = n > 0 ? list[n - 1] : 0;
 	free(list);
+	RS_TRY(status);
 	if (there)
 		return fail_lost(directory, "names no version", newest);
 	return is_lost ? fail_lost(directory, "is gone, and tells no more which version is "
@@ -98,10 +99,11 @@ enum rs_status
 incremental_sound_version(const char *directory, const struct incremental_settings *s,
 	int *went_back, int *incomplete)
 {
-	const uint64_t current = checkpoint_current(directory);
 	struct rs_failure why;
+	uint64_t current;
 
 	*went_back = 0;
+	RS_TRY(checkpoint_read_current(directory, &current));
 	if (current == 0 || checkpoint_peek(directory, current, NULL, NULL) == RS_OK)
 		return RS_OK;
 	rs_failure_take(&why);

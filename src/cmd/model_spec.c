@@ -47,15 +47,17 @@ set_one(struct spec *spec, const char *text)
 static enum rs_status
 read_any(const char *directory, struct spec **out)
 {
-	const uint64_t current = checkpoint_current(directory);
-	uint64_t *list;
+	uint64_t *list, current;
 	size_t n;
 
-	if (current != 0 && checkpoint_spec(directory, current, out) == RS_OK)
-		return RS_OK;
+	RS_TRY(checkpoint_read_current(directory, &current));
+	enum rs_status status = current != 0 ? checkpoint_spec(directory, current, out)
+		: RS_ENOINPUT;
+	if (status == RS_OK || status == RS_ERESOURCE)
+		return status;
 	RS_TRY(checkpoint_list(directory, &list, &n));
-	enum rs_status status = RS_ENOINPUT;
-	for (size_t i = n; status != RS_OK && i-- > 0; )
+	status = RS_ENOINPUT;
+	for (size_t i = n; status != RS_OK && status != RS_ERESOURCE && i-- > 0; )
 		status = checkpoint_spec(directory, list[i], out);
 	free(list);
 	return status;

@@ -53,6 +53,7 @@ node_period_begin(struct node_period *p, const struct settings *settings,
 		.held = &p->told.held, .gate = settings->incremental.gate,
 		.history = p->told.history, .condition = condition,
 		.n_conditions = p->told.n_conditions };
+	uint64_t current;
 
 	RS_TRY(read_conditions(p, condition));
 	trial_free(p->trial);
@@ -61,7 +62,8 @@ node_period_begin(struct node_period *p, const struct settings *settings,
 	p->run = (struct train_period){ .files = &p->told.files, .epochs = p->told.epochs,
 		.ledger = &p->told.ledger, .first = p->told.first, .trial = p->trial };
 	options->period = &p->run;
-	options->from = checkpoint_current(options->directory) != 0 ? options->directory : NULL;
+	RS_TRY(checkpoint_read_current(options->directory, &current));
+	options->from = current != 0 ? options->directory : NULL;
 	options->resume = options->continues = 0;
 	return RS_OK;
 }

@@ -55,7 +55,7 @@ look(struct rollback *r, uint64_t version)
 {
 	size_t n;
 
-	r->was = checkpoint_current(r->directory);
+	RS_TRY(checkpoint_read_current(r->directory, &r->was));
 	RS_TRY(publish_rollback_target(r->directory, version, &r->now));
 	RS_TRY(read_mark(r));
 	RS_TRY(checkpoint_list(r->directory, &r->newer, &n));

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/hash.h"
 #include "config.h"
 #include "data/cache_rows.h"
@@ -249,7 +250,9 @@ open_any(const char *path, struct cache **out)
 	*out = NULL;
 	RS_TRY(memory_alloc(1, sizeof *c, &c));
 	c->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);   /* a pipe does not wait */
-	if (c->fd >= 0 && read_footer(c))
+	if (c->fd < 0 && file_is_shortage(errno))
+		status = rs_fail(RS_ERESOURCE, "cannot open '%s': %s", path, strerror(errno));
+	else if (c->fd >= 0 && read_footer(c))
 		status = read_list(c, &sound);
 	if (sound)
 		status = memory_strdup(path, &c->path);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "data/source_private.h"
 #include "data/tfrecord.h"
@@ -39,7 +40,7 @@ source_open_file(struct source *s)
 
 	s->fd = open(s->path, O_RDONLY | O_CLOEXEC);
 	if (s->fd < 0)
-		return rs_fail(errno == EMFILE || errno == ENFILE ? RS_ERESOURCE : RS_ENOINPUT,
+		return rs_fail(file_is_shortage(errno) ? RS_ERESOURCE : RS_ENOINPUT,
 			"cannot open '%s': %s", s->name, strerror(errno));
 	if (fstat(s->fd, &st) != 0)
 		return rs_fail(RS_EIO, "cannot examine '%s': %s", s->name, strerror(errno));

@@ -27,7 +27,7 @@ enum recsys_code {
 	RECSYS_EUSAGE    = 64,     /* an argument that cannot be                      */
 	RECSYS_EDATA     = 65,     /* damaged files, or rows whose columns do not fit */
 	RECSYS_ENOINPUT  = 66,     /* no such model                                   */
-	RECSYS_ERESOURCE = 71,     /* out of memory, threads or mappings              */
+	RECSYS_ERESOURCE = 71,     /* out of memory, threads, mappings or open files  */
 	RECSYS_EIO       = 74,     /* reading failed                                  */
 	RECSYS_EDENIED   = 77,     /* a file of the model may not be read             */
 	RECSYS_ESPEC     = 78      /* the model's spec is of another program version  */

@@ -30,7 +30,7 @@ find_in(const char *directory, uint64_t *number, char **out)
 	struct manifest manifest;
 
 	if (!checkpoint_is_version(directory)) {
-		*number = checkpoint_current(directory);
+		RS_TRY(checkpoint_read_current(directory, number));
 		return *number != 0 ? checkpoint_version_path(directory, *number, out)
 			: rs_fail(RS_ENOINPUT, "'%s' has no version that CURRENT names",
 				directory);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "remote/journal_private.h"
 
@@ -64,7 +65,8 @@ journal_file_list(const char *directory, uint64_t **out, size_t *n)
 	*n = 0;
 	if (d == NULL)
 		return errno == ENOENT ? RS_OK
-			: rs_fail(RS_EIO, "cannot read '%s': %s", directory, strerror(errno));
+			: rs_fail(file_is_shortage(errno) ? RS_ERESOURCE : RS_EIO,
+				"cannot read '%s': %s", directory, strerror(errno));
 	buffer_init(&list, (size_t)1 << 30);
 	status = read_names(d, &list);
 	closedir(d);

@@ -443,7 +443,7 @@ checkpoint_save(const char *directory, struct model *m,
 
 	RS_TRY(file_make_directories(directory));
 	RS_TRY(checkpoint_next_version(directory, &s.manifest.version));
-	s.manifest.parent = checkpoint_current(directory);
+	RS_TRY(checkpoint_read_current(directory, &s.manifest.parent));
 	s.manifest.progress = *progress;
 	if (progress->best_version == CHECKPOINT_ITSELF)
 		s.manifest.progress.best_version = s.manifest.version;

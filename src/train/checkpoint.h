@@ -125,10 +125,11 @@ enum rs_status checkpoint_inputs(
 int checkpoint_is_version(const char *directory);
 /* "DIRECTORY/v000012"; caller frees. */
 enum rs_status checkpoint_version_path(const char *directory, uint64_t version, char **out);
-/* What CURRENT names; 0 when there is none or it cannot be read. */
+/* What CURRENT names; 0 when there is none or it says nothing.  RS_EDENIED: this user may not read
+ * it; RS_ERESOURCE: there is no memory to. */
+enum rs_status checkpoint_read_current(const char *directory, uint64_t *version);
+/* The same; 0 when it cannot be read, too. */
 uint64_t checkpoint_current(const char *directory);
-/* RS_EDENIED: this user may not read it. */
-enum rs_status checkpoint_check_current(const char *directory);
 /* What made opening a version fail is damage, so that another one is looked at: not when this
  * user may not read it, nor when there is no memory. */
 int checkpoint_is_damage(enum rs_status status);

@@ -1,11 +1,13 @@
 /* The chain of versions that a delta is made of. */
 #include "train/checkpoint_chain.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/file_unnamed.h"
 #include "base/memory.h"
 #include "train/checkpoint_private.h"
@@ -51,7 +53,7 @@ parent_path(const char *directory, int is_here, uint64_t parent, char **out)
 		return checkpoint_version_path(directory, parent, out);
 	RS_TRY(file_join(directory, "..", &above));
 	enum rs_status status = checkpoint_version_path(above, parent, out);
-	if (status == RS_OK && access(*out, F_OK) != 0) {
+	if (status == RS_OK && access(*out, F_OK) != 0 && !file_is_shortage(errno)) {
 		free(*out);
 		status = checkpoint_rejected_path(above, parent, out);
 	}
@@ -108,7 +110,7 @@ open_parent(struct checkpoint_chain *c, const char *directory, int is_here)
 
 	l->version = parent;
 	RS_TRY(parent_path(directory, is_here, parent, &l->path));
-	if (access(l->path, F_OK) != 0)
+	if (access(l->path, F_OK) != 0 && !file_is_shortage(errno))
 		return fail_missing(child);
 	RS_TRY(manifest_read(&l->manifest, l->path));
 	RS_TRY(check_parent(child, l));

@@ -41,16 +41,18 @@ compare_versions(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int
-is_complete(const char *directory, uint64_t version)
+static enum rs_status
+is_complete(const char *directory, uint64_t version, int *is)
 {
-	char *path;
+	char *path, *manifest = NULL;
 
-	if (checkpoint_version_path(directory, version, &path) != RS_OK)
-		return 0;
-	const int is = checkpoint_is_version(path);
+	RS_TRY(checkpoint_version_path(directory, version, &path));
+	const enum rs_status status = file_join(path, "MANIFEST", &manifest);
+	*is = manifest != NULL && (access(manifest, F_OK) == 0 || errno == EACCES
+		|| file_is_shortage(errno));
+	free(manifest);
 	free(path);
-	return is;
+	return status;
 }
 
 struct list { uint64_t *item; size_t n, capacity; };
@@ -72,6 +74,13 @@ list_add(struct list *l, uint64_t version)
 	return RS_OK;
 }
 
+static enum rs_status
+fail_list(const char *directory, enum rs_status otherwise)
+{
+	return rs_fail(file_is_shortage(errno) ? RS_ERESOURCE : otherwise,
+		"cannot read the model directory '%s': %s", directory, strerror(errno));
+}
+
 /* Directories "v000012SUFFIX"; without a suffix they must be complete. */
 static enum rs_status
 list_names(const char *directory, const char *suffix, uint64_t **version, size_t *n)
@@ -83,21 +92,27 @@ list_names(const char *directory, const char *suffix, uint64_t **version, size_t
 	*version = NULL;
 	*n = 0;
 	if (dir == NULL)
-		return errno == ENOENT ? RS_OK
-			: rs_fail(RS_ENOINPUT, "cannot read the model directory '%s': %s",
-				directory, strerror(errno));
+		return errno == ENOENT ? RS_OK : fail_list(directory, RS_ENOINPUT);
 	for (const struct dirent *e; status == RS_OK && (e = readdir(dir)) != NULL; ) {
 		const uint64_t v = checkpoint_version_of_name(e->d_name, suffix);
 
-		if (v != 0 && (suffix[0] != '\0' || is_complete(directory, v)))
+		int is = v != 0;
+
+		if (is && suffix[0] == '\0')
+			status = is_complete(directory, v, &is);
+		if (status == RS_OK && is)
 			status = list_add(&list, v);
 	}
 	closedir(dir);
+	if (status != RS_OK) {
+		free(list.item);
+		return status;
+	}
 	if (list.n > 0)
 		qsort(list.item, list.n, sizeof *list.item, compare_versions);
 	*version = list.item;
 	*n = list.n;
-	return status;
+	return RS_OK;
 }
 
 enum rs_status
@@ -133,8 +148,7 @@ checkpoint_next_version(const char *directory, uint64_t *out)
 
 	*out = 1;
 	if (dir == NULL)
-		return rs_fail(RS_EIO, "cannot read the model directory '%s': %s", directory,
-			strerror(errno));
+		return fail_list(directory, RS_EIO);
 	for (const struct dirent *e; (e = readdir(dir)) != NULL; ) {
 		const uint64_t version = number_of_name(e->d_name);
 
@@ -244,8 +258,9 @@ checkpoint_prune(const char *directory, size_t keep, const uint64_t *also, size_
 {
 	uint64_t *list;
 	size_t n;
-	const uint64_t current = checkpoint_current(directory);
+	uint64_t current;
 
+	RS_TRY(checkpoint_read_current(directory, &current));
 	RS_TRY(remove_leftovers(directory));
 	RS_TRY(checkpoint_list(directory, &list, &n));
 	unsigned char *stays = NULL;

@@ -247,16 +247,15 @@ open_former(const char *directory, const uint64_t *list, size_t n, int of_finish
 static enum rs_status
 open_newest(const char *directory, struct checkpoint_chain *out)
 {
-	uint64_t *list;
+	uint64_t *list, current;
 	size_t n;
 
-	RS_TRY(checkpoint_check_current(directory));
+	RS_TRY(checkpoint_read_current(directory, &current));
 	RS_TRY(checkpoint_list(directory, &list, &n));
 	if (n == 0) {
 		free(list);
 		return rs_fail(RS_ENOINPUT, "no complete model version in '%s'", directory);
 	}
-	const uint64_t current = checkpoint_current(directory);
 	size_t upto = n;
 	while (current != 0 && upto > 0 && list[upto - 1] > current)
 		upto--;

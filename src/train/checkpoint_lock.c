@@ -179,7 +179,8 @@ try_lock(const char *directory, const char *path, double wait, size_t n,
 	if (fd < 0 && errno == ENOENT && n < LOCK_TRIES)
 		return RS_OK;
 	if (fd < 0)
-		return rs_fail(RS_ECREATE, "cannot create '%s': %s", path, strerror(errno));
+		return rs_fail(file_is_shortage(errno) ? RS_ERESOURCE : RS_ECREATE,
+			"cannot create '%s': %s", path, strerror(errno));
 	enum rs_status status = wait_for_lock(directory, fd, wait);
 	if (status == RS_OK && is_named(fd, path)) {
 		status = write_pid(directory, fd);

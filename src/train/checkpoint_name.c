@@ -54,40 +54,38 @@ checkpoint_is_version(const char *directory)
 
 	if (file_join(directory, "MANIFEST", &path) != RS_OK)
 		return 0;
-	const int is = access(path, F_OK) == 0 || errno == EACCES;
+	const int is = access(path, F_OK) == 0 || errno == EACCES || file_is_shortage(errno);
 	free(path);
 	return is;
+}
+
+enum rs_status
+checkpoint_read_current(const char *directory, uint64_t *version)
+{
+	enum rs_status status = RS_OK;
+	char *path, *text = NULL;
+	size_t n;
+
+	*version = 0;
+	RS_TRY(file_join(directory, CHECKPOINT_CURRENT, &path));
+	if (access(path, F_OK) == 0 || errno != ENOENT)
+		status = file_read(path, CURRENT_LIMIT, &text, &n);
+	if (text != NULL) {
+		text[strcspn(text, "\n")] = '\0';
+		*version = checkpoint_version_of_name(text, "");
+	}
+	free(text);
+	free(path);
+	return checkpoint_is_damage(status) ? RS_OK : status;
 }
 
 uint64_t
 checkpoint_current(const char *directory)
 {
-	char *path, *text = NULL;
-	size_t n;
-	uint64_t version = 0;
+	uint64_t version;
 
-	if (file_join(directory, CHECKPOINT_CURRENT, &path) != RS_OK)
-		return 0;
-	if (access(path, F_OK) == 0 && file_read(path, CURRENT_LIMIT, &text, &n) == RS_OK) {
-		text[strcspn(text, "\n")] = '\0';
-		version = checkpoint_version_of_name(text, "");
-	}
-	free(text);
-	free(path);
+	(void)checkpoint_read_current(directory, &version);
 	return version;
-}
-
-enum rs_status
-checkpoint_check_current(const char *directory)
-{
-	char *path, *text = NULL;
-	size_t n;
-
-	RS_TRY(file_join(directory, CHECKPOINT_CURRENT, &path));
-	const enum rs_status status = file_read(path, CURRENT_LIMIT, &text, &n);
-	free(text);
-	free(path);
-	return status == RS_EDENIED ? status : RS_OK;
 }
 
 int
@@ -149,7 +147,7 @@ checkpoint_find(const char *directory, uint64_t version, const char *name, char 
 	const enum rs_status status = file_join(path, name, out);
 	free(path);
 	RS_TRY(status);
-	if (access(*out, F_OK) == 0)
+	if (access(*out, F_OK) == 0 || file_is_shortage(errno))
 		return RS_OK;
 	free(*out);
 	*out = NULL;

@@ -1,6 +1,7 @@
 /* The ledger in memory: entries, and those of the files of a plain run. */
 #include "train/ledger.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -144,7 +145,7 @@ ledger_read_file(const char *path, struct ledger *out)
 	size_t n;
 
 	ledger_init(out);
-	if (stat(path, &st) != 0)
+	if (stat(path, &st) != 0 && !file_is_shortage(errno))
 		return RS_OK;
 	RS_TRY(file_read(path, LEDGER_LIMIT, &text, &n));
 	const enum rs_status status = ledger_parse(text, n, path, out);

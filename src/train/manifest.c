@@ -182,29 +182,32 @@ read_hex(const char *text, size_t n, uint32_t *out)
 	return n == 8;
 }
 
-/* NAME SIZE CRC CRC ... */
-static int
-parse_file(struct manifest_file *f, const char *text, size_t n)
+/* NAME SIZE CRC CRC ...; *understood: else the text is wrong. */
+static enum rs_status
+parse_file(struct manifest_file *f, const char *text, size_t n, int *understood)
 {
 	const char *const end = text + n;
 	const char *const space = memchr(text, ' ', n);
+	*understood = 0;
 	if (space == NULL)
-		return 0;
+		return RS_OK;
+	const size_t n_name = (size_t)(space - text);
 	const char *at = memchr(space + 1, ' ', (size_t)(end - space - 1));
 	if (at == NULL)
 		at = end;
-	f->name = strndup(text, (size_t)(space - text));
-	f->crc = calloc((size_t)(end - at) / 9 + 1, sizeof *f->crc);
-	if (f->name == NULL || f->crc == NULL
-	    || !number_u64(space + 1, (size_t)(at - space - 1), &f->size))
-		return 0;
+	RS_TRY(memory_alloc(n_name + 1, 1, &f->name));
+	memcpy(f->name, text, n_name);
+	RS_TRY(memory_alloc((size_t)(end - at) / 9 + 1, sizeof *f->crc, &f->crc));
+	if (!number_u64(space + 1, (size_t)(at - space - 1), &f->size))
+		return RS_OK;
 	for (; at < end; at += 9) {
 		if (end - at < 9 || *at != ' ' || !read_hex(at + 1, 8, &f->crc[f->n_crc]))
-			return 0;
+			return RS_OK;
 		f->n_crc++;
 	}
-	return f->n_crc == (f->size + FILE_CRC_BLOCK - 1) / FILE_CRC_BLOCK
+	*understood = f->n_crc == (f->size + FILE_CRC_BLOCK - 1) / FILE_CRC_BLOCK
 		&& strchr(f->name, '/') == NULL;
+	return RS_OK;
 }
 
 static int
@@ -236,28 +239,32 @@ parse_value(struct manifest *m, const struct manifest_key *key, const char *text
 	return 0;
 }
 
-/* One line; 0 when it is not understood. */
-static int
-parse_line(struct manifest *m, const char *line, size_t n, unsigned char seen[N_KEYS])
+static enum rs_status
+parse_line(struct manifest *m, const char *line, size_t n, unsigned char seen[N_KEYS],
+	int *understood)
 {
 	const char *const equals = memmem(line, n, " = ", 3);
+	*understood = 0;
 	if (equals == NULL)
-		return 0;
+		return RS_OK;
 	const size_t n_name = (size_t)(equals - line);
 	const char *const value = equals + 3;
 	const size_t n_value = n - n_name - 3;
 	struct manifest_file *f;
 
-	if (n_name == 4 && memcmp(line, "file", 4) == 0)
-		return add_file(m, &f) == RS_OK && parse_file(f, value, n_value);
+	if (n_name == 4 && memcmp(line, "file", 4) == 0) {
+		RS_TRY(add_file(m, &f));
+		return parse_file(f, value, n_value, understood);
+	}
 	for (size_t k = 0; k < N_KEYS; k++) {
 		if (strlen(key_table[k].name) != n_name
 			|| memcmp(key_table[k].name, line, n_name) != 0)
 			continue;
 		seen[k] = 1;
-		return parse_value(m, &key_table[k], value, n_value);
+		*understood = parse_value(m, &key_table[k], value, n_value);
+		break;
 	}
-	return 0;
+	return RS_OK;
 }
 
 /* The text before the crc line, checked against it; 0 when it does not fit. */
@@ -288,8 +295,11 @@ parse_manifest(struct manifest *m, const char *path, const char *text, size_t n_
 			"not a model of this program's format, wanted 'recsys-train model 1'");
 	for (const char *line = text + strlen(MANIFEST_HEAD); line < text + n; ) {
 		const char *const end = memchr(line, '\n', (size_t)(text + n - line));
+		int understood = 0;
 		number++;
-		if (end == NULL || !parse_line(m, line, (size_t)(end - line), seen))
+		if (end != NULL)
+			RS_TRY(parse_line(m, line, (size_t)(end - line), seen, &understood));
+		if (!understood)
 			return rs_fail_at(RS_EDATA, path, number, 0, "line not understood");
 		line = end + 1;
 	}

@@ -64,10 +64,10 @@ enum rs_status
 publish_excess(const char *directory, const struct incremental_settings *s,
 	struct text_list *name)
 {
-	const struct publish_copy c = { .to = s->publish, .keep = s->publish_keep,
-		.version = checkpoint_current(directory) };
+	struct publish_copy c = { .to = s->publish, .keep = s->publish_keep };
 
 	*name = (struct text_list){ .n = 0 };
+	RS_TRY(checkpoint_read_current(directory, &c.version));
 	if (s->publish[0] == '\0' || c.version == 0 || access(s->publish, F_OK) != 0)
 		return RS_OK;
 	return publish_copy_excess(&c, name);
@@ -184,10 +184,11 @@ publish_rejected_by(const char *directory, uint64_t version)
 enum rs_status
 publish_remembered(const char *directory, uint64_t **version, size_t *n)
 {
-	const uint64_t current = checkpoint_current(directory);
+	uint64_t current;
 	size_t n_all, used = 0;
 
 	*n = 0;
+	RS_TRY(checkpoint_read_current(directory, &current));
 	RS_TRY(checkpoint_rejected(directory, version, &n_all));
 	for (size_t i = 0; i < n_all; i++)
 		if ((*version)[i] > current
@@ -268,11 +269,13 @@ strip(const char *path)
 enum rs_status
 publish_shrink(const char *directory, uint64_t version)
 {
-	const int stays = version > checkpoint_current(directory);
+	uint64_t current;
 	char *path;
 
+	RS_TRY(checkpoint_read_current(directory, &current));
 	RS_TRY(checkpoint_rejected_path(directory, version, &path));
-	const enum rs_status status = stays ? strip(path) : checkpoint_remove_tree(directory, path);
+	const enum rs_status status = version > current ? strip(path)
+		: checkpoint_remove_tree(directory, path);
 	free(path);
 	return status;
 }
@@ -378,11 +381,12 @@ former_version(const char *directory, uint64_t current, uint64_t *target)
 enum rs_status
 publish_rollback_target(const char *directory, uint64_t version, uint64_t *target)
 {
-	const uint64_t current = checkpoint_current(directory);
+	uint64_t current;
 
 	*target = version;
 	if (version != 0)
 		return check_target(directory, version);
+	RS_TRY(checkpoint_read_current(directory, &current));
 	if (current == 0)
 		return rs_fail(RS_ENOINPUT, "no version is current in '%s'", directory);
 	return former_version(directory, current, target);
@@ -455,9 +459,11 @@ publish_rollback(const char *directory, uint64_t target, const struct incrementa
 	int *incomplete)
 {
 	unsigned tasks = command_task(s);
+	uint64_t current;
 
 	*incomplete = 0;
-	if (checkpoint_current(directory) == target)
+	RS_TRY(checkpoint_read_current(directory, &current));
+	if (current == target)
 		RS_TRY(publish_pending_read(directory, target, &tasks));
 	tasks |= PUBLISH_ROLLBACK;
 	RS_TRY(publish_pending_write(directory, target, tasks));
@@ -470,10 +476,11 @@ publish_rollback(const char *directory, uint64_t target, const struct incrementa
 enum rs_status
 publish_repair(const char *directory, const struct incremental_settings *s, int *incomplete)
 {
-	const uint64_t current = checkpoint_current(directory);
+	uint64_t current;
 	unsigned tasks;
 
 	*incomplete = 0;
+	RS_TRY(checkpoint_read_current(directory, &current));
 	if (current == 0)
 		return RS_OK;
 	RS_TRY(publish_pending_read(directory, current, &tasks));

@@ -48,7 +48,7 @@ publish_pending_read(const char *directory, uint64_t version, unsigned *tasks)
 
 	*tasks = 0;
 	RS_TRY(file_join(directory, PENDING_NAME, &path));
-	if (access(path, F_OK) == 0)
+	if (access(path, F_OK) == 0 || file_is_shortage(errno))
 		status = file_read(path, PENDING_LIMIT, &text, &n);
 	for (const char *line = text; status == RS_OK && line != NULL && line < text + n; ) {
 		const size_t length = strcspn(line, "\n");
@@ -90,10 +90,11 @@ replace(const char *directory, const struct buffer *text)
 enum rs_status
 publish_pending_write(const char *directory, uint64_t version, unsigned tasks)
 {
-	const uint64_t current = checkpoint_current(directory);
+	uint64_t current;
 	unsigned kept = 0;
 	struct buffer text;
 
+	RS_TRY(checkpoint_read_current(directory, &current));
 	if (current != 0 && current != version)
 		RS_TRY(publish_pending_read(directory, current, &kept));
 	buffer_init(&text, PENDING_LIMIT);

@@ -137,7 +137,6 @@ find_unfinished(const char *directory, struct start *out, uint64_t *version)
 	size_t n;
 
 	*version = 0;
-	RS_TRY(checkpoint_check_current(directory));
 	RS_TRY(checkpoint_list(directory, &list, &n));
 	enum rs_status status = RS_OK;
 	for (size_t i = n; *version == 0 && i-- > 0; ) {
@@ -162,12 +161,13 @@ static enum rs_status
 start_resumed(struct spec *spec, const struct train_options *options,
 	const struct model_options *model_options, struct start *out)
 {
-	uint64_t version;
-	const enum rs_status status = find_unfinished(options->directory, out, &version);
+	uint64_t version = 0, current;
+	enum rs_status status = checkpoint_read_current(options->directory, &current);
 
+	if (status == RS_OK)
+		status = find_unfinished(options->directory, out, &version);
 	/* Killed before it was judged, it still is to be. */
-	const int is_judged = options->n_conditions == 0
-		|| checkpoint_current(options->directory) == version;
+	const int is_judged = options->n_conditions == 0 || current == version;
 
 	if (status == RS_OK && out->finished && (options->continues || !is_judged)) {
 		out->finished = 0;

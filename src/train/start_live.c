@@ -228,16 +228,18 @@ static enum rs_status
 keep_unused(const struct train_options *options, struct start *out)
 {
 	const char *const directory = options->resume ? options->directory : options->from;
-	uint64_t *list, version;
+	uint64_t *list, version, current = 0;
 	size_t n;
 
 	if (!ranks_lead(options->place) || directory == NULL)
 		return RS_OK;
+	if (!options->resume)
+		RS_TRY(checkpoint_read_current(directory, &current));
 	RS_TRY(checkpoint_list(directory, &list, &n));
 	version = n > 0 ? list[n - 1] : 0;
 	free(list);
-	if (!options->resume && checkpoint_current(directory) != 0)
-		version = checkpoint_current(directory);
+	if (current != 0)
+		version = current;
 	out->origin = version;
 	return version != 0 ? checkpoint_keep_unused(directory, version, out->model) : RS_OK;
 }

@@ -76,7 +76,7 @@ train_gate_enter(struct training *t)
 
 	if (t->options->n_conditions == 0 || t->options->period != NULL)
 		return RS_OK;
-	g->current = checkpoint_current(directory);
+	RS_TRY(checkpoint_read_current(directory, &g->current));
 	if (g->current != 0)
 		RS_TRY(read_history(directory, g->current, &g->history));
 	return g->history != NULL ? trial_history_check(g->history) : RS_OK;
@@ -154,9 +154,11 @@ static enum rs_status
 judge(const struct training *t, uint64_t version)
 {
 	const struct train_options *const o = t->options;
+	uint64_t current;
 	char *verdict;
 
-	if (checkpoint_current(o->directory) == version)       /* before it was killed */
+	RS_TRY(checkpoint_read_current(o->directory, &current));
+	if (current == version)       /* before it was killed */
 		return RS_OK;
 	const enum rs_status status = trial_judge(t->gate.trial, o->condition, o->n_conditions,
 		&verdict);

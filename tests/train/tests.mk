@@ -14,6 +14,9 @@ tests_train_step_quiet_test_SOURCES = tests/train/step_quiet_test.c tests/train/
 check_PROGRAMS += tests/train/checkpoint_lock_test
 check_PROGRAMS += tests/train/checkpoint_test
 tests_train_checkpoint_test_SOURCES = tests/train/checkpoint_test.c tests/embed/touch.h
+check_PROGRAMS += tests/train/checkpoint_memory_test
+tests_train_checkpoint_memory_test_SOURCES = tests/train/checkpoint_memory_test.c \
+	tests/allocations.c tests/allocations.h
 check_PROGRAMS += tests/train/delta_test
 check_PROGRAMS += tests/train/model_test
 check_PROGRAMS += tests/train/frequency_test
