@@ -73,7 +73,8 @@ struct checkpoint_lock {
 };
 
 /* RS_EBUSY when another process holds it for longer than wait seconds.  Who gets it and ends
- * without a version leaves neither LOCK nor directories that were not there. */
+ * without a version leaves neither LOCK nor directories that were not there.  RS_EIO: the file
+ * system locks none, or gives LOCK another inode number each time. */
 enum rs_status checkpoint_lock(const char *directory, double wait, struct checkpoint_lock *out);
 void checkpoint_unlock(struct checkpoint_lock *lock);
 /* Who holds a lock that could not be had: *pid, 0 when it does not say, and since when, at

@@ -22,7 +22,7 @@
 /* Seconds for which a killed process may seem to hold it: one that it was about to start has
  * the lock until exec(2). */
 #define LOCK_GRACE   2.0
-/* Times that the directory may go before LOCK is in it, each with another run that ends. */
+/* Times that LOCK or its directory may go before it is had, each with another run that ends. */
 #define LOCK_TRIES   100
 
 /* The process that the open file names; 0 none. */
@@ -165,7 +165,15 @@ is_named(int fd, const char *path)
 	    && open_file.st_ino == named.st_ino && open_file.st_dev == named.st_dev;
 }
 
-/* The n-th time; *fd stays -1 when the file went while it was waited for. */
+static enum rs_status
+fail_unnamed(const char *path)
+{
+	(void)rs_fail(RS_EIO, "cannot lock '%s': each of %d times another file had its name then",
+		path, LOCK_TRIES);
+	return rs_hint("a model has to be on a file system that keeps the inode numbers of files");
+}
+
+/* The n-th time; out->fd stays -1 when the file went while it was waited for. */
 static enum rs_status
 try_lock(const char *directory, const char *path, double wait, size_t n,
 	struct checkpoint_lock *out)
@@ -182,7 +190,10 @@ try_lock(const char *directory, const char *path, double wait, size_t n,
 		return rs_fail(file_is_shortage(errno) ? RS_ERESOURCE : RS_ECREATE,
 			"cannot create '%s': %s", path, strerror(errno));
 	enum rs_status status = wait_for_lock(directory, fd, wait);
-	if (status == RS_OK && is_named(fd, path)) {
+	const int has = status == RS_OK && is_named(fd, path);
+	if (status == RS_OK && !has && n >= LOCK_TRIES)
+		status = fail_unnamed(path);
+	if (has) {
 		status = write_pid(directory, fd);
 		if (status == RS_OK && made)
 			status = memory_strdup(directory, &out->made);

@@ -1,8 +1,11 @@
 /* The writer's lock: one at a time, told by pid, given back at the end. */
 #include "tests/test.h"
 
+#include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -169,6 +172,63 @@ who_waited_for_a_lock_that_went_has_the_next(void **state)
 	assert_false(is_there(*state, "a"));
 }
 
+/* --- a LOCK that is never the same --------------------------------------------------------- */
+
+static const char *replaced;            /* NULL: none                                  */
+static unsigned n_left;                 /* times that it is replaced                   */
+
+static void
+replace(const char *path)
+{
+	char other[120];
+
+	snprintf(other, sizeof other, "%s.other", path);
+	const int fd = open(other, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+	assert_true(fd >= 0);
+	close(fd);
+	assert_int_equal(rename(other, path), 0);
+}
+
+/* Stands before that of the C library: who has locked the file finds that it lost its name. */
+int
+flock(int fd, int operation)
+{
+	int (*call)(int, int);
+	void *const symbol = dlsym(RTLD_NEXT, "flock");
+
+	assert_non_null(symbol);
+	memcpy(&call, &symbol, sizeof call);
+	const int failed = call(fd, operation);
+	if (failed == 0 && replaced != NULL && n_left > 0) {
+		n_left--;
+		replace(replaced);
+	}
+	return failed;
+}
+
+static void
+a_lock_that_is_another_file_each_time_is_given_up(void **state)
+{
+	struct checkpoint_lock lock;
+	char path[96];
+
+	snprintf(path, sizeof path, "%s/LOCK", (const char *)*state);
+	replaced = path;
+	n_left = 3;
+	assert_int_equal(checkpoint_lock(*state, 0, &lock), RS_OK);
+	checkpoint_unlock(&lock);
+	n_left = 10000;
+	const enum rs_status status = checkpoint_lock(*state, 0, &lock);
+	replaced = NULL;
+	assert_int_equal(status, RS_EIO);
+	assert_int_equal(lock.fd, -1);
+	assert_true(n_left > 9000);
+	assert_non_null(strstr(rs_failure()->text, "another file had its name"));
+	assert_non_null(strstr(rs_failure()->hint, "inode numbers"));
+	assert_int_equal(checkpoint_lock(*state, 0, &lock), RS_OK);
+	checkpoint_unlock(&lock);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int
@@ -182,6 +242,7 @@ main(void)
 		TEST(what_was_made_for_nothing_is_removed),
 		TEST(a_version_keeps_its_lock),
 		TEST(who_waited_for_a_lock_that_went_has_the_next),
+		TEST(a_lock_that_is_another_file_each_time_is_given_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
