@@ -100,13 +100,18 @@ scan_versions(struct gc *g, enum gc_kind kind)
 		: checkpoint_list(g->directory, &list, &n);
 
 	for (size_t i = n; status == RS_OK && i-- > 0; ) {
+		struct gc_item item = { .kind = kind, .version = list[i] };
 		char *path;
 
 		status = rejected ? publish_rejected_path(g->directory, list[i], &path)
 			: checkpoint_version_path(g->directory, list[i], &path);
+		if (status != RS_OK)
+			break;
+		status = checkpoint_chain_parent(path, &item.parent);
 		if (status == RS_OK)
-			status = add_path(g, (struct gc_item){ .kind = kind, .version = list[i],
-				.parent = checkpoint_chain_parent(path) }, path);
+			status = add_path(g, item, path);
+		else
+			free(path);
 	}
 	free(list);
 	return status;
@@ -248,20 +253,26 @@ bind(struct gc *g, uint64_t version, const char *why)
 
 /* A run that was interrupted goes on from the newest sound version, and may want its best
  * one. */
-static void
+static enum rs_status
 bind_unfinished(struct gc *g)
 {
 	struct checkpoint_progress progress = { .state = CHECKPOINT_FINAL };
 	uint64_t newest = 0;
 
-	for (size_t i = 0; newest == 0 && i < g->n && g->item[i].kind == GC_VERSION; i++)
-		if (checkpoint_peek(g->directory, g->item[i].version, &progress, NULL) == RS_OK)
+	for (size_t i = 0; newest == 0 && i < g->n && g->item[i].kind == GC_VERSION; i++) {
+		const enum rs_status status =
+			checkpoint_peek(g->directory, g->item[i].version, &progress, NULL);
+		if (status == RS_OK)
 			newest = g->item[i].version;
+		else if (!checkpoint_is_damage(status))
+			return status;
+	}
 	if (newest == 0 || progress.state != CHECKPOINT_TRAINING)
-		return;
+		return RS_OK;
 	bind(g, newest, "unfinished run");
 	if (progress.best_version != 0 && progress.best_version != newest)
 		bind(g, progress.best_version, "best of the unfinished run");
+	return RS_OK;
 }
 
 /* The newest few are kept whole; of one whose period no ledger knows of but its own, that. */
@@ -290,7 +301,7 @@ gc_bind(struct gc *g)
 	size_t seen = 0;
 
 	bind(g, g->current, "current");
-	bind_unfinished(g);
+	RS_TRY(bind_unfinished(g));
 	for (size_t i = 0; i < g->n; i++)
 		switch (g->item[i].kind) {
 		case GC_VERSION:

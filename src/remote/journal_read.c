@@ -42,25 +42,27 @@ next_record(struct segment *g)
 	return 1;
 }
 
-/* Its first record is the HEAD of this shard's segment; 0: it is not. */
-static int
-segment_open(const struct journal_options *o, uint64_t number, struct segment *g)
+/* *ours: its first record is the HEAD of this shard's segment; else nothing is open. */
+static enum rs_status
+segment_open(const struct journal_options *o, uint64_t number, struct segment *g, int *ours)
 {
 	struct journal_head head;
 	char path[PATH_MAX];
 
+	*ours = 0;
 	*g = (struct segment){ .number = number };
 	journal_file_name(o->directory, number, path);
-	if (file_map_open(&g->map, path) != RS_OK)
-		return 0;
+	const enum rs_status status = file_map_open(&g->map, path);
+	if (status != RS_OK)
+		return status == RS_ERESOURCE ? status : RS_OK;
 	if (next_record(g) && g->record.type == JOURNAL_HEAD
 	    && g->record.bytes >= sizeof(head) + sizeof(struct body_init)) {
 		memcpy(&head, g->body, sizeof(head));
-		if (head.job == o->job && head.shard == o->shard)
-			return 1;
+		*ours = head.job == o->job && head.shard == o->shard;
 	}
-	file_map_close(&g->map);
-	return 0;
+	if (!*ours)
+		file_map_close(&g->map);
+	return RS_OK;
 }
 
 static uint64_t
@@ -154,14 +156,19 @@ enum rs_status
 journal_read_range(const struct journal_options *o, struct journal_range *out)
 {
 	struct scan s = { .last = 0 };
+	enum rs_status status = RS_OK;
 	uint64_t *list;
 	size_t n;
 
 	RS_TRY(journal_file_list(o->directory, &list, &n));
 	for (size_t i = 0; i < n; i++) {
 		struct segment g;
+		int ours;
 
-		if (!segment_open(o, list[i], &g)) {
+		status = segment_open(o, list[i], &g, &ours);
+		if (status != RS_OK)
+			break;
+		if (!ours) {
 			s.last = 0;
 			if (i + 1 < n)
 				s.range.n_starts = 0;
@@ -171,8 +178,9 @@ journal_read_range(const struct journal_options *o, struct journal_range *out)
 		file_map_close(&g.map);
 	}
 	free(list);
-	*out = s.range;
-	return RS_OK;
+	if (status == RS_OK)
+		*out = s.range;
+	return status;
 }
 
 /* --- what leads to a step ------------------------------------------------------------------- */
@@ -249,9 +257,11 @@ replay_from(struct replay *p, const struct journal_options *o, uint64_t number,
 {
 	for (; !is_there(p); number++) {
 		struct segment g;
+		int ours;
 
 		RS_TRY(buffer_reserve(&p->maps, sizeof(g.map)));
-		if (!segment_open(o, number, &g))
+		RS_TRY(segment_open(o, number, &g, &ours));
+		if (!ours)
 			return rs_fail(RS_EDATA, "the journal ends before step %" PRIu64, p->step);
 		RS_TRY(buffer_append(&p->maps, &g.map, sizeof(g.map)));
 		RS_TRY(replay_segment(p, &g, end));

@@ -302,30 +302,31 @@ checkpoint_chain_load_table(const struct checkpoint_chain *c, struct model *m, s
 
 /* --- what must stay -------------------------------------------------------------- */
 
-uint64_t
-checkpoint_chain_parent(const char *path)
+enum rs_status
+checkpoint_chain_parent(const char *path, uint64_t *parent)
 {
 	struct manifest m;
-	uint64_t parent = 0;
+	const enum rs_status status = manifest_read(&m, path);
 
-	if (manifest_read(&m, path) == RS_OK) {
-		parent = m.kind == MANIFEST_DELTA ? m.parent : 0;
+	*parent = status == RS_OK && m.kind == MANIFEST_DELTA ? m.parent : 0;
+	if (status == RS_OK)
 		manifest_free(&m);
-	}
-	return parent;
+	return checkpoint_is_damage(status) ? RS_OK : status;
 }
 
 struct keeping { const char *directory; const uint64_t *list; size_t n; unsigned char *keep; };
 
 /* Marks what the version at the path, which it takes, is a delta of. */
-static void
+static enum rs_status
 keep_parent(const struct keeping *k, char *path)
 {
-	const uint64_t parent = checkpoint_chain_parent(path);
+	uint64_t parent;
+	const enum rs_status status = checkpoint_chain_parent(path, &parent);
 
 	for (size_t i = 0; parent != 0 && i < k->n; i++)
 		k->keep[i] |= k->list[i] == parent;
 	free(path);
+	return status;
 }
 
 static enum rs_status
@@ -340,7 +341,7 @@ keep_of_rejected(const struct keeping *k)
 
 		status = checkpoint_rejected_path(k->directory, list[i], &path);
 		if (status == RS_OK)
-			keep_parent(k, path);
+			status = keep_parent(k, path);
 	}
 	free(list);
 	return status;
@@ -358,7 +359,7 @@ checkpoint_chain_keep(const char *directory, const uint64_t *list, size_t n, uns
 		if (!keep[i])
 			continue;
 		RS_TRY(checkpoint_version_path(directory, list[i], &path));
-		keep_parent(&k, path);
+		RS_TRY(keep_parent(&k, path));
 	}
 	return RS_OK;
 }

@@ -38,8 +38,8 @@ enum rs_status checkpoint_chain_map_table(const struct checkpoint_chain *c,
 	const struct model *m, size_t t, struct file_map *out);
 /* The table of the model that a file has the delta of; n_tables: it is no delta of any. */
 size_t checkpoint_chain_table_of(const struct model *m, const char *file);
-/* What the version at a path is a delta of; 0: it is whole, or its MANIFEST cannot be read. */
-uint64_t checkpoint_chain_parent(const char *path);
+/* What the version at a path is a delta of; 0: it is whole, or its MANIFEST is damaged. */
+enum rs_status checkpoint_chain_parent(const char *path, uint64_t *parent);
 /* Marks in keep[n] what the versions marked, and those put aside for inspection, are made of;
  * list[n] is ascending. */
 enum rs_status checkpoint_chain_keep(const char *directory, const uint64_t *list, size_t n,

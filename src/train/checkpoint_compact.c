@@ -75,16 +75,17 @@ checkpoint_compact(const char *directory, uint64_t version, int *changed)
 {
 	struct checkpoint_chain chain;
 	struct compacting c = { .chain = &chain };
-	enum rs_status status = RS_OK;
+	enum rs_status status;
+	uint64_t parent;
 	char *path;
 
 	if (changed != NULL)
 		*changed = 0;
 	RS_TRY(checkpoint_version_path(directory, version, &path));
-	const int is_whole = checkpoint_chain_parent(path) == 0;
+	status = checkpoint_chain_parent(path, &parent);
 	free(path);
-	if (is_whole)
-		return RS_OK;
+	if (status != RS_OK || parent == 0)
+		return status;
 	RS_TRY(checkpoint_chain_open(directory, version, &chain));
 	if (changed != NULL)
 		*changed = chain.n > 1;

@@ -469,6 +469,32 @@ what_is_synchronised_is_on_the_disk_and_private(void **state)
 	assert_true(range().applied == STEPS);
 }
 
+/* Else the shard would begin with what is there without the segment. */
+static void
+a_full_table_of_files_is_no_gap(void **state)
+{
+	struct journal_range r, again;
+	struct journal_place end;
+	struct rlimit former, none;
+	struct journal *j;
+
+	begin_in(*state, "full");
+	j = opened();
+	write_steps(j);
+	journal_close(j);
+	r = range();
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &former), 0);
+	none = former;
+	none.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	const enum rs_status listed = journal_read_range(&options, &again);
+	const enum rs_status replayed = journal_read_replay(&options, &r, STEPS, &visitor, &end);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &former), 0);
+	assert_int_equal(listed, RS_ERESOURCE);
+	assert_int_equal(replayed, RS_ERESOURCE);
+	assert_int_equal(journal_read_replay(&options, &r, STEPS, &visitor, &end), RS_OK);
+}
+
 int
 main(void)
 {
@@ -484,6 +510,7 @@ main(void)
 		cmocka_unit_test(a_full_disk_turns_it_off_and_leaves_nothing),
 		cmocka_unit_test(a_directory_that_cannot_be_made_is_an_error),
 		cmocka_unit_test(what_is_synchronised_is_on_the_disk_and_private),
+		cmocka_unit_test(a_full_table_of_files_is_no_gap),
 	};
 
 	return cmocka_run_group_tests(tests, tmpdir_make, tmpdir_remove);

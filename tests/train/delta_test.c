@@ -154,7 +154,7 @@ parent_of(const char *of, uint64_t version)
 	char *path;
 
 	assert_int_equal(checkpoint_version_path(of, version, &path), RS_OK);
-	parent = checkpoint_chain_parent(path);
+	assert_int_equal(checkpoint_chain_parent(path, &parent), RS_OK);
 	free(path);
 	return parent;
 }
