@@ -144,6 +144,39 @@ products_are_those_of_the_formula(void **state)
 	}
 }
 
+enum { SIDE = 8 };
+
+static void
+check_empty(const struct kernel_set *k, const struct shape *s, int ta, int tb, float beta)
+{
+	static float scratch[KERNEL_GEMM_SCRATCH];
+	float x[SIDE * SIDE], c[SIDE * SIDE];
+
+	for (size_t i = 0; i < SIDE * SIDE; i++)
+		x[i] = c[i] = 1;
+	k->gemm(&(struct gemm_args){ .transpose_a = ta, .transpose_b = tb, .m = s->m, .n = s->n,
+		.k = s->k, .alpha = 1, .beta = beta, .a = x, .lda = SIDE, .b = x, .ldb = SIDE,
+		.c = c, .ldc = SIDE, .scratch = scratch });
+	for (size_t i = 0; i < SIDE * SIDE; i++)
+		assert_float_equal(
+			c[i], i / SIDE < s->m && i % SIDE < s->n ? beta : 1, 0);
+}
+
+/* Sums of nothing are 0 and beta C, and no rows or columns are no product. */
+static void
+empty_products_are_products(void **state)
+{
+	static const struct shape empty_table[] = { { 0, 5, 3 }, { 5, 0, 3 }, { 5, 7, 0 } };
+	const struct kernel_set *k;
+
+	(void)state;
+	for (size_t set = 0; set < N_SETS; set++)
+		for (size_t i = 0; i < 3 && kernel_select(set_table[set], &k) == RS_OK; i++)
+			for (int t = 0; t < 8; t++)
+				check_empty(k, &empty_table[i], t & 1, t >> 1 & 1,
+					t >> 2 ? 0.5f : 0);
+}
+
 /* Row i of C alone, by one product of `rows` rows that begins with it. */
 static void
 check_rows(const struct kernel_set *k, int ta, int tb, size_t rows)
@@ -185,6 +218,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(products_are_those_of_the_formula),
+		cmocka_unit_test(empty_products_are_products),
 		cmocka_unit_test(rows_have_the_same_bits_in_any_company),
 	};
 

@@ -126,7 +126,7 @@ CPU(gemm)(const struct gemm_args *a)
 		row(a);
 		return;
 	}
-	if (a->k > 0 && CPU(panels)(a))
+	if (CPU(panels)(a))
 		return;
 	cblas_sgemm(CblasRowMajor, a->transpose_a ? CblasTrans : CblasNoTrans,
 		a->transpose_b ? CblasTrans : CblasNoTrans, (int)a->m, (int)a->n, (int)a->k,

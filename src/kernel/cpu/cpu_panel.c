@@ -308,13 +308,13 @@ at_most(size_t n, size_t most)
 int
 CPU(panels)(const struct gemm_args *g)
 {
+	if (g->scratch == NULL || g->n == 0 || g->k == 0)
+		return 0;
 	const size_t k_block = even_block(g->k, K_BLOCK, WIDTH);
 	const size_t n_block = even_block(g->n, N_BLOCK, COLUMNS);
 	struct block x = { .of = g, .a = g->scratch, .b = g->scratch + A_FLOATS,
 		.is_direct = !g->transpose_b && g->m <= FEW_ROWS };
 
-	if (g->scratch == NULL)
-		return 0;
 	for (x.j = 0; x.j < g->n; x.j += n_block) {
 		x.n = at_most(g->n - x.j, n_block);
 		for (x.p = 0; x.p < g->k; x.p += k_block) {

@@ -44,7 +44,8 @@ cpu_round cpu_round_avx512, cpu_round_avx2, cpu_round_baseline;
 CPU_TABLE(ROW)
 #undef ROW
 
-/* The product in g->scratch, k > 0; 0: this level leaves it, or one without, to the library. */
+/* The product in g->scratch; 0: the library is to make it, as it is empty, or has no scratch, or
+ * this level has none. */
 int CPU(panels)(const struct gemm_args *g);
 #endif
 
