@@ -64,6 +64,16 @@ build_cross(struct graph *g, const struct graph_field *field)
 		graph_add(g, two_layers(g, x0), layer(g, x, "d", 1, KERNEL_ACT_NONE)));
 }
 
+/* A layer is the first to add to the gradient of the vectors, and not the only one. */
+static struct node *
+build_deepfm(struct graph *g, const struct graph_field *field)
+{
+	struct node *x = graph_embedding(g, field, N_FIELDS);
+	struct node *pairs = graph_fm2(g, x);
+
+	return graph_add(g, pairs, two_layers(g, x));
+}
+
 static const struct fold_case {
 	const char *name;
 	build *model;
@@ -71,6 +81,7 @@ static const struct fold_case {
 } case_table[] = {
 	{ "middle", build_middle, 2 }, { "first", build_first, 2 }, { "apart", build_apart, 2 },
 	{ "alone", build_alone, 2 }, { "short", build_short, 2 }, { "cross", build_cross, 3 },
+	{ "deepfm", build_deepfm, 2 },
 };
 
 enum { N_CASES = sizeof(case_table) / sizeof(case_table[0]) };
@@ -94,14 +105,18 @@ unfold(struct fixture *f)
 	}
 }
 
+/* The second of two passes: where the first left its gradients. */
 static double
 backward(struct fixture *f, double *grad)
 {
-	const double loss = loss_of(f);
+	double loss = 0;
 
-	for (size_t i = 0; i < f->P; i++)
-		grad[i] = NAN;
-	exec_backward(f->e, f->param, &f->feed, 0.5, grad);
+	for (size_t pass = 0; pass < 2; pass++) {
+		loss = loss_of(f);
+		for (size_t i = 0; i < f->P; i++)
+			grad[i] = NAN;
+		exec_backward(f->e, f->param, &f->feed, 0.5, grad);
+	}
 	return loss;
 }
 
