@@ -119,9 +119,10 @@ check_product(const struct kernel_set *k, const struct shape *s, int ta, int tb,
 			if (j >= s->n)
 				assert_memory_equal(&bed.c.x[at], &before[at], sizeof(float));
 			else if (!(fabs(bed.c.x[at] - exact(&bed.args, before, i, j)) <= most))
-				fail_msg("%s: [%zu,%zu] of %zu x %zu x %zu, %d %d beta %g: %.9g",
-					k->name, i, j, s->m, s->n, s->k, ta, tb, (double)beta,
-					(double)bed.c.x[at]);
+				fail_msg("%s: [%zu,%zu] of %zu x %zu x %zu, %d %d beta %g: %.9g, "
+					"not %.9g", k->name, i, j, s->m, s->n, s->k, ta, tb,
+					(double)beta, (double)bed.c.x[at],
+					exact(&bed.args, before, i, j));
 		}
 	free(before);
 	bed_close(&bed);
