@@ -101,9 +101,9 @@ fold_destroy(struct fold *f)
 }
 
 const struct fold *
-fold_of(const struct graph *g, const struct node *n, size_t rows)
+fold_of(const struct op_run *r, const struct node *n, size_t rows)
 {
-	return g->gpu == NULL && rows >= FOLD_MIN_ROWS ? n->fold : NULL;
+	return r->training && op_graph(r)->gpu == NULL && rows >= FOLD_MIN_ROWS ? n->fold : NULL;
 }
 
 /* [B,2K] */

@@ -11,8 +11,10 @@
  *
  *	dW_k = V_k^T dA_2k + U_k^T dA_2k+1,   dV_k += dA_2k W_k^T,   dU_k += dA_2k+1 W_k^T,
  *
- * and the gradient of these columns of x gets nothing.  For slots of FOLD_MIN_ROWS rows and more
- * on the host; two bytes (layer.h) are rounded as the formula of the layer says, unfolded.
+ * and the gradient of these columns of x gets nothing.  In passes that train, for slots of
+ * FOLD_MIN_ROWS rows and more, on the host; two bytes (layer.h) are rounded as the formula of the
+ * layer says, unfolded.  What scores is not folded: a row alone, for which that would be more work,
+ * has the score that it has among many.
  */
 #ifndef GRAPH_FOLD_H
 #define GRAPH_FOLD_H
@@ -30,8 +32,8 @@ struct fold;
 /* Of the nodes of a graph that ends; each is its node's, which destroys it. */
 enum rs_status fold_create(const struct graph *g);
 void fold_destroy(struct fold *f);
-/* The fold of a node's product of so many rows, or NULL. */
-const struct fold *fold_of(const struct graph *g, const struct node *n, size_t rows);
+/* The fold of a node's product of so many rows in a pass, or NULL. */
+const struct fold *fold_of(const struct op_run *r, const struct node *n, size_t rows);
 
 /* y = x W */
 void fold_forward(const struct op_run *r, const struct node *n, const struct layer_forward *f);

@@ -235,7 +235,7 @@ layer_of(const struct op_run *r, const struct node *n, size_t rows, struct narro
 	if (g->layer == NULL || !r->training || g->layer[n->index].narrow == NULL
 	    || !narrow_takes(g->layer[n->index].narrow, rows))
 		return NULL;
-	if (g->layer[n->index].narrow->element == 0 && fold_of(op_graph(r), n, rows) != NULL)
+	if (g->layer[n->index].narrow->element == 0 && fold_of(r, n, rows) != NULL)
 		return NULL;
 	assert(op_lanes(r)->lane != NULL);
 	*lane = op_lanes(r)->lane[n->index];
@@ -326,7 +326,7 @@ float_forward(const struct op_run *r, const struct node *n, const struct layer_f
 {
 	struct gemm_args y = product_y(f->rows, op_graph(r)->param[n->param[0]].rows, n->width);
 
-	if (fold_of(op_graph(r), n, f->rows) != NULL) {
+	if (fold_of(r, n, f->rows) != NULL) {
 		fold_forward(r, n, f);
 		return;
 	}
@@ -378,7 +378,7 @@ layer_backward(const struct op_run *r, const struct node *n, const struct layer_
 		brain_backward(r, n, b);
 		return;
 	}
-	if (fold_of(op_graph(r), n, b->rows) != NULL) {
+	if (fold_of(r, n, b->rows) != NULL) {
 		fold_backward(r, n, b);
 		return;
 	}

@@ -87,12 +87,13 @@ static const struct fold_case {
 enum { N_CASES = sizeof(case_table) / sizeof(case_table[0]) };
 
 static size_t
-count_folds(const struct fixture *f)
+count_folds(const struct fixture *f, int training)
 {
+	const struct op_run r = { .exec = f->e, .training = training };
 	size_t n = 0;
 
 	for (size_t i = 0; i < f->g->n_nodes; i++)
-		n += fold_of(f->g, f->g->node[i], f->B) != NULL;
+		n += fold_of(&r, f->g->node[i], f->B) != NULL;
 	return n;
 }
 
@@ -138,7 +139,8 @@ fold_changes_no_number(void **state)
 		fixture_open(&f, case_table[c].model, MAX_B, KERNEL_SUM, 0);
 		grad = calloc(f.P, sizeof(*grad));
 		folded = calloc(MAX_INPUTS * MAX_IDS * 4, sizeof(*folded));
-		assert_int_equal(count_folds(&f), case_table[c].n_folds);
+		assert_int_equal(count_folds(&f, 1), case_table[c].n_folds);
+		assert_int_equal(count_folds(&f, 0), 0);
 		const double loss = backward(&f, f.grad);
 		size_t n = 0;
 		for (size_t i = 0; i < f.g->n_inputs; i++)
@@ -146,7 +148,7 @@ fold_changes_no_number(void **state)
 				for (size_t d = 0; d < f.g->input[i].dim; d++)
 					folded[n++] = exec_row_grad(f.e, i)[j][d];
 		unfold(&f);
-		assert_int_equal(count_folds(&f), 0);
+		assert_int_equal(count_folds(&f, 1), 0);
 		assert_close(loss, backward(&f, grad), case_table[c].name, 0);
 		for (size_t i = 0; i < f.P; i++)
 			assert_close(f.grad[i], grad[i], case_table[c].name, i);
@@ -178,7 +180,7 @@ few_rows_are_not_folded(void **state)
 
 	(void)state;
 	fixture_open(&f, build_middle, FOLD_MIN_ROWS - 1, KERNEL_SUM, 0);
-	assert_int_equal(count_folds(&f), 0);
+	assert_int_equal(count_folds(&f, 1), 0);
 	fixture_close(&f);
 }
 

@@ -78,8 +78,8 @@ row_block(const float x[ROWS], const float *b, const float *next, size_t ldb, si
 		}
 	}
 	for (; j < n; j++)
-		c[j] += x[0] * b[j] + x[1] * b[ldb + j] + x[2] * b[2 * ldb + j]
-			+ x[3] * b[3 * ldb + j];
+		for (size_t r = 0; r < ROWS; r++)
+			c[j] += x[r] * b[r * ldb + j];
 }
 
 /* One row: a sum of rows of b, each read once and in order; the library's product packs b
