@@ -7,7 +7,8 @@
  * [block of k, COLUMNS], is packed and comes from the first two caches; rows of A are read where
  * they are, of a transposed A a block is packed.  Each number of C is one chain of fused
  * multiplications and additions for each block of k, in the order of k, whatever the other rows
- * and columns are: a row of C has the same bits alone and among any others.
+ * and columns are.  What multiplies one row by itself (cpu_gemm.c) has one chain for all of k,
+ * the same bits up to K_BLOCK.
  */
 #include <stddef.h>
 #include <string.h>
