@@ -19,7 +19,8 @@ has_baseline(void)
 static int
 has_avx2(void)
 {
-	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+	return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")
+		&& __builtin_cpu_supports("bmi");
 }
 
 static int

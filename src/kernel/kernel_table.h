@@ -28,8 +28,9 @@ struct gemm_args {
 	const float *b; size_t ldb;
 	float *c;       size_t ldc;
 	int    is_tf32;             /* a GPU may take 10 bits of the mantissa of A and B */
-	float *scratch;             /* [KERNEL_GEMM_SCRATCH] for the cpu's own product, which
-	                               AVX2 has; NULL: OpenBLAS's                     */
+	float *scratch;             /* [KERNEL_GEMM_SCRATCH], aligned to 64 bytes, for the
+	                               cpu's own products, which AVX2 has; what a zero would
+	                               multiply they may pass over.  NULL: OpenBLAS's  */
 };
 
 enum kernel_combiner {             /* same order as enum combiner of the spec     */

@@ -4,7 +4,8 @@ librs_a_SOURCES += src/kernel/kernel.h src/kernel/kernel_table.h src/kernel/kern
 	src/kernel/ref/ref_embed.c src/kernel/ref/ref_segment.c src/kernel/ref/ref_cross.c \
 	src/kernel/ref/ref_loss.c \
 	src/kernel/ref/ref_vector.c src/kernel/ref/ref_optimizer.c src/kernel/ref/ref_rows.c \
-	src/kernel/cpu/cpu_table.h src/kernel/cpu/cpu_exp.h src/kernel/cpu/cpu_blas.h src/kernel/cpu/cpu_blas.c
+	src/kernel/cpu/cpu_table.h src/kernel/cpu/cpu_panel.h src/kernel/cpu/cpu_exp.h \
+	src/kernel/cpu/cpu_blas.h src/kernel/cpu/cpu_blas.c
 
 # Products of bfloat16.
 if HAVE_ONEDNN
@@ -20,7 +21,8 @@ endif
 kernel_cpu_files = src/kernel/cpu/cpu_set.c src/kernel/cpu/cpu_dense.c src/kernel/cpu/cpu_embed.c \
 	src/kernel/cpu/cpu_norm.c src/kernel/cpu/cpu_vector.c src/kernel/cpu/cpu_segment.c \
 	src/kernel/cpu/cpu_cross.c \
-	src/kernel/cpu/cpu_gemm.c src/kernel/cpu/cpu_panel.c src/kernel/cpu/cpu_round.c src/kernel/cpu/cpu_optimizer.c
+	src/kernel/cpu/cpu_gemm.c src/kernel/cpu/cpu_panel.c src/kernel/cpu/cpu_zeros.c \
+	src/kernel/cpu/cpu_round.c src/kernel/cpu/cpu_optimizer.c
 kernel_cpu_cflags = $(AM_CFLAGS) -fPIC -ftree-vectorize -fvect-cost-model=dynamic -funswitch-loops \
 	-fopenmp-simd -ffp-contract=fast
 
@@ -34,7 +36,7 @@ if X86_LEVELS
 noinst_LIBRARIES += libkernel_avx2.a libkernel_avx512.a
 libkernel_avx2_a_SOURCES = $(kernel_cpu_files)
 libkernel_avx2_a_CPPFLAGS = $(AM_CPPFLAGS) -DKERNEL_LEVEL=avx2
-libkernel_avx2_a_CFLAGS = $(kernel_cpu_cflags) -mavx2 -mfma
+libkernel_avx2_a_CFLAGS = $(kernel_cpu_cflags) -mavx2 -mfma -mbmi
 libkernel_avx512_a_SOURCES = $(kernel_cpu_files)
 libkernel_avx512_a_CPPFLAGS = $(AM_CPPFLAGS) -DKERNEL_LEVEL=avx512
 libkernel_avx512_a_CFLAGS = $(kernel_cpu_cflags) -mavx512f -mavx512bw -mavx512dq -mavx512vl \

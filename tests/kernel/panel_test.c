@@ -2,48 +2,13 @@
  * The kernels' own matrix product, of sizes around its blocks: against sums in double, at the
  * edges of pages that nobody may touch, and row by row to the bit.
  */
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include "base/rng.h"
 #include "kernel/kernel.h"
+#include "tests/kernel/product_bed.h"
 #include "tests/test.h"
 
 static const char *const set_table[] = { "avx2", "baseline", "avx512" };
 
 enum { N_SETS = sizeof(set_table) / sizeof(set_table[0]) };
-
-/* n floats that end where memory that may not be touched begins, and begin behind such, less than
- * a page away. */
-struct fenced { float *x; char *map; size_t bytes; };
-
-static struct fenced
-fenced_open(size_t n, uint64_t key)
-{
-	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	const size_t bytes = (n * sizeof(float) + page - 1) / page * page;
-	struct fenced f = { .bytes = bytes + 2 * page };
-
-	f.map = mmap(NULL, f.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	assert_true(f.map != MAP_FAILED);
-	assert_int_equal(mprotect(f.map + page, bytes, PROT_READ | PROT_WRITE), 0);
-	f.x = (float *)(void *)(f.map + page + bytes - n * sizeof(float));
-	for (size_t i = 0; i < n; i++)
-		f.x[i] = (float)(2 * rng_uniform(key, i) - 1);
-	return f;
-}
-
-static void
-fenced_close(struct fenced *f)
-{
-	munmap(f->map, f->bytes);
-}
-
-struct shape { size_t m, n, k; };
 
 /* Around tiles of 6 x 16, blocks of 96 rows, 416 columns and 512 of k. */
 static const struct shape shape_table[] = {
@@ -52,81 +17,7 @@ static const struct shape shape_table[] = {
 	{ 3, 415, 12 }, { 14, 416, 300 }, { 13, 417, 7 }, { 5, 1025, 9 }, { 100, 430, 1025 },
 };
 
-enum { N_SHAPES = sizeof(shape_table) / sizeof(shape_table[0]), PAD = 3 };
-
-struct bed {
-	struct gemm_args args;
-	struct fenced a, b, c, scratch;
-	size_t n_c;
-};
-
-static struct bed
-bed_open(const struct shape *s, int ta, int tb, float beta)
-{
-	const size_t rows_a = ta ? s->k : s->m, rows_b = tb ? s->n : s->k;
-	struct bed bed = { .args = { .transpose_a = ta, .transpose_b = tb, .m = s->m, .n = s->n,
-		.k = s->k, .alpha = 0.75f, .beta = beta, .lda = (ta ? s->m : s->k) + PAD,
-		.ldb = (tb ? s->k : s->n) + PAD, .ldc = s->n + PAD } };
-
-	/* The last row is as long as the matrix is wide. */
-	bed.n_c = s->m * bed.args.ldc - PAD;
-	bed.a = fenced_open(rows_a * bed.args.lda - PAD, 1);
-	bed.b = fenced_open(rows_b * bed.args.ldb - PAD, 2);
-	bed.c = fenced_open(bed.n_c, 3);
-	bed.scratch = fenced_open(KERNEL_GEMM_SCRATCH, 4);
-	bed.args.a = bed.a.x;
-	bed.args.b = bed.b.x;
-	bed.args.c = bed.c.x;
-	bed.args.scratch = bed.scratch.x;
-	return bed;
-}
-
-static void
-bed_close(struct bed *bed)
-{
-	fenced_close(&bed->a);
-	fenced_close(&bed->b);
-	fenced_close(&bed->c);
-	fenced_close(&bed->scratch);
-}
-
-static double
-exact(const struct gemm_args *g, const float *before, size_t i, size_t j)
-{
-	double sum = 0;
-
-	for (size_t p = 0; p < g->k; p++)
-		sum += (double)g->a[g->transpose_a ? p * g->lda + i : i * g->lda + p]
-			* g->b[g->transpose_b ? j * g->ldb + p : p * g->ldb + j];
-	return g->alpha * sum + (g->beta != 0 ? g->beta * before[i * g->ldc + j] : 0);
-}
-
-static void
-check_product(const struct kernel_set *k, const struct shape *s, int ta, int tb, float beta)
-{
-	struct bed bed = bed_open(s, ta, tb, beta);
-	float *const before = malloc(bed.n_c * sizeof(*before));
-	const double most = 1e-6 * (double)(s->k + 4);
-
-	/* What beta = 0 overwrites is not looked at. */
-	for (size_t i = 0; i < bed.n_c && beta == 0; i++)
-		bed.c.x[i] = NAN;
-	memcpy(before, bed.c.x, bed.n_c * sizeof(*before));
-	k->gemm(&bed.args);
-	for (size_t i = 0; i < s->m; i++)
-		for (size_t j = 0; j < bed.args.ldc && i * bed.args.ldc + j < bed.n_c; j++) {
-			const size_t at = i * bed.args.ldc + j;
-			if (j >= s->n)
-				assert_memory_equal(&bed.c.x[at], &before[at], sizeof(float));
-			else if (!(fabs(bed.c.x[at] - exact(&bed.args, before, i, j)) <= most))
-				fail_msg("%s: [%zu,%zu] of %zu x %zu x %zu, %d %d beta %g: %.9g, "
-					"not %.9g", k->name, i, j, s->m, s->n, s->k, ta, tb,
-					(double)beta, (double)bed.c.x[at],
-					exact(&bed.args, before, i, j));
-		}
-	free(before);
-	bed_close(&bed);
-}
+enum { N_SHAPES = sizeof(shape_table) / sizeof(shape_table[0]) };
 
 static void
 products_are_those_of_the_formula(void **state)
@@ -139,9 +30,13 @@ products_are_those_of_the_formula(void **state)
 		if (kernel_select(set_table[set], &k) != RS_OK)
 			continue;
 		for (size_t i = 0; i < N_SHAPES; i++)
-			for (int t = 0; t < 4; t++)
-				check_product(k, &shape_table[i], t & 1, t >> 1,
+			for (int t = 0; t < 4; t++) {
+				struct bed bed = bed_open(&shape_table[i], t & 1, t >> 1,
 					beta_table[(i + (size_t)t) % 3]);
+
+				bed_check(k, &bed);
+				bed_close(&bed);
+			}
 	}
 }
 

@@ -14,7 +14,11 @@ check_PROGRAMS += tests/kernel/gpu_test
 tests_kernel_gpu_test_SOURCES = tests/kernel/gpu_test.c $(emulated_gpu)
 check_PROGRAMS += tests/kernel/ref_test
 check_PROGRAMS += tests/kernel/narrow_test
+product_bed = tests/kernel/product_bed.c tests/kernel/product_bed.h
 check_PROGRAMS += tests/kernel/panel_test
+tests_kernel_panel_test_SOURCES = tests/kernel/panel_test.c $(product_bed)
+check_PROGRAMS += tests/kernel/zeros_test
+tests_kernel_zeros_test_SOURCES = tests/kernel/zeros_test.c $(product_bed)
 
 # What needs a GPU; each says so where there is none.
 gpu_tests =

@@ -126,7 +126,7 @@ CPU(gemm)(const struct gemm_args *a)
 		row(a);
 		return;
 	}
-	if (CPU(panels)(a))
+	if (CPU(zeros)(a) || CPU(panels)(a))
 		return;
 	cblas_sgemm(CblasRowMajor, a->transpose_a ? CblasTrans : CblasNoTrans,
 		a->transpose_b ? CblasTrans : CblasNoTrans, (int)a->m, (int)a->n, (int)a->k,

@@ -17,32 +17,15 @@
 
 /* With AVX-512 the library's product stands, until this one has been measured beside it. */
 #if defined(__AVX2__) && defined(__FMA__) && !defined(__AVX512F__)
-
-#define INLINE static inline __attribute__((always_inline))
+#include "kernel/cpu/cpu_panel.h"
 
 enum {
-	WIDTH = 8,                  /* floats of a vector                             */
 	ROWS = 6, VECTORS = 2, COLUMNS = VECTORS * WIDTH,
-	K_BLOCK = 512, M_BLOCK = 16 * ROWS, N_BLOCK = 26 * COLUMNS,
+	M_BLOCK = 16 * ROWS, N_BLOCK = 26 * COLUMNS,
 	FEW_ROWS = 2 * ROWS,        /* for these packing B costs more than it brings  */
 	A_FLOATS = M_BLOCK * K_BLOCK, B_FLOATS = N_BLOCK * K_BLOCK,
 };
 _Static_assert(A_FLOATS + B_FLOATS <= KERNEL_GEMM_SCRATCH, "scratch of a product");
-
-typedef float vector __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
-typedef int   order __attribute__((vector_size(WIDTH * sizeof(int))));
-
-INLINE vector
-load(const float *p)
-{
-	return *(const vector *)p;
-}
-
-INLINE void
-store(float *p, vector x)
-{
-	*(vector *)p = x;
-}
 
 /* ---- a tile ------------------------------------------------------------- */
 
@@ -81,14 +64,9 @@ tile_multiply(const struct tile *t, const int rows, const size_t row, const size
 #pragma GCC unroll 6
 	for (int i = 0; i < rows; i++) {
 		float *const c = t->c + (size_t)i * t->ldc;
-		vector y0 = t->alpha * s[i][0], y1 = t->alpha * s[i][1];
 
-		if (t->beta != 0) {
-			y0 += t->beta * load(c);
-			y1 += t->beta * load(c + WIDTH);
-		}
-		store(c, y0);
-		store(c + WIDTH, y1);
+		store(c, scaled_sum(t->alpha, s[i][0], t->beta, c));
+		store(c + WIDTH, scaled_sum(t->alpha, s[i][1], t->beta, c + WIDTH));
 	}
 }
 
@@ -132,69 +110,6 @@ tile_of_part(tile_function *multiply, const struct tile *t, size_t rows, size_t 
 	multiply(&whole);
 	for (size_t i = 0; i < rows; i++)
 		memcpy(t->c + i * t->ldc, all + i * COLUMNS, columns * sizeof(float));
-}
-
-/* ---- packing ------------------------------------------------------------ */
-
-/* B[p..p+k, j..j+n) into [k,COLUMNS], zeros from n on. */
-static void
-pack_rows(const float *b, size_t ldb, size_t k, size_t n, float *to)
-{
-	for (; k > 0; k--, b += ldb, to += COLUMNS) {
-		if (n == COLUMNS) {
-			store(to, load(b));
-			store(to + WIDTH, load(b + WIDTH));
-			continue;
-		}
-		memcpy(to, b, n * sizeof(float));
-		memset(to + n, 0, (COLUMNS - n) * sizeof(float));
-	}
-}
-
-/* to[i * COLUMNS + j] = from[j * ld + i] of WIDTH x WIDTH: pairs, then pairs of pairs, then
- * halves change places. */
-INLINE void
-transpose(const float *from, size_t ld, float *to)
-{
-	const order low = { 0, 8, 1, 9, 4, 12, 5, 13 }, high = { 2, 10, 3, 11, 6, 14, 7, 15 };
-	const order even = { 0, 1, 8, 9, 4, 5, 12, 13 }, odd = { 2, 3, 10, 11, 6, 7, 14, 15 };
-	const order first = { 0, 1, 2, 3, 8, 9, 10, 11 }, last = { 4, 5, 6, 7, 12, 13, 14, 15 };
-	vector x[WIDTH], y[WIDTH];
-
-#pragma GCC unroll 8
-	for (size_t j = 0; j < WIDTH; j++)
-		x[j] = load(from + j * ld);
-#pragma GCC unroll 4
-	for (size_t j = 0; j < WIDTH; j += 2) {
-		y[j] = __builtin_shuffle(x[j], x[j + 1], low);
-		y[j + 1] = __builtin_shuffle(x[j], x[j + 1], high);
-	}
-#pragma GCC unroll 2
-	for (size_t j = 0; j < WIDTH; j += 4) {
-		x[j] = __builtin_shuffle(y[j], y[j + 2], even);
-		x[j + 1] = __builtin_shuffle(y[j], y[j + 2], odd);
-		x[j + 2] = __builtin_shuffle(y[j + 1], y[j + 3], even);
-		x[j + 3] = __builtin_shuffle(y[j + 1], y[j + 3], odd);
-	}
-#pragma GCC unroll 4
-	for (size_t i = 0; i < WIDTH / 2; i++) {
-		store(to + i * COLUMNS, __builtin_shuffle(x[i], x[i + 4], first));
-		store(to + (i + 4) * COLUMNS, __builtin_shuffle(x[i], x[i + 4], last));
-	}
-}
-
-/* The same of the transpose of b [n,k]. */
-static void
-pack_columns(const float *b, size_t ldb, size_t k, size_t n, float *to)
-{
-	size_t p = 0;
-
-	for (; n == COLUMNS && p + WIDTH <= k; p += WIDTH)
-		for (size_t j = 0; j < COLUMNS; j += WIDTH)
-			transpose(b + j * ldb + p, ldb, to + p * COLUMNS + j);
-	for (; p < k; p++)
-		for (size_t j = 0; j < COLUMNS; j++)
-			to[p * COLUMNS + j] = j < n ? b[j * ldb + p] : 0;
 }
 
 /* ---- rows of a block, cut into tiles of about the same height ------------ */
@@ -258,10 +173,10 @@ block_pack_b(const struct block *x)
 
 		if (g->transpose_b)
 			pack_columns(g->b + (x->j + j) * g->ldb + x->p, g->ldb, x->k, n,
-				x->b + j * x->k);
+				x->b + j * x->k, COLUMNS);
 		else if (!x->is_direct || n < COLUMNS)
 			pack_rows(g->b + x->p * g->ldb + x->j + j, g->ldb, x->k, n,
-				x->b + j * x->k);
+				x->b + j * x->k, COLUMNS);
 	}
 }
 
@@ -289,21 +204,6 @@ block_panel(const struct block *x, size_t j)
 		else
 			tile_of_part(multiply, &t, rows, n);
 	}
-}
-
-/* As few blocks as can be of `most`, of about the same size, whole units. */
-static size_t
-even_block(size_t size, size_t most, size_t unit)
-{
-	const size_t n = (size + most - 1) / most, even = (size + n - 1) / n;
-
-	return (even + unit - 1) / unit * unit;
-}
-
-static size_t
-at_most(size_t n, size_t most)
-{
-	return n < most ? n : most;
 }
 
 int

@@ -47,6 +47,9 @@ CPU_TABLE(ROW)
 /* The product in g->scratch; 0: the library is to make it, as it is empty, or has no scratch, or
  * this level has none. */
 int CPU(panels)(const struct gemm_args *g);
+
+/* The same for an operand of which many numbers are 0; 0 also if they are too few. */
+int CPU(zeros)(const struct gemm_args *g);
 #endif
 
 #endif
