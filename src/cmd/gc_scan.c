@@ -276,10 +276,13 @@ bind_unfinished(struct gc *g)
 }
 
 /* The newest few are kept whole; of one whose period no ledger knows of but its own, that. */
-static void
+static enum rs_status
 judge_rejected(struct gc *g, struct gc_item *item, size_t *seen)
 {
-	const int by_gate = publish_rejected_by(g->directory, item->version) == PUBLISH_BY_GATE;
+	enum publish_word by;
+
+	RS_TRY(publish_rejected_by(g->directory, item->version, &by));
+	const int by_gate = by == PUBLISH_BY_GATE;
 	const int newer = item->version > g->current;
 	const int stripped = !checkpoint_is_version(item->path);
 
@@ -293,6 +296,7 @@ judge_rejected(struct gc *g, struct gc_item *item, size_t *seen)
 	} else {
 		item->fate = newer ? GC_STRIP : GC_REMOVE;
 	}
+	return RS_OK;
 }
 
 enum rs_status
@@ -307,7 +311,7 @@ gc_bind(struct gc *g)
 		case GC_VERSION:
 			break;
 		case GC_REJECTED:
-			judge_rejected(g, &g->item[i], &seen);
+			RS_TRY(judge_rejected(g, &g->item[i], &seen));
 			break;
 		case GC_TEMPORARY:
 			gc_reason(&g->item[i], "left by a process that is gone");

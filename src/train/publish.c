@@ -153,47 +153,60 @@ word_of(const char *text)
 	return PUBLISH_BY_NOBODY;
 }
 
-/* The text of REJECTED; NULL: there is none.  Caller frees. */
-static char *
-read_reason(const char *directory, uint64_t version)
+/* The text of REJECTED; NULL: there is none that can be one.  Caller frees. */
+static enum rs_status
+read_reason(const char *directory, uint64_t version, char **text)
 {
-	char *path, *file, *text = NULL;
+	char *path, *file;
 	size_t n;
 
-	if (checkpoint_rejected_path(directory, version, &path) != RS_OK)
-		return NULL;
-	if (file_join(path, REJECTED_NAME, &file) == RS_OK) {
-		if (file_read(file, REJECTED_LIMIT, &text, &n) != RS_OK)
-			text = NULL;
+	*text = NULL;
+	RS_TRY(checkpoint_rejected_path(directory, version, &path));
+	enum rs_status status = file_join(path, REJECTED_NAME, &file);
+	if (status == RS_OK) {
+		status = file_read(file, REJECTED_LIMIT, text, &n);
 		free(file);
 	}
 	free(path);
-	return text;
+	return status == RS_ENOINPUT || status == RS_EDATA ? RS_OK : status;
 }
 
-enum publish_word
-publish_rejected_by(const char *directory, uint64_t version)
+enum rs_status
+publish_rejected_by(const char *directory, uint64_t version, enum publish_word *by)
 {
-	char *const text = read_reason(directory, version);
-	const enum publish_word by = text != NULL ? word_of(text) : PUBLISH_BY_NOBODY;
+	char *text;
 
+	*by = PUBLISH_BY_NOBODY;
+	RS_TRY(read_reason(directory, version, &text));
+	if (text != NULL)
+		*by = word_of(text);
 	free(text);
-	return by;
+	return RS_OK;
 }
 
 enum rs_status
 publish_remembered(const char *directory, uint64_t **version, size_t *n)
 {
+	enum publish_word by;
 	uint64_t current;
 	size_t n_all, used = 0;
 
 	*n = 0;
+	*version = NULL;
 	RS_TRY(checkpoint_read_current(directory, &current));
 	RS_TRY(checkpoint_rejected(directory, version, &n_all));
-	for (size_t i = 0; i < n_all; i++)
-		if ((*version)[i] > current
-		    && publish_rejected_by(directory, (*version)[i]) == PUBLISH_BY_GATE)
+	for (size_t i = 0; i < n_all; i++) {
+		if ((*version)[i] <= current)
+			continue;
+		const enum rs_status status = publish_rejected_by(directory, (*version)[i], &by);
+		if (status != RS_OK) {
+			free(*version);
+			*version = NULL;
+			return status;
+		}
+		if (by == PUBLISH_BY_GATE)
 			(*version)[used++] = (*version)[i];
+	}
 	*n = used;
 	return RS_OK;
 }
@@ -252,7 +265,8 @@ strip(const char *path)
 	enum rs_status status = RS_OK;
 
 	if (dir == NULL)
-		return rs_fail(RS_EIO, "cannot read '%s': %s", path, strerror(errno));
+		return rs_fail(file_is_shortage(errno) ? RS_ERESOURCE : RS_EIO,
+			"cannot read '%s': %s", path, strerror(errno));
 	if (unlinkat(dirfd(dir), MANIFEST_NAME, 0) != 0 && errno != ENOENT)
 		status = rs_fail(RS_EIO, "cannot remove '%s/" MANIFEST_NAME "': %s", path,
 			strerror(errno));
@@ -289,9 +303,10 @@ shrink_rejected(const char *directory)
 	enum rs_status status = checkpoint_rejected(directory, &list, &n);
 
 	for (size_t i = n; status == RS_OK && i-- > 0; ) {
-		const enum publish_word by = publish_rejected_by(directory, list[i]);
+		enum publish_word by;
 
-		if ((by == PUBLISH_BY_GATE || by == PUBLISH_BY_REQUIRE)
+		status = publish_rejected_by(directory, list[i], &by);
+		if (status == RS_OK && (by == PUBLISH_BY_GATE || by == PUBLISH_BY_REQUIRE)
 		    && seen++ >= PUBLISH_REJECTED_KEEP)
 			status = publish_shrink(directory, list[i]);
 	}
@@ -341,7 +356,7 @@ check_target(const char *directory, uint64_t version)
 	char *path;
 
 	RS_TRY(checkpoint_version_path(directory, version, &path));
-	const int absent = access(path, F_OK) != 0;
+	const int absent = access(path, F_OK) != 0 && !file_is_shortage(errno);
 	free(path);
 	if (absent)
 		return fail_absent(directory, version);
@@ -396,10 +411,10 @@ publish_rollback_target(const char *directory, uint64_t version, uint64_t *targe
 static enum rs_status
 forget_refusal(const char *directory, uint64_t version, const char *why)
 {
-	char *const text = read_reason(directory, version);
 	struct buffer line;
-	char *path;
+	char *text, *path;
 
+	RS_TRY(read_reason(directory, version, &text));
 	if (text == NULL || word_of(text) != PUBLISH_BY_GATE) {
 		free(text);
 		return RS_OK;

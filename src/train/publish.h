@@ -51,7 +51,9 @@ enum rs_status publish_rejected_path(const char *directory, uint64_t version, ch
 enum publish_word {
 	PUBLISH_BY_GATE, PUBLISH_BY_REQUIRE, PUBLISH_BY_ROLLBACK, PUBLISH_BY_NOBODY
 };
-enum publish_word publish_rejected_by(const char *directory, uint64_t version);
+/* By nobody where there is no such file; RS_ERESOURCE, RS_EDENIED: it could not be read. */
+enum rs_status publish_rejected_by(const char *directory, uint64_t version,
+	enum publish_word *by);
 /* Removes a rejected version; of one newer than CURRENT, whose number must not come again,
  * ledger and reason stay. */
 enum rs_status publish_shrink(const char *directory, uint64_t version);

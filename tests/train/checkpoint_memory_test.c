@@ -9,6 +9,7 @@
 #include "remote/journal_private.h"
 #include "tests/allocations.h"
 #include "tests/test.h"
+#include "train/publish.h"
 
 static const char spec_text[] =
 	"[model]\ntype = deepfm\n"
@@ -77,10 +78,12 @@ without_memory_no_other_version_is_taken(void **state)
 static void
 a_full_table_of_files_is_no_missing_file(void **state)
 {
-	enum { MAPPED, READ, CURRENT, LISTED, PEEKED, PRUNED, CACHED, JOURNALED, LOCKED, N };
+	enum { MAPPED, READ, CURRENT, LISTED, PEEKED, PRUNED, CACHED, JOURNALED, LOCKED, JUDGED,
+		SHRUNK, N };
 	enum rs_status status[N];
 	struct checkpoint_lock lock;
 	enum cache_state is_cached;
+	enum publish_word by;
 	struct rlimit former, none;
 	struct file_map m;
 	char path[300], *text, *source;
@@ -88,6 +91,7 @@ a_full_table_of_files_is_no_missing_file(void **state)
 	size_t n;
 
 	save_three(*state);
+	assert_int_equal(publish_reject(*state, 3, "worse"), RS_OK);
 	snprintf(path, sizeof path, "%s/CURRENT", (const char *)*state);
 	assert_int_equal(getrlimit(RLIMIT_NOFILE, &former), 0);
 	none = former;
@@ -102,6 +106,8 @@ a_full_table_of_files_is_no_missing_file(void **state)
 	status[CACHED] = cache_examine(path, &source, &is_cached);
 	status[JOURNALED] = journal_file_list(*state, &list, &n);
 	status[LOCKED] = checkpoint_lock(*state, 0, &lock);
+	status[JUDGED] = publish_rejected_by(*state, 3, &by);
+	status[SHRUNK] = publish_shrink(*state, 3);
 	assert_int_equal(setrlimit(RLIMIT_NOFILE, &former), 0);
 	for (size_t i = 0; i < N; i++)
 		if (status[i] != RS_ERESOURCE)
@@ -109,8 +115,37 @@ a_full_table_of_files_is_no_missing_file(void **state)
 	assert_int_equal(checkpoint_read_current(*state, &version), RS_OK);
 	assert_int_equal(version, 2);
 	assert_int_equal(checkpoint_list(*state, &list, &n), RS_OK);
-	assert_int_equal(n, 3);
+	assert_int_equal(n, 2);
 	free(list);
+	assert_int_equal(publish_rejected_by(*state, 3, &by), RS_OK);
+	assert_int_equal(by, PUBLISH_BY_GATE);
+}
+
+/* Of what the gate refused, no period is trained again because its reason could not be read. */
+static void
+without_memory_no_refusal_is_forgotten(void **state)
+{
+	uint64_t *list;
+	size_t n;
+
+	if (!ALLOCATIONS_CAN_COUNT)
+		SKIP_BECAUSE("allocations cannot be counted in this build");
+	save_three(*state);
+	assert_int_equal(publish_reject(*state, 3, "worse"), RS_OK);
+	const size_t before = allocations_count();
+	assert_int_equal(publish_remembered(*state, &list, &n), RS_OK);
+	const size_t n_allocations = allocations_count() - before;
+	assert_true(n_allocations > 5);
+	free(list);
+	for (size_t failed = 1; failed <= n_allocations; failed++) {
+		allocations_fail_at(failed);
+		const enum rs_status status = publish_remembered(*state, &list, &n);
+		allocations_fail_at(0);
+		if (status == RS_OK ? n != 1 : status != RS_ERESOURCE)
+			fail_msg("without allocation %zu: status %d, %zu are remembered", failed,
+				status, n);
+		free(list);
+	}
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, tmpdir_make, tmpdir_remove)
@@ -121,6 +156,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(without_memory_no_other_version_is_taken),
 		TEST(a_full_table_of_files_is_no_missing_file),
+		TEST(without_memory_no_refusal_is_forgotten),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
