@@ -17,10 +17,23 @@
 #include "base/hash.h"
 #include "base/memory.h"
 
+int
+file_is_shortage(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
+enum rs_status
+file_status_of(int error, enum rs_status otherwise)
+{
+	return file_is_shortage(error) ? RS_ERESOURCE : otherwise;
+}
+
 static enum rs_status
 fail_create(const char *path)
 {
-	return rs_fail(RS_ECREATE, "cannot create '%s': %s", path, strerror(errno));
+	return rs_fail(file_status_of(errno, RS_ECREATE), "cannot create '%s': %s", path,
+		strerror(errno));
 }
 
 static enum rs_status
@@ -29,17 +42,11 @@ fail_write(const char *path)
 	return rs_fail(RS_EIO, "cannot write '%s': %s", path, strerror(errno));
 }
 
-int
-file_is_shortage(int error)
-{
-	return error == EMFILE || error == ENFILE || error == ENOMEM;
-}
-
 static enum rs_status
 fail_open(const char *path)
 {
-	return rs_fail(errno == EACCES ? RS_EDENIED : file_is_shortage(errno) ? RS_ERESOURCE
-		: RS_ENOINPUT, "cannot open '%s': %s", path, strerror(errno));
+	return rs_fail(errno == EACCES ? RS_EDENIED : file_status_of(errno, RS_ENOINPUT),
+		"cannot open '%s': %s", path, strerror(errno));
 }
 
 static enum rs_status
@@ -409,7 +416,8 @@ file_sync_directory(const char *path)
 static enum rs_status
 fail_remove(const char *name)
 {
-	return rs_fail(RS_EIO, "cannot remove '%s': %s", name, strerror(errno));
+	return rs_fail(file_status_of(errno, RS_EIO), "cannot remove '%s': %s", name,
+		strerror(errno));
 }
 
 enum { TREE_DEPTH_MAX = 64 };
@@ -459,7 +467,8 @@ file_directory_bytes(const char *path, uint64_t *bytes)
 
 	*bytes = 0;
 	if (directory == NULL)
-		return rs_fail(RS_EIO, "cannot read '%s': %s", path, strerror(errno));
+		return rs_fail(file_status_of(errno, RS_EIO), "cannot read '%s': %s", path,
+			strerror(errno));
 	while ((entry = readdir(directory)) != NULL)
 		if (fstatat(dirfd(directory), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		    S_ISREG(st.st_mode))

@@ -41,6 +41,8 @@ void file_writer_close(struct file_writer *w);              /* aborts if not com
 /* Of an errno: too many files are open, or there is no memory, which says nothing of what is there:
  * RS_ERESOURCE, never an absence. */
 int file_is_shortage(int error);
+/* RS_ERESOURCE of such an errno, else as said. */
+enum rs_status file_status_of(int error, enum rs_status otherwise);
 
 struct file_map {
 	const char *data;

@@ -22,8 +22,8 @@ file_unnamed_create(const char *directory, int *fd)
 		if (*fd >= 0)
 			unlink(name);
 	}
-	return *fd >= 0 ? RS_OK : rs_fail(RS_ECREATE, "cannot create a file in '%s': %s",
-		directory, strerror(errno));
+	return *fd >= 0 ? RS_OK : rs_fail(file_status_of(errno, RS_ECREATE),
+		"cannot create a file in '%s': %s", directory, strerror(errno));
 }
 
 enum rs_status

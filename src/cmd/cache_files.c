@@ -49,6 +49,8 @@ cache_files_each(const char *directory,
 	DIR *const dir = directory != NULL && *directory != '\0' ? opendir(directory) : NULL;
 	enum rs_status status = RS_OK;
 
+	if (dir == NULL && directory != NULL && *directory != '\0' && file_is_shortage(errno))
+		return rs_fail(RS_ERESOURCE, "cannot read '%s': %s", directory, strerror(errno));
 	for (const struct dirent *e = dir != NULL ? readdir(dir) : NULL; status == RS_OK &&
 	     e != NULL; e = readdir(dir)) {
 		struct cache_file file = { .state = CACHE_NONE };

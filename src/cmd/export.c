@@ -2,11 +2,13 @@
 #include "cmd/export.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fnmatch.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "export/arrays.h"
 
 /* name, how, its numbers are compared and not what rows give */
@@ -59,6 +61,9 @@ export_refuse_others(const char *path, const char *const *ours)
 	DIR *const dir = opendir(path);
 	enum rs_status status = RS_OK;
 
+	if (dir == NULL && errno != ENOENT && errno != ENOTDIR)
+		return rs_fail(file_status_of(errno, RS_EDENIED), "cannot read '%s': %s", path,
+			strerror(errno));
 	for (const struct dirent *e = dir != NULL ? readdir(dir) : NULL;
 	     e != NULL && status == RS_OK; e = readdir(dir)) {
 		if (is_allowed(e->d_name, ours))

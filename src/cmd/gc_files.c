@@ -40,12 +40,14 @@ gc_files_add(struct gc_files *f, const char *path, int stripped)
 
 	if (lstat(path, &st) != 0)
 		return errno == ENOENT ? RS_OK
-			: rs_fail(RS_EIO, "cannot look at '%s': %s", path, strerror(errno));
+			: rs_fail(file_status_of(errno, RS_EIO), "cannot look at '%s': %s", path,
+				strerror(errno));
 	if (!S_ISDIR(st.st_mode))
 		return add_file(f, &st);
 	DIR *const dir = opendir(path);
 	if (dir == NULL)
-		return rs_fail(RS_EIO, "cannot read '%s': %s", path, strerror(errno));
+		return rs_fail(file_status_of(errno, RS_EIO), "cannot read '%s': %s", path,
+			strerror(errno));
 	enum rs_status status = RS_OK;
 	for (const struct dirent *e; status == RS_OK && (e = readdir(dir)) != NULL; ) {
 		char *inner;

@@ -124,8 +124,8 @@ scan_temporary(struct gc *g)
 	enum rs_status status = RS_OK;
 
 	if (dir == NULL)
-		return rs_fail(RS_ENOINPUT, "cannot read the model directory '%s': %s",
-			g->directory, strerror(errno));
+		return rs_fail(file_status_of(errno, RS_ENOINPUT),
+			"cannot read the model directory '%s': %s", g->directory, strerror(errno));
 	for (const struct dirent *e; status == RS_OK && (e = readdir(dir)) != NULL; ) {
 		char *path;
 

@@ -196,7 +196,8 @@ write_file(struct launched *l, const struct buffer *text)
 	snprintf(temporary, sizeof temporary, "%s.new", l->meeting);
 	const int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
-		return rs_fail(RS_ECREATE, "cannot make '%s': %s", temporary, strerror(errno));
+		return rs_fail(file_status_of(errno, RS_ECREATE), "cannot make '%s': %s", temporary,
+			strerror(errno));
 	enum rs_status status = write_all(fd, temporary, text);
 	close(fd);
 	if (status == RS_OK && link(temporary, l->meeting) != 0)
@@ -295,8 +296,8 @@ hear_shared(struct launched *l, const struct fields *f)
 	RS_TRY(fields_u64(f, "shared_bytes", &job->shared_bytes));
 	l->shared_fd = open(path, O_RDWR | O_CLOEXEC);
 	if (l->shared_fd < 0) {
-		rs_fail(RS_EPEER, "cannot open the shared memory of worker 0: %s",
-			strerror(errno));
+		rs_fail(file_status_of(errno, RS_EPEER),
+			"cannot open the shared memory of worker 0: %s", strerror(errno));
 		return rs_hint("placement.dense = pushpull does without");
 	}
 	job->shared_fd = l->shared_fd;

@@ -346,12 +346,12 @@ check_target(const char *path)
 	if (stat(path, &st) != 0 || (S_ISREG(st.st_mode) && st.st_size == 0))
 		return RS_OK;
 	RS_TRY(check_unused(path));
-	enum rs_status status = RS_EDATA;
-	if (sqlite3_open_v2(path, &there.db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK)
-		status = sql_int(&there, "SELECT count(*) FROM sqlite_master WHERE name IN "
+	const int code = sqlite3_open_v2(path, &there.db, SQLITE_OPEN_READONLY, NULL);
+	enum rs_status status = code != SQLITE_OK ? sql_fail(&there, code)
+		: sql_int(&there, "SELECT count(*) FROM sqlite_master WHERE name IN "
 			"('alembic_version', 'latest_metrics')", &n);
 	sqlite3_close(there.db);
-	if (status == RS_EBUSY)
+	if (status == RS_EBUSY || status == RS_ERESOURCE)
 		return status;
 	if (n == 2)
 		return RS_OK;

@@ -2,6 +2,7 @@
 #include "cmd/node_status.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,6 +67,8 @@ status_here(const struct arguments *a)
 
 	private_directory_base(command_variable("XDG_RUNTIME_DIR"), base);
 	DIR *directory = opendir(base);
+	if (directory == NULL && file_is_shortage(errno))
+		return rs_fail(RS_ERESOURCE, "cannot read '%s': %s", base, strerror(errno));
 	if (directory != NULL) {
 		status = print_jobs(a, base, directory, &n_jobs);
 		closedir(directory);

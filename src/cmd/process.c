@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/failpoint.h"
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/memory.h"
@@ -91,8 +92,8 @@ open_log(const struct arguments *a)
 		return RS_OK;
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 	if (fd < 0)
-		return rs_fail(RS_ECREATE, "cannot open the log file '%s': %s", path,
-			strerror(errno));
+		return rs_fail(file_status_of(errno, RS_ECREATE),
+			"cannot open the log file '%s': %s", path, strerror(errno));
 	log_set_file(fd, format != NULL && strcmp(format, "json") == 0);
 	return RS_OK;
 }

@@ -178,7 +178,7 @@ key_pair_read(const char *path, struct key_pair *out)
 
 	*out = (struct key_pair){ { 0 }, { 0 } };
 	if (fd < 0)
-		return rs_fail(errno == EACCES ? RS_EDENIED : RS_ENOINPUT,
+		return rs_fail(errno == EACCES ? RS_EDENIED : file_status_of(errno, RS_ENOINPUT),
 			"cannot open the key file '%s': %s", path, strerror(errno));
 	if ((status = check_mode(path, fd)) == RS_OK &&
 	    (status = read_secret(path, fd, text, &n)) == RS_OK)
@@ -203,7 +203,8 @@ write_new(const char *path, mode_t mode, const char *text)
 		return rs_hint("a key is never overwritten: choose another name");
 	}
 	if (fd < 0)
-		return rs_fail(RS_ECREATE, "cannot create '%s': %s", path, strerror(errno));
+		return rs_fail(file_status_of(errno, RS_ECREATE), "cannot create '%s': %s", path,
+			strerror(errno));
 	failed = write(fd, text, n) != (ssize_t)n || fsync(fd) != 0;
 	failed |= close(fd) != 0;
 	if (failed) {

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <zmq.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "base/thread.h"
 #include "comm/wire_private.h"
@@ -202,7 +203,7 @@ fail_socket(const char *doing, const char *endpoint)
 {
 	const int error = errno;
 	const enum rs_status status = error == EADDRINUSE ? RS_EBUSY : error == EACCES ?
-		RS_EDENIED : error == EMFILE || error == ENOMEM ? RS_ERESOURCE :
+		RS_EDENIED : file_is_shortage(error) ? RS_ERESOURCE :
 		error == EINVAL || error == ENODEV || error == EADDRNOTAVAIL ||
 		error == ENAMETOOLONG || error == ENOENT ? RS_EUSAGE : RS_EPEER;
 

@@ -40,7 +40,7 @@ source_open_file(struct source *s)
 
 	s->fd = open(s->path, O_RDONLY | O_CLOEXEC);
 	if (s->fd < 0)
-		return rs_fail(file_is_shortage(errno) ? RS_ERESOURCE : RS_ENOINPUT,
+		return rs_fail(file_status_of(errno, RS_ENOINPUT),
 			"cannot open '%s': %s", s->name, strerror(errno));
 	if (fstat(s->fd, &st) != 0)
 		return rs_fail(RS_EIO, "cannot examine '%s': %s", s->name, strerror(errno));

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/file.h"
 #include "base/memory.h"
 #include "data/range.h"
 #include "data/source.h"
@@ -100,10 +101,7 @@ on_unread(const char *directory, int error)
 static enum rs_status
 fail_unread(void)
 {
-	const int is_short = unread.error == ENOMEM || unread.error == EMFILE
-		|| unread.error == ENFILE;
-
-	return rs_fail(is_short ? RS_ERESOURCE : unread.error == EACCES ? RS_ENOINPUT : RS_EIO,
+	return rs_fail(file_status_of(unread.error, unread.error == EACCES ? RS_ENOINPUT : RS_EIO),
 		"cannot read the directory '%s': %s", unread.directory, strerror(unread.error));
 }
 

@@ -105,7 +105,8 @@ has_events(const char *directory, int *out)
 
 	*out = 0;
 	if (d == NULL)
-		return rs_fail(RS_ECREATE, "cannot read '%s': %s", directory, strerror(errno));
+		return rs_fail(file_status_of(errno, RS_ECREATE), "cannot read '%s': %s", directory,
+			strerror(errno));
 	while (!*out && (entry = readdir(d)) != NULL)
 		*out = strstr(entry->d_name, "tfevents") != NULL;
 	closedir(d);
@@ -129,8 +130,8 @@ open_file(struct tensorboard *t, const char *directory)
 		}
 		t->fd = open(t->path, O_WRONLY | O_CREAT | O_EXCL | O_APPEND | O_CLOEXEC, 0666);
 		if (t->fd < 0 && errno != EEXIST)
-			return rs_fail(RS_ECREATE, "cannot create '%s': %s", t->path,
-				strerror(errno));
+			return rs_fail(file_status_of(errno, RS_ECREATE), "cannot create '%s': %s",
+				t->path, strerror(errno));
 	}
 	return RS_OK;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "comm/fields.h"
@@ -175,8 +176,8 @@ coordinator_check_metrics(const struct coordinator_options *o)
 
 	if (path == NULL || path[0] == '\0' || replace(path, 0666, &nothing))
 		return RS_OK;
-	return rs_fail(RS_ECREATE, "cluster.metrics: cannot write '%s': %s", path,
-		strerror(errno));
+	return rs_fail(file_status_of(errno, RS_ECREATE), "cluster.metrics: cannot write '%s': %s",
+		path, strerror(errno));
 }
 
 void

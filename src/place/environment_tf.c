@@ -128,12 +128,10 @@ environment_tf_config(const struct environment_reader *r)
 	const char *json = environment_value(r, "TF_CONFIG");
 	char path[] = ":memory:";
 	struct store s = { .path = path, .read_only = 1 };
-	enum rs_status status;
+	const int code = sqlite3_open(":memory:", &s.db);
+	const enum rs_status status = code != SQLITE_OK ? sql_fail(&s, code)
+		: read_cluster(&s, r, json);
 
-	if (sqlite3_open(":memory:", &s.db) != SQLITE_OK)
-		status = sql_fail(&s, SQLITE_CANTOPEN);
-	else
-		status = read_cluster(&s, r, json);
 	(void)sqlite3_close(s.db);
 	r->out->job = hash_fingerprint64(r->out->coordinator, strlen(r->out->coordinator));
 	return status;

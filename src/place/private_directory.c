@@ -113,7 +113,8 @@ static enum rs_status
 fail_lock(const char *path, int error)
 {
 	if (error != EWOULDBLOCK)
-		return rs_fail(RS_ECREATE, "cannot lock '%s': %s", path, strerror(error));
+		return rs_fail(file_status_of(error, RS_ECREATE), "cannot lock '%s': %s", path,
+			strerror(error));
 	rs_fail(RS_EBUSY, "'%s' is locked by another process for %g s", path,
 		private_directory_patience);
 	return rs_hint("a recsys-train of this user that begins or ends a job stands still");
@@ -221,7 +222,8 @@ make_own(struct private_directory *d, int may_exist)
 	const int error = errno;
 	if (!may_exist)
 		(void)rmdir(d->path);
-	return rs_fail(RS_ECREATE, "cannot lock '%s': %s", lock, strerror(error));
+	return rs_fail(file_status_of(error, RS_ECREATE), "cannot lock '%s': %s", lock,
+		strerror(error));
 }
 
 enum rs_status

@@ -65,7 +65,7 @@ journal_file_list(const char *directory, uint64_t **out, size_t *n)
 	*n = 0;
 	if (d == NULL)
 		return errno == ENOENT ? RS_OK
-			: rs_fail(file_is_shortage(errno) ? RS_ERESOURCE : RS_EIO,
+			: rs_fail(file_status_of(errno, RS_EIO),
 				"cannot read '%s': %s", directory, strerror(errno));
 	buffer_init(&list, (size_t)1 << 30);
 	status = read_names(d, &list);

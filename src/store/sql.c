@@ -5,6 +5,9 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <string.h>
+
+#include "base/file.h"
 
 static const struct {
 	int code;
@@ -18,12 +21,25 @@ static const struct {
 	{ SQLITE_SCHEMA, RS_EDATA }, { SQLITE_ERROR, RS_EDATA }, { SQLITE_CONSTRAINT, RS_EBUG },
 };
 
+/* The errno of a file that SQLite could not open or use for a shortage; 0: it was none. */
+static int
+shortage(const struct store *s, int code)
+{
+	const int of_file = (code & 0xff) == SQLITE_CANTOPEN || (code & 0xff) == SQLITE_IOERR;
+	const int error = of_file && s->db != NULL ? sqlite3_system_errno(s->db) : 0;
+
+	return file_is_shortage(error) ? error : 0;
+}
+
 enum rs_status
 sql_fail(const struct store *s, int code)
 {
 	enum rs_status status = RS_EBUG;
 	const char *what = s->what != NULL ? s->what : "run database";
+	const int error = shortage(s, code);
 
+	if (error != 0)
+		return rs_fail(RS_ERESOURCE, "%s '%s': %s", what, s->path, strerror(error));
 	for (size_t i = 0; i < sizeof code_table / sizeof code_table[0]; i++)
 		if (code_table[i].code == (code & 0xff))
 			status = code_table[i].status;

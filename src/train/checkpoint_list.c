@@ -77,7 +77,7 @@ list_add(struct list *l, uint64_t version)
 static enum rs_status
 fail_list(const char *directory, enum rs_status otherwise)
 {
-	return rs_fail(file_is_shortage(errno) ? RS_ERESOURCE : otherwise,
+	return rs_fail(file_status_of(errno, otherwise),
 		"cannot read the model directory '%s': %s", directory, strerror(errno));
 }
 

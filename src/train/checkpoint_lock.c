@@ -187,7 +187,7 @@ try_lock(const char *directory, const char *path, double wait, size_t n,
 	if (fd < 0 && errno == ENOENT && n < LOCK_TRIES)
 		return RS_OK;
 	if (fd < 0)
-		return rs_fail(file_is_shortage(errno) ? RS_ERESOURCE : RS_ECREATE,
+		return rs_fail(file_status_of(errno, RS_ECREATE),
 			"cannot create '%s': %s", path, strerror(errno));
 	enum rs_status status = wait_for_lock(directory, fd, wait);
 	const int has = status == RS_OK && is_named(fd, path);

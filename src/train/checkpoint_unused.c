@@ -1,5 +1,6 @@
 /* Tables of fields that are no longer in the spec: carried along until gc drops them. */
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,7 +235,8 @@ checkpoint_remove_unnamed(const struct manifest *m, const char *path)
 	enum rs_status status = RS_OK;
 
 	if (dir == NULL)
-		return rs_fail(RS_ENOINPUT, "cannot read '%s'", path);
+		return rs_fail(file_status_of(errno, RS_ENOINPUT), "cannot read '%s': %s", path,
+			strerror(errno));
 	for (const struct dirent *e; status == RS_OK && (e = readdir(dir)) != NULL; ) {
 		char *file;
 

@@ -265,7 +265,7 @@ strip(const char *path)
 	enum rs_status status = RS_OK;
 
 	if (dir == NULL)
-		return rs_fail(file_is_shortage(errno) ? RS_ERESOURCE : RS_EIO,
+		return rs_fail(file_status_of(errno, RS_EIO),
 			"cannot read '%s': %s", path, strerror(errno));
 	if (unlinkat(dirfd(dir), MANIFEST_NAME, 0) != 0 && errno != ENOENT)
 		status = rs_fail(RS_EIO, "cannot remove '%s/" MANIFEST_NAME "': %s", path,

@@ -261,7 +261,8 @@ look(const char *to, struct found *f)
 
 	*f = (struct found){ .n = 0 };
 	if (dir == NULL)
-		return rs_fail(RS_EIO, "cannot read '%s': %s", to, strerror(errno));
+		return rs_fail(file_status_of(errno, RS_EIO), "cannot read '%s': %s", to,
+			strerror(errno));
 	for (const struct dirent *e; status == RS_OK && (e = readdir(dir)) != NULL; )
 		status = note_name(to, e->d_name, f);
 	closedir(dir);

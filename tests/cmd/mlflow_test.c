@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/open_files.h"
 #include "tests/test.h"
 
 struct fixture { char directory[64], from[96], to[96]; };
@@ -216,6 +217,32 @@ a_file_that_cannot_be_made_leaves_nothing(void **state)
 	assert_true(after == before);
 }
 
+/* Nor is a file with which nothing is wrong taken for another's. */
+static void
+too_many_open_files_are_told_as_such(void **state)
+{
+	const struct fixture *const f = *state;
+	struct store *s;
+	struct store_run *run;
+	enum rs_status status = RS_ERESOURCE;
+	size_t n;
+	rlim_t n_files;
+
+	assert_int_equal(export(f, f->to), RS_OK);
+	assert_int_equal(store_open(f->from, 1, 1000, &s), RS_OK);
+	assert_int_equal(store_runs(s, &(struct store_filter){ 0 }, &run, &n), RS_OK);
+	for (n_files = 0; status == RS_ERESOURCE && n_files < 20; n_files++) {
+		const struct rlimit former = open_files_leave(n_files);
+
+		status = mlflow_write(s, run, n, f->to);
+		open_files_restore(former);
+	}
+	assert_int_equal(status, RS_OK);
+	assert_true(n_files >= 2);
+	store_runs_free(run, n);
+	store_close(s);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int
@@ -228,6 +255,7 @@ main(void)
 		TEST(names_and_texts_are_such_as_the_reader_takes),
 		TEST(a_second_export_names_the_run_as_the_first), TEST(no_other_file_is_replaced),
 		TEST(a_file_that_cannot_be_made_leaves_nothing),
+		TEST(too_many_open_files_are_told_as_such),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

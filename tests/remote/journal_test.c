@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "remote/body.h"
 #include "remote/journal.h"
+#include "tests/open_files.h"
 
 enum { JOB = 77, SHARD = 3, STEPS = 6, INIT_BYTES = sizeof(struct body_init) + 9 };
 
@@ -475,7 +476,6 @@ a_full_table_of_files_is_no_gap(void **state)
 {
 	struct journal_range r, again;
 	struct journal_place end;
-	struct rlimit former, none;
 	struct journal *j;
 
 	begin_in(*state, "full");
@@ -483,13 +483,10 @@ a_full_table_of_files_is_no_gap(void **state)
 	write_steps(j);
 	journal_close(j);
 	r = range();
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &former), 0);
-	none = former;
-	none.rlim_cur = 0;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	const struct rlimit former = open_files_leave(0);
 	const enum rs_status listed = journal_read_range(&options, &again);
 	const enum rs_status replayed = journal_read_replay(&options, &r, STEPS, &visitor, &end);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &former), 0);
+	open_files_restore(former);
 	assert_int_equal(listed, RS_ERESOURCE);
 	assert_int_equal(replayed, RS_ERESOURCE);
 	assert_int_equal(journal_read_replay(&options, &r, STEPS, &visitor, &end), RS_OK);

@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "store/store.h"
+#include "tests/open_files.h"
 
 #define N_STARTERS 32
 
@@ -335,6 +336,37 @@ missing_directories_are_made_and_bad_paths_fail(void **state)
 	assert_int_equal(store_open(directory, 0, 100, &s), RS_ECREATE);
 }
 
+/* With room for so many files more. */
+static enum rs_status
+open_with_files(rlim_t n_more, int read_only)
+{
+	const struct rlimit former = open_files_leave(n_more);
+	struct store *s;
+	const enum rs_status status = store_open(path, read_only, 100, &s);
+
+	open_files_restore(former);
+	if (status == RS_OK)
+		store_close(s);
+	return status;
+}
+
+static void
+too_many_open_files_are_told_as_such(void **state)
+{
+	(void)state;
+	rlim_t n = 0;
+	enum rs_status status;
+
+	while ((status = open_with_files(n, 0)) == RS_ERESOURCE && n < 20) {
+		assert_non_null(strstr(rs_failure()->text, "runs.db': Too many open files"));
+		n++;
+	}
+	assert_int_equal(status, RS_OK);
+	assert_true(n >= 2);
+	assert_int_equal(open_with_files(0, 1), RS_ERESOURCE);
+	assert_int_equal(open_with_files(20, 1), RS_OK);
+}
+
 static void
 runs_are_filtered_sorted_and_cut(void **state)
 {
@@ -413,6 +445,7 @@ main(void)
 		TEST(a_newer_version_is_refused),
 		TEST(read_only_opens_never_create),
 		TEST(missing_directories_are_made_and_bad_paths_fail),
+		TEST(too_many_open_files_are_told_as_such),
 		TEST(runs_are_filtered_sorted_and_cut),
 		TEST(removing_a_run_takes_all_its_rows),
 	};

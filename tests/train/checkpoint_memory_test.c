@@ -2,12 +2,14 @@
 #include "train/checkpoint.h"
 
 #include <string.h>
-#include <sys/resource.h>
 
+#include "base/file_unnamed.h"
 #include "base/log.h"
+#include "comm/keys.h"
 #include "data/cache.h"
 #include "remote/journal_private.h"
 #include "tests/allocations.h"
+#include "tests/open_files.h"
 #include "tests/test.h"
 #include "train/publish.h"
 
@@ -79,24 +81,23 @@ static void
 a_full_table_of_files_is_no_missing_file(void **state)
 {
 	enum { MAPPED, READ, CURRENT, LISTED, PEEKED, PRUNED, CACHED, JOURNALED, LOCKED, JUDGED,
-		SHRUNK, N };
+		SHRUNK, KEY, WRITTEN, UNNAMED, MEASURED, REMOVED, N };
 	enum rs_status status[N];
 	struct checkpoint_lock lock;
 	enum cache_state is_cached;
 	enum publish_word by;
-	struct rlimit former, none;
+	struct key_pair pair;
+	struct file_writer writer;
 	struct file_map m;
 	char path[300], *text, *source;
-	uint64_t version, *list;
+	uint64_t version, *list, bytes;
+	int fd;
 	size_t n;
 
 	save_three(*state);
 	assert_int_equal(publish_reject(*state, 3, "worse"), RS_OK);
 	snprintf(path, sizeof path, "%s/CURRENT", (const char *)*state);
-	assert_int_equal(getrlimit(RLIMIT_NOFILE, &former), 0);
-	none = former;
-	none.rlim_cur = 0;
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	const struct rlimit former = open_files_leave(0);
 	status[MAPPED] = file_map_open(&m, path);
 	status[READ] = file_read(path, 99, &text, &n);
 	status[CURRENT] = checkpoint_read_current(*state, &version);
@@ -108,7 +109,12 @@ a_full_table_of_files_is_no_missing_file(void **state)
 	status[LOCKED] = checkpoint_lock(*state, 0, &lock);
 	status[JUDGED] = publish_rejected_by(*state, 3, &by);
 	status[SHRUNK] = publish_shrink(*state, 3);
-	assert_int_equal(setrlimit(RLIMIT_NOFILE, &former), 0);
+	status[KEY] = key_pair_read(path, &pair);
+	status[WRITTEN] = file_writer_open(&writer, path);
+	status[UNNAMED] = file_unnamed_create(*state, &fd);
+	status[MEASURED] = file_directory_bytes(*state, &bytes);
+	status[REMOVED] = file_remove_tree(*state);
+	open_files_restore(former);
 	for (size_t i = 0; i < N; i++)
 		if (status[i] != RS_ERESOURCE)
 			fail_msg("status %d of call %zu", status[i], i);

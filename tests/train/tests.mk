@@ -16,7 +16,7 @@ check_PROGRAMS += tests/train/checkpoint_test
 tests_train_checkpoint_test_SOURCES = tests/train/checkpoint_test.c tests/embed/touch.h
 check_PROGRAMS += tests/train/checkpoint_memory_test
 tests_train_checkpoint_memory_test_SOURCES = tests/train/checkpoint_memory_test.c \
-	tests/allocations.c tests/allocations.h
+	tests/allocations.c tests/allocations.h tests/open_files.h
 check_PROGRAMS += tests/train/delta_test
 check_PROGRAMS += tests/train/model_test
 check_PROGRAMS += tests/train/frequency_test
