@@ -2,6 +2,8 @@
  * The kernels' own matrix product, of sizes around its blocks: against sums in double, at the
  * edges of pages that nobody may touch, and row by row to the bit.
  */
+#include <string.h>
+
 #include "kernel/kernel.h"
 #include "tests/kernel/product_bed.h"
 #include "tests/test.h"
@@ -13,6 +15,7 @@ enum { N_SETS = sizeof(set_table) / sizeof(set_table[0]) };
 /* Around tiles of 6 x 16, blocks of 96 rows, 416 columns and 512 of k. */
 static const struct shape shape_table[] = {
 	{ 2, 16, 1 }, { 5, 15, 3 }, { 6, 16, 8 }, { 7, 17, 9 }, { 12, 33, 31 }, { 13, 2, 255 },
+	{ 1, 45, 1030 }, { 1, 4111, 6 }, { 1, 7, 1537 }, { 9, 1, 1 }, { 10, 1, 77 }, { 1, 1, 530 },
 	{ 31, 48, 512 }, { 95, 16, 513 }, { 96, 31, 40 }, { 97, 5, 511 }, { 193, 18, 20 },
 	{ 3, 415, 12 }, { 14, 416, 300 }, { 13, 417, 7 }, { 5, 1025, 9 }, { 100, 430, 1025 },
 };
@@ -109,30 +112,56 @@ rows_have_the_same_bits_in_any_company(void **state)
 			check_rows(k, t & 1, t >> 1, rows);
 }
 
-/* What scores one row multiplies by other code, in the same order up to a block of k. */
+/* Each row of a product of a few rows is that of a product of all, to the bit. */
+static void
+check_alone(const struct kernel_set *k, const struct shape *whole, float beta, float alpha)
+{
+	struct bed bed = bed_open(whole, 0, 0, beta);
+
+	bed.args.alpha = alpha;
+	if (whole->n == 1)
+		bed.args.ldb = 1;
+	for (size_t rows = 1; rows < 8; rows++) {
+		struct bed part = bed_open(whole, 0, 0, beta), all = bed_open(whole, 0, 0, beta);
+
+		bed.args.c = all.c.x;
+		k->gemm(&bed.args);
+		for (size_t i = 0; i < whole->m; i += rows) {
+			struct gemm_args g = bed.args;
+
+			g.m = whole->m - i < rows ? whole->m - i : rows;
+			g.a += i * g.lda;
+			g.c = part.c.x + i * g.ldc;
+			k->gemm(&g);
+		}
+		for (size_t i = 0; i < whole->m; i++)
+			if (memcmp(part.c.x + i * bed.args.ldc, all.c.x + i * bed.args.ldc,
+				    whole->n * sizeof(float)) != 0)
+				fail_msg("row %zu of %zu x %zu, by %zu: other bits", i, whole->n,
+					whole->k, rows);
+		bed_close(&part);
+		bed_close(&all);
+	}
+	bed_close(&bed);
+}
+
+/* What scores one row, or a layer of one unit, multiplies by other code than the panels. */
 static void
 row_alone_has_the_same_bits(void **state)
 {
-	const struct shape whole = { 50, 45, 500 };
-	struct bed bed = bed_open(&whole, 0, 0, 0), part = bed_open(&whole, 0, 0, 0);
+	static const struct shape alone_table[] = {
+		{ 50, 45, 500 }, { 20, 45, 513 }, { 20, 45, 1030 }, { 20, 7, 1537 },
+		{ 9, 4100, 515 }, { 31, 1, 7 }, { 31, 1, 16 }, { 31, 1, 33 }, { 30, 1, 1030 },
+	};
 	const struct kernel_set *k;
 
 	(void)state;
 	if (kernel_select("avx2", &k) != RS_OK)
 		SKIP_BECAUSE("this processor has no AVX2");
-	bed.args.alpha = part.args.alpha = 1;
-	k->gemm(&bed.args);
-	for (size_t i = 0; i < whole.m; i++) {
-		struct gemm_args g = part.args;
-
-		g.m = 1;
-		g.a += i * g.lda;
-		g.c += i * g.ldc;
-		k->gemm(&g);
-		assert_memory_equal(g.c, bed.c.x + i * g.ldc, whole.n * sizeof(float));
+	for (size_t i = 0; i < sizeof(alone_table) / sizeof(alone_table[0]); i++) {
+		check_alone(k, &alone_table[i], 0, 1);
+		check_alone(k, &alone_table[i], -0.5f, 0.75f);
 	}
-	bed_close(&bed);
-	bed_close(&part);
 }
 
 int

@@ -1,8 +1,27 @@
-/* The matrix product: by panels or OpenBLAS, but for shapes that need no packing. */
+/* The matrix product: by panels or OpenBLAS, but for shapes that need no packing.  With panels a
+ * row of C has the same bits alone and among others. */
 #include <cblas.h>
 #include <stddef.h>
 
-#include "kernel/cpu/cpu_table.h"
+#include "kernel/cpu/cpu_panel.h"
+
+/* x y + sum, fused where the panels' is, which gcc does of some loops only. */
+INLINE float
+multiply_add(float x, float y, float sum)
+{
+#if HAS_PANELS
+	return __builtin_fmaf(x, y, sum);
+#else
+	return x * y + sum;
+#endif
+}
+
+/* Between the numbers of one column of B. */
+static size_t
+column_step(const struct gemm_args *g)
+{
+	return g->transpose_b ? 1 : g->ldb;
+}
 
 /* One column of B: the library's matrix-vector product needs no packing. */
 static void
@@ -10,11 +29,86 @@ gemv(const struct gemm_args *a)
 {
 	const int rows = (int)(a->transpose_a ? a->k : a->m),
 		columns = (int)(a->transpose_a ? a->m : a->k);
-	const int step = a->transpose_b ? 1 : (int)a->ldb;
 
 	cblas_sgemv(CblasRowMajor, a->transpose_a ? CblasTrans : CblasNoTrans, rows, columns,
-		a->alpha, a->a, (int)a->lda, a->b, step, a->beta, a->c, (int)a->ldc);
+		a->alpha, a->a, (int)a->lda, a->b, (int)column_step(a), a->beta, a->c,
+		(int)a->ldc);
 }
+
+#if HAS_PANELS
+enum { CHAINS = 2, COLUMN_ROWS = 4 };
+
+/* The sums of four vectors. */
+INLINE __m128
+four_sums(const vector s[COLUMN_ROWS])
+{
+	const __m256 half = _mm256_hadd_ps(_mm256_hadd_ps((__m256)s[0], (__m256)s[1]),
+		_mm256_hadd_ps((__m256)s[2], (__m256)s[3]));
+
+	return _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+}
+
+/* c = alpha a b + beta c of up to COLUMN_ROWS rows, each with sums of its own. */
+INLINE void
+column_rows(const struct gemm_args *g, size_t row, const size_t rows)
+{
+	const float *const a = g->a + row * g->lda, *const b = g->b;
+	vector s[CHAINS][COLUMN_ROWS] = { 0 };
+	float sum[COLUMN_ROWS] = { 0 };
+	size_t k = 0;
+
+	for (; k + CHAINS * WIDTH <= g->k; k += CHAINS * WIDTH)
+#pragma GCC unroll 4
+		for (size_t i = 0; i < rows; i++)
+#pragma GCC unroll 2
+			for (size_t l = 0; l < CHAINS; l++)
+				s[l][i] += load(a + i * g->lda + k + l * WIDTH)
+					* load(b + k + l * WIDTH);
+	if (k + WIDTH <= g->k) {
+#pragma GCC unroll 4
+		for (size_t i = 0; i < rows; i++)
+			s[0][i] += load(a + i * g->lda + k) * load(b + k);
+		k += WIDTH;
+	}
+	for (; k < g->k; k++)
+#pragma GCC unroll 4
+		for (size_t i = 0; i < rows; i++)
+			sum[i] = multiply_add(a[i * g->lda + k], b[k], sum[i]);
+#pragma GCC unroll 4
+	for (size_t i = 0; i < rows; i++)
+		s[0][i] += s[1][i];
+	_mm_storeu_ps(sum, _mm_add_ps(four_sums(s[0]), _mm_loadu_ps(sum)));
+	for (size_t i = 0; i < rows; i++) {
+		float *const c = g->c + (row + i) * g->ldc;
+		const float y = g->alpha * sum[i];
+
+		*c = g->beta == 0 ? y : multiply_add(g->beta, *c, y);
+	}
+}
+
+/* One column of B without gaps, each row as it is alone, which the library's has not; 0: that is
+ * to make it. */
+static int
+column(const struct gemm_args *g)
+{
+	size_t i = 0;
+
+	if (g->scratch == NULL || g->transpose_a || column_step(g) != 1)
+		return 0;
+	for (; i + COLUMN_ROWS <= g->m; i += COLUMN_ROWS)
+		column_rows(g, i, COLUMN_ROWS);
+	for (; i < g->m; i++)
+		column_rows(g, i, 1);
+	return 1;
+}
+#else
+static int
+column(const struct gemm_args *g)
+{
+	(void)g;
+	return 0;
+}
+#endif
 
 /* k = 1, b without gaps: C = alpha a b^T + beta C, one pass over C. */
 static void
@@ -35,24 +129,10 @@ outer(const struct gemm_args *a)
 	}
 }
 
-#if defined(__AVX512F__)
-enum { WIDTH = 16 };
-#elif defined(__AVX__)
-enum { WIDTH = 8 };
-#else
-enum { WIDTH = 4 };
-#endif
-typedef float vector __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
-
-static inline vector
-load(const float *p)
-{
-	return *(const vector *)p;
-}
-
 enum {
 	LINE = 16,                  /* floats of a cache line                         */
 	ROWS = 4,                   /* of b in one pass over c                        */
+	STRIP = 256 * LINE,         /* columns whose sums stay in the first cache     */
 };
 
 /* c[0..n) += x b[0..ROWS), while the rows at next come into the cache: b is read once, so
@@ -79,36 +159,45 @@ row_block(const float x[ROWS], const float *b, const float *next, size_t ldb, si
 	}
 	for (; j < n; j++)
 		for (size_t r = 0; r < ROWS; r++)
-			c[j] += x[r] * b[r * ldb + j];
+			c[j] = multiply_add(x[r], b[r * ldb + j], c[j]);
 }
 
-/* One row: a sum of rows of b, each read once and in order; the library's product packs b
- * first, which costs more than multiplying it. */
+/* sum[0..n) = a b over k from p on, of columns from j on, rows of b each read once and in order. */
 static void
-row(const struct gemm_args *a)
+row_sum(const struct gemm_args *g, size_t p, size_t k, size_t j, size_t n,
+	float *restrict sum)
 {
-	const size_t step = a->transpose_a ? a->lda : 1;
-	float *restrict c = a->c;
-	size_t i = 0;
+	const size_t step = g->transpose_a ? g->lda : 1;
+	const float *b = g->b + p * g->ldb + j, *a = g->a + p * step;
+	const float *const end = g->b + g->k * g->ldb + j;
 
-	for (size_t j = 0; j < a->n; j++)
-		c[j] = a->beta == 0 ? 0 : a->beta * c[j];
-	for (; i + ROWS <= a->k; i += ROWS) {
-		const float *const b = a->b + i * a->ldb;
-		const size_t ahead = i + 2 * ROWS <= a->k ? ROWS : 0;
-		float x[ROWS];
+	memset(sum, 0, (n + WIDTH - 1) / WIDTH * WIDTH * sizeof(*sum));
+	for (; k >= ROWS; k -= ROWS, b += ROWS * g->ldb, a += ROWS * step) {
+		const float x[ROWS] = { a[0], a[step], a[2 * step], a[3 * step] };
+		const float *const next = b + ROWS * g->ldb;
 
-		for (size_t r = 0; r < ROWS; r++)
-			x[r] = a->alpha * a->a[(i + r) * step];
-		row_block(x, b, b + ahead * a->ldb, a->ldb, a->n, c);
+		row_block(x, b, end - next < (ptrdiff_t)(ROWS * g->ldb) ? b : next, g->ldb, n, sum);
 	}
-	for (; i < a->k; i++) {
-		const float x = a->alpha * a->a[i * step];
-		const float *const restrict b = a->b + i * a->ldb;
+	for (; k > 0; k--, b += g->ldb, a += step)
+		for (size_t i = 0; i < n; i++)
+			sum[i] = multiply_add(*a, b[i], sum[i]);
+}
 
-		for (size_t j = 0; j < a->n; j++)
-			c[j] += x * b[j];
-	}
+/* One row: a sum of rows of b, in blocks of k as the panels have them; the library's product packs
+ * b first, which costs more than multiplying it. */
+static void
+row(const struct gemm_args *g)
+{
+	const size_t k_block = g->k > 0 ? even_block(g->k, K_BLOCK, WIDTH) : 1;
+	float sum[STRIP];
+
+	for (size_t j = 0; j < g->n; j += STRIP)
+		for (size_t p = 0; p == 0 || p < g->k; p += k_block) {
+			const size_t n = at_most(g->n - j, STRIP);
+
+			row_sum(g, p, at_most(g->k - p, k_block), j, n, sum);
+			row_out(g, p == 0 ? g->beta : 1, sum, n, g->c + j);
+		}
 }
 
 void
@@ -119,7 +208,8 @@ CPU(gemm)(const struct gemm_args *a)
 		return;
 	}
 	if (a->n == 1) {
-		gemv(a);
+		if (!column(a))
+			gemv(a);
 		return;
 	}
 	if (a->m == 1 && !a->transpose_b) {

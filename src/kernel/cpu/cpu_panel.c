@@ -7,18 +7,14 @@
  * [block of k, COLUMNS], is packed and comes from the first two caches; rows of A are read where
  * they are, of a transposed A a block is packed.  Each number of C is one chain of fused
  * multiplications and additions for each block of k, in the order of k, whatever the other rows
- * and columns are.  What multiplies one row by itself (cpu_gemm.c) has one chain for all of k,
- * the same bits up to K_BLOCK.
+ * and columns are; so does what multiplies one row by itself (cpu_gemm.c).
  */
 #include <stddef.h>
 #include <string.h>
 
-#include "kernel/cpu/cpu_table.h"
-
-/* With AVX-512 the library's product stands, until this one has been measured beside it. */
-#if defined(__AVX2__) && defined(__FMA__) && !defined(__AVX512F__)
 #include "kernel/cpu/cpu_panel.h"
 
+#if HAS_PANELS
 enum {
 	ROWS = 6, VECTORS = 2, COLUMNS = VECTORS * WIDTH,
 	M_BLOCK = 16 * ROWS, N_BLOCK = 26 * COLUMNS,

@@ -1,26 +1,37 @@
 /*
- * What the products of AVX2 share: vectors of floats, packing, and where a sum over k is cut.
- * Both cut it alike and add in the order of k, so that which of them makes a product is no
- * matter of bits.
+ * What products share: vectors of floats, where a sum over k is cut, and, those of AVX2, packing.
+ * All cut it alike and add in the order of k, so that which of them makes a product is no matter
+ * of bits.
  */
 #ifndef KERNEL_CPU_CPU_PANEL_H
 #define KERNEL_CPU_CPU_PANEL_H
 
-#include <immintrin.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "kernel/cpu/cpu_table.h"
 
+/* With AVX-512 the library's product stands, until these have been measured beside it. */
+#if defined(__AVX2__) && defined(__FMA__) && !defined(__AVX512F__)
+#define HAS_PANELS 1
+#include <immintrin.h>
+#else
+#define HAS_PANELS 0
+#endif
+
 #define INLINE static inline __attribute__((always_inline, unused))
 
-enum {
-	WIDTH = 8,                  /* floats of a vector                             */
-	K_BLOCK = 512,              /* numbers of one chain of additions, at most     */
-};
+#if defined(__AVX512F__)
+enum { WIDTH = 16 };                /* floats of a vector                             */
+#elif defined(__AVX__)
+enum { WIDTH = 8 };
+#else
+enum { WIDTH = 4 };
+#endif
+
+enum { K_BLOCK = 512 };             /* numbers of one chain of additions, at most     */
 
 typedef float vector __attribute__((vector_size(WIDTH * sizeof(float)), aligned(4), may_alias));
-typedef int   order __attribute__((vector_size(WIDTH * sizeof(int))));
 
 INLINE vector
 load(const float *p)
@@ -48,6 +59,9 @@ at_most(size_t n, size_t most)
 {
 	return n < most ? n : most;
 }
+
+#if HAS_PANELS
+typedef int order __attribute__((vector_size(WIDTH * sizeof(int))));
 
 /* to[i * ldt + j] = from[j * ldf + i] of WIDTH x WIDTH: pairs, then pairs of pairs, then halves
  * change places. */
@@ -109,6 +123,8 @@ pack_columns(const float *b, size_t ldb, size_t k, size_t n, float *to, size_t c
 			to[p * columns + j] = j < n ? b[j * ldb + p] : 0;
 }
 
+#endif
+
 /* alpha sum + beta c, of which the second multiplication is the fused one wherever this is. */
 INLINE vector
 scaled_sum(float alpha, vector sum, float beta, const float *c)
@@ -117,7 +133,29 @@ scaled_sum(float alpha, vector sum, float beta, const float *c)
 
 	if (beta == 0)
 		return y;
+#if HAS_PANELS
 	return (vector)_mm256_fmadd_ps(_mm256_set1_ps(beta), (__m256)load(c), (__m256)y);
+#else
+	return y + beta * load(c);
+#endif
+}
+
+/* c[0..n) = alpha sum + beta c; sum is whole vectors. */
+INLINE void
+row_out(const struct gemm_args *g, float beta, const float *sum, size_t n, float *c)
+{
+	float part[WIDTH];
+	size_t j = 0;
+
+	for (; j + WIDTH <= n; j += WIDTH)
+		store(c + j, scaled_sum(g->alpha, load(sum + j), beta, c + j));
+	if (j == n)
+		return;
+	memset(part, 0, sizeof(part));
+	if (beta != 0)
+		memcpy(part, c + j, (n - j) * sizeof(float));
+	store(part, scaled_sum(g->alpha, load(sum + j), beta, part));
+	memcpy(c + j, part, (n - j) * sizeof(float));
 }
 
 #endif

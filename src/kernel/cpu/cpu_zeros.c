@@ -13,11 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "kernel/cpu/cpu_table.h"
-
-#if defined(__AVX2__) && defined(__FMA__) && !defined(__AVX512F__)
 #include "kernel/cpu/cpu_panel.h"
 
+#if HAS_PANELS
 enum {
 	CHUNK = 64,                 /* of k: bits of a mask                           */
 	LEAST_VECTORS = 8,          /* of a row: fewer chains of additions would wait */
@@ -224,25 +222,7 @@ block_multiply(const struct block *x)
 	}
 }
 
-/* c[0..n) = alpha sum + beta c. */
-INLINE void
-row_out(const struct gemm_args *g, float beta, const float *sum, size_t n, float *c)
-{
-	float part[WIDTH];
-	size_t j = 0;
-
-	for (; j + WIDTH <= n; j += WIDTH)
-		store(c + j, scaled_sum(g->alpha, load(sum + j), beta, c + j));
-	if (j == n)
-		return;
-	memset(part, 0, sizeof(part));
-	if (beta != 0)
-		memcpy(part, c + j, (n - j) * sizeof(float));
-	store(part, scaled_sum(g->alpha, load(sum + j), beta, part));
-	memcpy(c + j, part, (n - j) * sizeof(float));
-}
-
-/* The same of columns of the sums, which are rows of C. */
+/* Columns of the sums, which are rows of C. */
 static void
 columns_out(const struct block *x, float beta)
 {
