@@ -239,6 +239,8 @@ serve(struct shard *s)
 		const int has_more = shard_journal_turn(s);
 
 		shard_copy_turn(s);
+		if (s->ending.status != RS_OK)
+			return s->ending.status;
 		shard_journal_answer(s);
 
 		const double end = clock_seconds();
@@ -277,11 +279,12 @@ shard_open(const struct shard_options *options, struct shard **out)
 	status = shard_crew_open(&s->crew, thread_count(options));
 	if (status == RS_OK)
 		status = shard_pool_open(&s->pool);
+	if (status == RS_OK)
+		status = shard_journal_open(s);
 	if (status != RS_OK) {
 		shard_close(s);
 		return status;
 	}
-	shard_journal_open(s);
 	*out = s;
 	return RS_OK;
 }
@@ -312,6 +315,9 @@ shard_serve(struct shard *s, const struct shard_round *round)
 	if (status == RS_OK)
 		status = serve(s);
 	end_round(s);
+	if (s->ending.status != RS_OK)
+		status = rs_failure_put(&s->ending);
+	s->ending.status = RS_OK;
 	return status;
 }
 

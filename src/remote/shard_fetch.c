@@ -1,5 +1,6 @@
 /* A shard without a journal asks the peer for the copy that it keeps; who wants to know what
  * there is waits. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,9 +69,15 @@ finish(struct shard *s)
 	answer_offers(s);
 }
 
+/* A shortage here says nothing of the copy, and a shard without one would go on as if there were
+ * none; what came of it goes with the round. */
 static void
-fail(struct shard *s, const char *why)
+fail(struct shard *s, enum rs_status status, const char *why)
 {
+	if (status == RS_ERESOURCE) {
+		s->ending = *rs_failure();
+		return;
+	}
 	log_warn("ps %zu: no journal from ps %zu: %s", s->o->index, s->copy.peer, why);
 	journal_file_remove(s->o->journal->directory, 0, UINT64_MAX);
 	finish(s);
@@ -79,8 +86,10 @@ fail(struct shard *s, const char *why)
 static void
 succeed(struct shard *s)
 {
-	if (journal_read_range(s->o->journal, &s->found) != RS_OK) {
-		fail(s, rs_failure()->text);
+	const enum rs_status status = journal_read_range(s->o->journal, &s->found);
+
+	if (status != RS_OK) {
+		fail(s, status, rs_failure()->text);
 		return;
 	}
 	if (s->found.n_starts > 0)
@@ -118,7 +127,8 @@ open_next(struct shard *s)
 		close(f->fd);
 	journal_file_name(s->o->journal->directory, f->file[f->have].segment, path);
 	f->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-	return f->fd >= 0 ? RS_OK : rs_fail(RS_EIO, "cannot write to '%s'", path);
+	return f->fd >= 0 ? RS_OK : rs_fail(file_status_of(errno, RS_EIO),
+		"cannot write to '%s': %s", path, strerror(errno));
 }
 
 /* Past files that have all their bytes. */
@@ -175,7 +185,7 @@ shard_fetch_take(struct shard *s, const struct wire_message *m)
 	else
 		status = take_piece(s, &r);
 	if (status != RS_OK)
-		fail(s, rs_failure()->text);
+		fail(s, status, rs_failure()->text);
 	return 1;
 }
 
@@ -187,7 +197,7 @@ shard_fetch_turn(struct shard *s)
 	if (!shard_fetch_is_busy(s))
 		return;
 	if (clock_seconds() - f->heard > SILENCE) {
-		fail(s, "it does not answer");
+		fail(s, RS_EPEER, "it does not answer");
 		return;
 	}
 	if (f->state != SHARD_FETCH_FILES)

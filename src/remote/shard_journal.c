@@ -360,21 +360,24 @@ shard_journal_answer(struct shard *s)
 
 /* --- as long as the process lives ------------------------------------------------------- */
 
-void
+enum rs_status
 shard_journal_open(struct shard *s)
 {
 	if (s->o->journal == NULL)
-		return;
+		return RS_OK;
 	enum rs_status status = journal_read_range(s->o->journal, &s->found);
 
 	if (status == RS_OK)
 		status = journal_open(s->o->journal, &s->journal);
+	if (status == RS_ERESOURCE)
+		return status;
 	if (status != RS_OK)
 		log_warn("ps %zu: no journal: %s", s->o->index, rs_failure()->text);
 	else if (s->found.n_starts > 0)
 		log_info("the journal has steps %llu to %llu",
 			(unsigned long long)s->found.start[0].step,
 			(unsigned long long)s->found.applied);
+	return RS_OK;
 }
 
 void

@@ -224,6 +224,7 @@ struct shard {
 	uint64_t window;                /* steps of a rank that are remembered            */
 	uint64_t applied;               /* last step applied                              */
 	struct rs_failure broken;       /* ranks disagree: the answer to all from now on  */
+	struct rs_failure ending;       /* this shard cannot go on                        */
 	struct shard_parked *parked;    /* in order of arrival                            */
 
 	struct journal *journal;        /* NULL: none                                     */
@@ -272,7 +273,9 @@ enum rs_status shard_replay(struct shard *s, uint64_t step);
 
 /* --- shard_journal.c --- */
 
-void shard_journal_open(struct shard *s);
+/* What there is of it is not lost for a shortage, RS_ERESOURCE; anything else costs the journal,
+ * which is said. */
+enum rs_status shard_journal_open(struct shard *s);
 void shard_journal_close(struct shard *s);
 int shard_journal_is_on(const struct shard *s);
 /* A new segment, now. */
