@@ -19,7 +19,7 @@
 enum {
 	CHUNK = 64,                 /* of k: bits of a mask                           */
 	LEAST_VECTORS = 8,          /* of a row: fewer chains of additions would wait */
-	MOST_VECTORS = 12,          /* that registers hold beside what they multiply  */
+	MOST_VECTORS = 13,          /* that registers hold beside what they multiply  */
 	LEAST_ROWS = 32, LEAST_K = 32,
 	M_BLOCK = 400, K_CHUNKS = K_BLOCK / CHUNK,
 	ROW_FLOATS = M_BLOCK * K_BLOCK, MASK_FLOATS = 2 * M_BLOCK * K_CHUNKS,
@@ -42,7 +42,7 @@ struct chunk {
 	const bits *mask;                      /* [rows] where a is not 0             */
 	const float *a; size_t lda;
 	const float *b;
-	float *sum;
+	float *sum; size_t ld;
 	int is_first;                          /* sum is written, not added to        */
 };
 
@@ -60,22 +60,22 @@ chunk_multiply(const struct chunk *x, const size_t vectors)
 	const float *a = x->a, *const panel = x->b;
 	float *sum = x->sum;
 
-	for (size_t i = 0; i < x->rows; i++, a += x->lda, sum += columns) {
+	for (size_t i = 0; i < x->rows; i++, a += x->lda, sum += x->ld) {
 		vector s[MOST_VECTORS];
 
 		prefetch_row(a + x->lda);
-#pragma GCC unroll 12
+#pragma GCC unroll 13
 		for (size_t j = 0; j < vectors; j++)
 			s[j] = x->is_first ? (vector){ 0 } : load(sum + j * WIDTH);
 		for (bits mask = x->mask[i]; mask != 0; mask = _blsr_u64(mask)) {
 			const size_t k = _tzcnt_u64(mask);
 			const float *const b = panel + k * columns, y = a[k];
 
-#pragma GCC unroll 12
+#pragma GCC unroll 13
 			for (size_t j = 0; j < vectors; j++)
 				s[j] += y * load(b + j * WIDTH);
 		}
-#pragma GCC unroll 12
+#pragma GCC unroll 13
 		for (size_t j = 0; j < vectors; j++)
 			store(sum + j * WIDTH, s[j]);
 	}
@@ -84,7 +84,8 @@ chunk_multiply(const struct chunk *x, const size_t vectors)
 typedef void chunk_function(const struct chunk *x);
 
 /* What LEAST_VECTORS and more are cut into. */
-#define CHUNKS(ROW) ROW(6) ROW(7) ROW(8) ROW(9) ROW(10) ROW(11) ROW(12)
+#define CHUNKS(ROW) ROW(6) ROW(7) ROW(8) ROW(9) ROW(10) ROW(11) ROW(12) \
+	ROW(13)
 #define ROW(n) \
 	static __attribute__((noinline)) void \
 	chunk_##n(const struct chunk *x) \
@@ -158,7 +159,8 @@ struct block {
 	size_t a_step;                 /* from chunk to chunk                         */
 	float    *rows;                /* [chunks,m,CHUNK] if A is transposed         */
 	bits     *mask;                /* [chunks,m]                                  */
-	float    *sum;                 /* [m,columns]                                 */
+	float    *sum; size_t ld;      /* [m,columns], those kept or C itself         */
+	float    *kept;                /* [m,columns]                                 */
 	float    *panel;               /* [CHUNK,columns]                             */
 };
 
@@ -204,7 +206,7 @@ block_multiply(const struct block *x)
 {
 	const struct gemm_args *const g = &x->of;
 	struct chunk part = { .rows = x->m, .mask = x->mask, .a = x->a, .lda = x->lda,
-		.b = x->panel, .sum = x->sum, .is_first = 1 };
+		.b = x->panel, .sum = x->sum, .ld = x->ld, .is_first = 1 };
 
 	for (size_t q = 0; q < x->k; q += CHUNK) {
 		const size_t k = at_most(x->k - q, CHUNK), p = x->p + q;
@@ -232,7 +234,7 @@ columns_out(const struct block *x, float beta)
 	for (size_t j = 0; j < x->n; j += WIDTH)
 		for (size_t i = 0; i < x->m; i += WIDTH) {
 			const size_t rows = at_most(x->m - i, WIDTH);
-			const float *const sum = x->sum + i * x->columns + j;
+			const float *const sum = x->kept + i * x->columns + j;
 
 			if (rows == WIDTH)
 				transpose(sum, x->columns, turned, WIDTH);
@@ -255,7 +257,7 @@ block_write(const struct block *x)
 		return;
 	}
 	for (size_t i = 0; i < x->m; i++)
-		row_out(g, beta, x->sum + i * x->columns, x->n,
+		row_out(g, beta, x->kept + i * x->columns, x->n,
 			g->c + (x->i + i) * g->ldc + x->j);
 }
 
@@ -264,6 +266,7 @@ block_panels(struct block *x)
 {
 	const size_t n = x->of.n, vectors = (n + WIDTH - 1) / WIDTH;
 	const size_t panels = (vectors + MOST_VECTORS - 1) / MOST_VECTORS;
+	const int is_sum = !x->is_transposed && x->of.alpha == 1 && x->of.beta == 0 && x->p == 0;
 
 	for (size_t t = 0; t < panels; t++) {
 		const size_t end = (t + 1) * vectors / panels * WIDTH;
@@ -271,8 +274,12 @@ block_panels(struct block *x)
 		x->j = t * vectors / panels * WIDTH;
 		x->columns = end - x->j;
 		x->n = at_most(n, end) - x->j;
+		x->sum = is_sum && x->n == x->columns
+			? x->of.c + x->i * x->of.ldc + x->j : x->kept;
+		x->ld = x->sum == x->kept ? x->columns : x->of.ldc;
 		block_multiply(x);
-		block_write(x);
+		if (x->sum == x->kept)
+			block_write(x);
 	}
 }
 
@@ -288,8 +295,8 @@ CPU(zeros)(const struct gemm_args *g)
 	if (a > MOST_NONZERO && b > MOST_NONZERO)
 		return 0;
 	x.mask = (bits *)(void *)(x.rows + ROW_FLOATS);
-	x.sum = x.rows + ROW_FLOATS + MASK_FLOATS;
-	x.panel = x.sum + SUM_FLOATS;
+	x.kept = x.rows + ROW_FLOATS + MASK_FLOATS;
+	x.panel = x.kept + SUM_FLOATS;
 	const size_t k_block = even_block(g->k, K_BLOCK, WIDTH);
 	const size_t m_block = even_block(x.of.m, M_BLOCK, WIDTH);
 
