@@ -269,13 +269,23 @@ weigh(struct weighing *w, struct placement *p)
 	return RS_OK;
 }
 
+/* Of a step: a log of less than train.batch_size is one smaller batch. */
+static size_t
+step_rows(const struct settings *s, const struct placement_sample *sample)
+{
+	const size_t most = (size_t)s->train.batch_size;
+
+	return sample != NULL && sample->n > 0 && sample->batch[0].B < most ? sample->batch[0].B
+		: most;
+}
+
 enum rs_status
 placement_weigh_processes(struct placement *p, const struct model *shape,
 	const struct placement_sample *sample)
 {
 	const struct settings *const s = spec_settings(shape->spec);
 	struct weighing w = { .p = p, .shape = shape, .s = s, .sample = sample,
-		.rows = ((size_t)s->train.batch_size + p->n_slots - 1) / p->n_slots,
+		.rows = (step_rows(s, sample) + p->n_slots - 1) / p->n_slots,
 		.slots = (p->n_slots + p->n_workers - 1) / p->n_workers };
 
 	p->dense_step_bytes = p->n_workers < 2 ? 0

@@ -420,6 +420,10 @@ worker_init(struct stepper *s, size_t i)
 	w->place = step_place(s->model, s->n_workers, i);
 	slots_give(w);
 	RS_TRY(slot_view_init(&w->view, s->model));
+	/* The first batch says how much: the log may have less than train.batch_size.  What a GPU
+	 * takes is planned before, for the most. */
+	if (s->model->gpu == NULL)
+		return worker_reserve(s, w, STEP_PREDICT_CHUNK);
 	RS_TRY(worker_reserve(s, w, step_worker_rows(s->model)));
 	return exec_reserve_training(w->exec, GRAPH_LOGIT, step_slot_rows(s->model));
 }

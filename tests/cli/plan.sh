@@ -38,6 +38,16 @@ expect 66 "$T" plan s.ini --workers 2 --ps 1 -o data.train=nothing.tsv
 head -n 1000 log.tsv >few.tsv
 expect 0 "$T" plan s.ini -o data.train=few.tsv --workers 2 --ps 2
 grep -q 'traffic    a step of 1000 rows: pull' out || { cat out >&2; exit 1; }
+# ... whatever train.batch_size is, if only that is more.
+bytes() {
+	expect 0 "$T" plan s.ini --json "$@"
+	sed 's/.*"worker_bytes":\([0-9]*\).*/\1/' out
+}
+short=$(bytes -o data.train=few.tsv -o train.batch_size=32768)
+[ "$short" = "$(bytes -o data.train=few.tsv -o train.batch_size=65536)" ] ||
+	{ echo 'memory of a short log is that of another batch' >&2; exit 1; }
+[ "$short" -lt "$(bytes -o train.batch_size=8192)" ] ||
+	{ echo 'memory of a short log is that of a longer one' >&2; exit 1; }
 head -n 3 log.tsv >fewer.tsv            # than slots
 expect 0 "$T" plan s.ini -o data.train=fewer.tsv --workers 2 --ps 2
 grep -q 'traffic    a step of 3 rows: pull .* steps/s' out || { cat out >&2; exit 1; }

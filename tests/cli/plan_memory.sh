@@ -71,6 +71,10 @@ holds 'small tables' c.ini -j 1 -o "$small" -o train.early_stop=0
 holds 'four threads' c.ini -j 4 -o "$small" -o dnn.hidden=200,100
 holds 'large tables' c.ini -j 2 -o embedding.dim=12 -o 'field C1..C26.buckets=120000'
 holds 'histories' s.ini -j 2 -o train.epochs=2 -o embedding.dim=16
+# A log of less than a batch is one smaller batch, and memory is that of it.
+head -n 3000 c.tsv >few.tsv
+holds 'less than a batch' c.ini -j 2 -o data.train=few.tsv -o train.batch_size=65536 \
+	-o embedding.dim=8 -o 'field C1..C26.buckets=100000' -o train.early_stop=0
 if "$T" --version | grep -q zmq; then
 	# So many rows that they are still read when the first step is done: what parsers take is
 	# given back before, else, and the plan is for both.
