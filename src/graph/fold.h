@@ -11,10 +11,11 @@
  *
  *	dW_k = V_k^T dA_2k + U_k^T dA_2k+1,   dV_k += dA_2k W_k^T,   dU_k += dA_2k+1 W_k^T,
  *
- * and the gradient of these columns of x gets nothing.  In passes that train, for slots of
- * FOLD_MIN_ROWS rows and more, on the host; two bytes (layer.h) are rounded as the formula of the
- * layer says, unfolded.  What scores is not folded: a row alone, for which that would be more work,
- * has the score that it has among many.
+ * and the gradient of these columns of x gets nothing.  A weight that is Inf ends a run either way:
+ * z A may be NaN in a row where k is missing, too, as 0 times Inf is.  In passes that train, for
+ * slots of FOLD_MIN_ROWS rows and more, on the host; two bytes (layer.h) are rounded as the formula
+ * of the layer says, unfolded.  What scores is not folded: a row alone, for which that would be
+ * more work, has the score that it has among many.
  */
 #ifndef GRAPH_FOLD_H
 #define GRAPH_FOLD_H
