@@ -398,6 +398,31 @@ check_dims(struct spec *spec)
 	return RS_OK;
 }
 
+/* The fields that have a vector; in dlrm the numeric ones have one together. */
+static enum rs_status
+check_vectors(struct spec *spec)
+{
+	const struct settings *s = &spec->settings;
+	const struct spec_place place = spec_place(spec, "model", "type", NONE);
+	const int is_dlrm = strcmp(s->model.type, "dlrm") == 0;
+	size_t n = 0, numeric = 0;
+
+	for (size_t i = 0; i < s->n_fields; i++) {
+		n += s->field[i].part != PART_WIDE;
+		numeric += is_dense(&s->field[i]);
+	}
+	if (s->n_fields > 0 && n == 0 && option_section_concerns("linear", s->model.type))
+		return spec_add_problem(spec, 1, &place, "set part = both in one of them",
+			"[model] type: %s needs a vector, but all fields have part = wide",
+			s->model.type);
+	if (is_dlrm && s->n_fields > 0 && n - numeric + (numeric > 0) < 2)
+		return spec_add_problem(spec, 1, &place, "deepfm has no such need",
+			"[model] type: dlrm multiplies vectors with each other and needs two, but "
+			"there %s; numeric fields have one together",
+			numeric > 0 ? "are only numeric fields" : "is one field");
+	return RS_OK;
+}
+
 static enum rs_status
 check_cache(struct spec *spec)
 {
@@ -458,6 +483,7 @@ spec_check_all(struct spec *spec)
 	RS_TRY(check_lease(spec));
 	RS_TRY(check_dcn(spec));
 	RS_TRY(check_dims(spec));
+	RS_TRY(check_vectors(spec));
 	RS_TRY(spec_check_items(spec));
 	RS_TRY(spec_check_towers(spec));
 	RS_TRY(spec_check_din(spec));

@@ -1,4 +1,4 @@
-/* Rules of a spec that concern the processes of a run. */
+/* Rules of a spec that concern the processes of a run, or all fields at once. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -35,11 +35,41 @@ a_lease_is_worth_two_heartbeats(void **state)
 	assert_problem(HEAD "heartbeat = 3\nlease = 6\n", "");
 }
 
+#define MODEL(name) "[model]\ntype = " name "\n[data]\ntrain = /d/t.tsv\nlabel = 1\n"
+#define IDS(name) "[field " name "]\n"
+#define NUMBER(name) "[field " name "]\ntype = numeric\n"
+
+static void
+a_model_of_vectors_has_a_field_with_one(void **state)
+{
+	(void)state;
+	assert_problem(MODEL("fm") IDS("A") "part = wide\n", "fm needs a vector, but all fields");
+	assert_problem(MODEL("wide_deep") IDS("A") "part = wide\n" NUMBER("B") "part = wide\n",
+		"wide_deep needs a vector, but all fields have part = wide");
+	assert_problem(MODEL("deepfm") IDS("A") "part = wide\n" IDS("B") "part = deep\n", "");
+	assert_problem(MODEL("deepfm") NUMBER("A"), "");
+	assert_problem(MODEL("dcn") NUMBER("A"), "");
+}
+
+static void
+dlrm_has_two_vectors(void **state)
+{
+	(void)state;
+	assert_problem(MODEL("dlrm") IDS("A"), "needs two, but there is one field");
+	assert_problem(MODEL("dlrm") NUMBER("A") NUMBER("B"), "but there are only numeric fields");
+	assert_problem(MODEL("dlrm") NUMBER("A") IDS("B"), "");
+	assert_problem(MODEL("dlrm") IDS("A") IDS("B"), "");
+	assert_problem(MODEL("dlrm") NUMBER("A") NUMBER("B") "transform = bucketize\n"
+		"boundaries = 1,2\n", "");
+}
+
 int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_lease_is_worth_two_heartbeats),
+		cmocka_unit_test(a_model_of_vectors_has_a_field_with_one),
+		cmocka_unit_test(dlrm_has_two_vectors),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
