@@ -13,11 +13,13 @@
 
 enum { IN_A, IN_B, IN_BOTH };
 
-/* Around chunks of 64 of k, blocks of 400 rows and 512 of k, and panels of 8 to 13 vectors. */
+/* Around chunks of 64 of k, blocks of 400 and 512 rows and 512 of k, and panels of 8 to 13
+ * vectors. */
 static const struct shape shape_table[] = {
 	{ 32, 64, 32 }, { 33, 71, 63 }, { 64, 32, 64 }, { 75, 65, 65 }, { 64, 96, 128 },
 	{ 40, 97, 130 }, { 65, 104, 33 }, { 100, 200, 72 }, { 399, 66, 40 }, { 400, 64, 100 },
-	{ 401, 80, 37 }, { 70, 811, 47 }, { 66, 90, 511 }, { 64, 70, 513 }, { 70, 64, 1030 },
+	{ 401, 80, 37 }, { 512, 66, 40 }, { 513, 64, 70 }, { 70, 811, 47 }, { 66, 90, 511 },
+	{ 64, 70, 513 }, { 70, 64, 1030 },
 };
 
 enum { N_SHAPES = sizeof(shape_table) / sizeof(shape_table[0]) };

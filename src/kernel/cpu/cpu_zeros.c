@@ -21,12 +21,15 @@ enum {
 	LEAST_VECTORS = 8,          /* of a row: fewer chains of additions would wait */
 	MOST_VECTORS = 13,          /* that registers hold beside what they multiply  */
 	LEAST_ROWS = 32, LEAST_K = 32,
-	M_BLOCK = 400, K_CHUNKS = K_BLOCK / CHUNK,
-	ROW_FLOATS = M_BLOCK * K_BLOCK, MASK_FLOATS = 2 * M_BLOCK * K_CHUNKS,
-	SUM_FLOATS = M_BLOCK * MOST_VECTORS * WIDTH, PANEL_FLOATS = CHUNK * MOST_VECTORS * WIDTH,
+	K_CHUNKS = K_BLOCK / CHUNK,
+	DIRECT_ROWS = 512,          /* of A in a block, where they are                */
+	PACKED_ROWS = 400,          /* of a transposed A: what scratch has room for   */
+	MASK_FLOATS = 2 * K_CHUNKS, SUM_FLOATS = MOST_VECTORS * WIDTH,     /* of a row    */
+	PANEL_FLOATS = CHUNK * SUM_FLOATS,
 	SAMPLE_ROWS = 16,
 };
-_Static_assert(ROW_FLOATS + MASK_FLOATS + SUM_FLOATS + PANEL_FLOATS <= KERNEL_GEMM_SCRATCH,
+_Static_assert(DIRECT_ROWS * (MASK_FLOATS + SUM_FLOATS) + PANEL_FLOATS <= KERNEL_GEMM_SCRATCH &&
+	PACKED_ROWS * (K_BLOCK + MASK_FLOATS + SUM_FLOATS) + PANEL_FLOATS <= KERNEL_GEMM_SCRATCH,
 	"scratch of a product");
 
 /* A bit for each k of a chunk; in scratch, which is of floats. */
@@ -113,9 +116,11 @@ nonzero_part(const float *x, size_t ld, size_t rows, size_t columns)
 
 	for (size_t r = 0; r < n; r++) {
 		const float *const row = x + r * rows / n * ld;
+		int of_row = 0;
 
 		for (size_t j = 0; j < columns; j++)
-			nonzero += row[j] != 0;
+			of_row += row[j] != 0;
+		nonzero += (size_t)of_row;
 	}
 	return (float)nonzero / (float)(n * columns);
 }
@@ -283,6 +288,21 @@ block_panels(struct block *x)
 	}
 }
 
+/* Scratch for blocks of so many rows of A, and how many those are. */
+static size_t
+block_open(struct block *x, float *scratch)
+{
+	const size_t most = x->of.transpose_a ? PACKED_ROWS : DIRECT_ROWS;
+
+	x->rows = scratch;
+	scratch += x->of.transpose_a ? most * K_BLOCK : 0;
+	x->mask = (bits *)(void *)scratch;
+	scratch += most * MASK_FLOATS;
+	x->kept = scratch;
+	x->panel = scratch + most * SUM_FLOATS;
+	return even_block(x->of.m, most, WIDTH);
+}
+
 int
 CPU(zeros)(const struct gemm_args *g)
 {
@@ -290,15 +310,12 @@ CPU(zeros)(const struct gemm_args *g)
 		return 0;
 	const struct gemm_args t = transposed(g);
 	const float a = part_of_work(g), b = part_of_work(&t);
-	struct block x = { .of = b < a ? t : *g, .is_transposed = b < a, .rows = g->scratch };
+	struct block x = { .of = b < a ? t : *g, .is_transposed = b < a };
 
 	if (a > MOST_NONZERO && b > MOST_NONZERO)
 		return 0;
-	x.mask = (bits *)(void *)(x.rows + ROW_FLOATS);
-	x.kept = x.rows + ROW_FLOATS + MASK_FLOATS;
-	x.panel = x.kept + SUM_FLOATS;
 	const size_t k_block = even_block(g->k, K_BLOCK, WIDTH);
-	const size_t m_block = even_block(x.of.m, M_BLOCK, WIDTH);
+	const size_t m_block = block_open(&x, g->scratch);
 
 	for (x.p = 0; x.p < g->k; x.p += k_block) {
 		x.k = at_most(g->k - x.p, k_block);
