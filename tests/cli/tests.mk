@@ -81,6 +81,7 @@ dist_check_SCRIPTS += tests/cli/plot.sh
 dist_check_SCRIPTS += tests/cli/precision.sh
 dist_check_SCRIPTS += tests/cli/predict.sh
 dist_check_SCRIPTS += tests/cli/alone.sh
+dist_check_SCRIPTS += tests/cli/product_models.sh
 dist_check_SCRIPTS += tests/cli/products.sh
 dist_check_SCRIPTS += tests/cli/ranges.sh
 dist_check_SCRIPTS += tests/cli/recommend.sh
