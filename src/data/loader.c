@@ -464,21 +464,33 @@ loader_release(struct loader *l)
 }
 
 /* Blocks until a batch is there; tells the window thread that it is awaited. */
-static void
+static int
+loader_has_next(struct loader *l)
+{
+	return atomic_load_explicit(&l->published, memory_order_acquire) > l->taken;
+}
+
+/* 0: a signal came first; a handler cannot wake who waits, so that looks now and then. */
+static int
 loader_wait(struct loader *l, double *wait_s)
 {
-	double begin;
+	const volatile int *const stop = l->options.stop_signal;
+	struct timespec t;
 
-	if (atomic_load_explicit(&l->published, memory_order_acquire) > l->taken)
-		return;
-	begin = clock_seconds();
+	if (loader_has_next(l))
+		return 1;
+	const double begin = clock_seconds();
 	(void)pthread_mutex_lock(&l->lock);
 	(void)pthread_cond_signal(&l->work);
-	while (atomic_load_explicit(&l->published, memory_order_acquire) == l->taken)
-		(void)pthread_cond_wait(&l->published_more, &l->lock);
+	while (!loader_has_next(l) && (stop == NULL || *stop == 0)) {
+		(void)clock_gettime(CLOCK_REALTIME, &t);
+		t.tv_sec++;
+		(void)pthread_cond_timedwait(&l->published_more, &l->lock, &t);
+	}
 	(void)pthread_mutex_unlock(&l->lock);
 	if (wait_s != NULL)
 		*wait_s = clock_seconds() - begin;
+	return loader_has_next(l);
 }
 
 static void
@@ -518,7 +530,8 @@ loader_next(struct loader *l, const struct batch **batch, double *wait_s)
 		RS_TRY(loader_start(l));
 	if (!l->ended) {
 		loader_release(l);
-		loader_wait(l, wait_s);
+		if (!loader_wait(l, wait_s))
+			return rs_fail(RS_ESIGNAL, "reading was stopped");
 	}
 	o = &l->output[(l->ended ? l->taken - 1 : l->taken) % l->n_outputs];
 	if (!l->ended) {

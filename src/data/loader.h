@@ -42,6 +42,7 @@ struct loader_options {
 	struct sampler *sampler;           /* borrowed, used by one thread; NULL none */
 	int      may_be_empty;             /* no rows: an epoch is a batch of none */
 	enum loader_cache cache;
+	const volatile int *stop_signal;   /* set by a handler: nothing is waited for; or NULL */
 };
 
 struct loader_position {
@@ -74,7 +75,8 @@ enum rs_status loader_open(const struct loader_options *options, struct loader *
 void loader_close(struct loader *loader);
 
 /* NULL in *batch: all epochs are done.  Blocks for the readers; *wait_s, if not
- * NULL, gets the seconds spent waiting. */
+ * NULL, gets the seconds spent waiting.  RS_ESIGNAL: *stop_signal is set and no batch has come;
+ * the position stays. */
 enum rs_status loader_next(struct loader *loader, const struct batch **batch, double *wait_s);
 void loader_position(const struct loader *loader, struct loader_position *out);
 /* Before the first loader_next(): go on from there; RS_EDATA if the input is not

@@ -38,7 +38,8 @@ source_open_file(struct source *s)
 {
 	struct stat st;
 
-	s->fd = open(s->path, O_RDONLY | O_CLOEXEC);
+	/* A pipe that nobody writes to is waited for where it is read. */
+	s->fd = open(s->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (s->fd < 0)
 		return rs_fail(file_status_of(errno, RS_ENOINPUT),
 			"cannot open '%s': %s", s->name, strerror(errno));

@@ -302,7 +302,10 @@ run_batches(struct training *t, enum ending *ending)
 		if (!several && (*ending = ending_of(t, wishes(t))) != ENDING_NONE)
 			return RS_OK;
 		wait = 0;
-		RS_TRY(dealer_next(t->dealer, &batch, &wait));
+		const enum rs_status status = dealer_next(t->dealer, &batch, &wait);
+		if (status == RS_ESIGNAL && (*ending = ending_of(t, wishes(t))) != ENDING_NONE)
+			return RS_OK;
+		RS_TRY(status);
 		report_wait(&t->report, wait);
 		if (batch == NULL) {
 			*ending = ENDING_ROWS;

@@ -64,6 +64,8 @@ train_open_dealer(struct training *t)
 			.epochs = train_epochs(t),
 			.n_threads = (size_t)s->data.threads, .sampler = t->sampler,
 			.cache = train_cache(t),
+			.stop_signal = ranks_several(t->options->place) ? NULL
+				: t->options->stop_signal,
 		},
 		.place = t->options->place, .n_slots = model_slots(s), .by_file = t->by_file,
 	};

@@ -100,6 +100,7 @@ dist_check_SCRIPTS += tests/cli/share_prometheus.sh
 dist_check_SCRIPTS += tests/cli/share_systemd.sh
 dist_check_SCRIPTS += tests/cli/spill.sh
 dist_check_SCRIPTS += tests/cli/storage.sh
+dist_check_SCRIPTS += tests/cli/stream_signal.sh
 dist_check_SCRIPTS += tests/cli/synth.sh
 dist_check_SCRIPTS += tests/cli/tfrecord.sh
 dist_check_SCRIPTS += tests/cli/threads.sh
