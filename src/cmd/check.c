@@ -93,7 +93,7 @@ check_spec(const struct arguments *a, const struct spec *spec, const char *path,
 	size_t errors, warnings;
 
 	command_spec_count(spec, &errors, &warnings);
-	command_spec_report(spec);
+	command_spec_report(spec, path, SIZE_MAX);
 	if (errors == 0 && incremental_check_spec(spec_settings(spec)) != RS_OK)
 		rs_failure_take(&failure);
 	if (command_json(a))

@@ -10,7 +10,7 @@
 #include "cmd/command_spec.h"
 #include "models/models.h"
 
-enum { LAYERS_MAX = 64, SETS_MAX = 1024 };
+enum { LAYERS_MAX = 64, SETS_MAX = 1024, ERRORS_TOLD = 20 };
 
 size_t
 command_models(const char *names[COMMAND_MODELS_MAX])
@@ -86,7 +86,10 @@ command_spec_read(const struct arguments *a, const char *const *extra, size_t n_
 		snprintf(threads, sizeof(threads), "train.threads=%lld", (long long)n);
 		set[input.n_sets++] = threads;
 	}
-	return spec_load(&input, out);
+	const enum rs_status status = spec_load(&input, out);
+	return status != RS_ENOINPUT || rs_failure()->hint[0] != '\0' ? status
+		: rs_hint("a spec is a file of 'key = value' lines; 'recsys-train init --from "
+		"DATA -O NAME.ini' writes one");
 }
 
 void
@@ -98,13 +101,20 @@ command_spec_count(const struct spec *spec, size_t *errors, size_t *warnings)
 }
 
 void
-command_spec_report(const struct spec *spec)
+command_spec_report(const struct spec *spec, const char *path, size_t n_max)
 {
+	size_t n = 0;
+
 	for (size_t i = 0; i < spec_n_problems(spec); i++) {
 		const struct spec_problem *p = spec_problem(spec, i);
 
+		if (p->is_error && n++ >= n_max)
+			continue;
 		if (p->is_error) {
-			rs_fail_at(RS_ESPEC, p->file, p->line, p->column, "%s", p->text);
+			const int is_placed = p->file != NULL && p->file[0] != '\0';
+
+			rs_fail_at(RS_ESPEC, is_placed ? p->file : path, p->line, p->column, "%s",
+				p->text);
 			if (p->hint != NULL)
 				rs_hint("%s", p->hint);
 			log_failure();
@@ -126,14 +136,15 @@ command_spec(const struct arguments *a, const char *const *extra, size_t n_extra
 
 	if (*out == NULL)
 		return status;
-	command_spec_report(*out);
+	command_spec_report(*out, path, ERRORS_TOLD);
 	if (status != RS_ESPEC)
 		return status;
 	command_spec_count(*out, &errors, &warnings);
 	spec_free(*out);
 	*out = NULL;
-	return rs_fail_at(RS_ESPEC, path, 0, 0, "%zu error%s in the spec", errors, errors == 1 ?
-		"" : "s");
+	rs_fail_at(RS_ESPEC, path, 0, 0, "%zu error%s in the spec", errors, errors == 1 ? "" : "s");
+	return errors <= ERRORS_TOLD ? RS_ESPEC : rs_hint("the first %d are told, by "
+		"'recsys-train check' all; is it a spec, or the data?", ERRORS_TOLD);
 }
 
 enum rs_status

@@ -24,13 +24,23 @@ is_version(const char *directory)
 }
 
 enum rs_status
-model_files_resolve(const char *model, char **directory, uint64_t *version)
+model_files_check(const char *model)
 {
 	struct stat st;
+	const int is_there = stat(model, &st) == 0;
 
+	if (is_there && S_ISDIR(st.st_mode))
+		return RS_OK;
+	rs_fail(RS_ENOINPUT, "there is no model directory '%s'", model);
+	return rs_hint("%s'recsys-train train SPEC -f DIR' makes one", is_there ?
+		"this is a file; " : "");
+}
+
+enum rs_status
+model_files_resolve(const char *model, char **directory, uint64_t *version)
+{
 	*version = 0;
-	if (stat(model, &st) != 0 || !S_ISDIR(st.st_mode))
-		return rs_fail(RS_ENOINPUT, "there is no model directory '%s'", model);
+	RS_TRY(model_files_check(model));
 	RS_TRY(memory_strdup(model, directory));
 	size_t n = strlen(*directory);
 	while (n > 1 && (*directory)[n - 1] == '/')

@@ -3,22 +3,20 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "cmd/model_files.h"
 #include "train/checkpoint.h"
 
 enum rs_status
 model_spec_directory(const struct arguments *a, size_t i, const char **out)
 {
-	struct stat st;
 	uint64_t *list;
 	size_t n;
 
 	*out = a->n_positional > i ? a->positional[i] : NULL;
 	if (*out == NULL)
 		return rs_fail(RS_EUSAGE, "%s: which MODEL?", a->command->name);
-	if (stat(*out, &st) != 0 || !S_ISDIR(st.st_mode))
-		return rs_fail(RS_ENOINPUT, "there is no model directory '%s'", *out);
+	RS_TRY(model_files_check(*out));
 	RS_TRY(checkpoint_list(*out, &list, &n));
 	free(list);
 	return n > 0 ? RS_OK : rs_fail(RS_ENOINPUT, "no complete model version in '%s'", *out);

@@ -112,6 +112,9 @@ count_error(const struct parser *p, const struct parser_layout *layout, const ch
 	else if (p->quoted)
 		snprintf(error->hint, sizeof error->hint,
 			"a cell that holds the separator must be quoted");
+	else
+		snprintf(error->hint, sizeof error->hint, "the first row has %zu; "
+			"data.on_bad_row = skip trains without such rows", layout->n_columns);
 	return RS_EDATA;
 }
 

@@ -46,14 +46,16 @@ path_order(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* What follows the last @ of a name that is none of ranges. */
+/* What follows the last @ of a name that is none of ranges; where a relative name begins. */
 static enum rs_status
-hint_ranges(const char *name)
+hint_unmatched(const char *name)
 {
 	const char *const at = strrchr(name, '@');
 
 	if (at == NULL || at[1] == '\0' || at[1 + strspn(at + 1, "0123456789,-")] != '\0')
-		return rs_failure()->status;
+		return name[0] == '/' ? rs_failure()->status
+			: rs_hint("a relative path in a spec begins at the folder of the spec, "
+			"one on the command line where the command began");
 	return rs_hint("ranges of a file are '%.*s@BEGIN-END,BEGIN-END', ascending, with "
 		"something between them", (int)(at - name), name);
 }
@@ -114,7 +116,7 @@ fail_unmatched(const char *pattern, int denied)
 		return fail_unread();
 	(void)rs_fail(RS_ENOINPUT, is_pattern ? "no file matches '%s'" : denied
 		? "cannot open '%s': Permission denied" : "no such file: '%s'", pattern);
-	return hint_ranges(pattern);
+	return hint_unmatched(pattern);
 }
 
 static enum rs_status

@@ -1,4 +1,4 @@
-/* The nearest name: edit distance with swapped neighbours. */
+/* The nearest name: edit distance with swapped neighbours, else one that begins alike. */
 #include <string.h>
 
 #include "spec/spec.h"
@@ -37,6 +37,15 @@ distance(const char *a, const char *b)
 	return row[n % 3][m];
 }
 
+/* Enough of it to be meant. */
+static int
+begins(const char *text, const char *beginning)
+{
+	const size_t n = strlen(beginning);
+
+	return n >= 4 && strncmp(text, beginning, n) == 0;
+}
+
 const char *
 spec_nearest(const char *name, const char *const *names, size_t n)
 {
@@ -52,5 +61,8 @@ spec_nearest(const char *name, const char *const *names, size_t n)
 			best_distance = d;
 		}
 	}
+	for (size_t i = 0; best == NULL && i < n; i++)
+		if (begins(name, names[i]) || begins(names[i], name))
+			best = names[i];
 	return best;
 }

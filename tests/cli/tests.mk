@@ -72,6 +72,7 @@ dist_check_SCRIPTS += tests/cli/layers.sh
 dist_check_SCRIPTS += tests/cli/lists.sh
 dist_check_SCRIPTS += tests/cli/memory.sh
 dist_check_SCRIPTS += tests/cli/models.sh
+dist_check_SCRIPTS += tests/cli/newcomer.sh
 dist_check_SCRIPTS += tests/cli/odd_models.sh
 dist_check_SCRIPTS += tests/cli/options.sh
 dist_check_SCRIPTS += tests/cli/pin.sh
