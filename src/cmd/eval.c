@@ -218,6 +218,9 @@ warn_about(const struct eval *e)
 		log_warn("one class only: %.0f positive and %.0f negative rows, so auc is not "
 			"defined",
 			e->result.positives, negatives(e));
+	if (e->result.not_finite)
+		log_warn("a score is not a finite number: figures of scores are n.a.; training "
+			"with a lower train.learning_rate or train.clip_norm may help");
 	if (metric_named(&e->result, "auc") < 0.5)
 		log_warn("auc %.4f is below 0.5: worse than chance; are the labels swapped, "
 			"or is it another column?", e->result.auc);

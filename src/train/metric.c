@@ -277,6 +277,7 @@ metric_result(struct metric *m, struct metric_result *out)
 
 		memset(r, 0, sizeof *r);
 		r->figures = m->figures;
+		r->not_finite = !m->finite;
 		for (size_t i = 0; i < FIGURE_MAX; i++)
 			r->value[i] = NAN;
 		result_means(m, r);

@@ -23,6 +23,7 @@ struct metric;
 
 struct metric_result {
 	uint64_t rows;
+	int    not_finite;                 /* a score is no number, what hangs on it NaN  */
 	double weight, positives;          /* sums of weight, of weight * label       */
 	double auc, logloss, mse;          /* NaN when not defined                    */
 	double mean_label, mean_prediction, calibration;   /* prediction / label      */

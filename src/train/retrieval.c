@@ -395,6 +395,8 @@ retrieval_run(struct retrieval *r, struct workers *w, const struct model *m,
 		status = workers_vectors(w, TOWER_USER, &r->users, user);
 	if (status == RS_OK && finite && all_finite(user, n_user))
 		status = rank_all(r, w, m, item, user, out);
+	else
+		out->not_finite = 1;
 	free(user);
 	free(item);
 	return status;

@@ -24,6 +24,13 @@ enum vote { VOTE_INT = 1, VOTE_TERM = 2, VOTE_TIME = 4, VOTE_SAVE = 8 };
 /* --- the NaN guard ---------------------------------------------------------- */
 
 static enum rs_status
+hint_lower(const struct training *t)
+{
+	return rs_hint("lower train.learning_rate or set train.clip_norm; '%s' was not changed",
+		t->options->directory);
+}
+
+static enum rs_status
 fail_diverged(const struct training *t, const struct step_result *result, const struct batch *batch)
 {
 	rs_fail(RS_EDIVERGED,
@@ -31,8 +38,18 @@ fail_diverged(const struct training *t, const struct step_result *result, const 
 		"): %s, learning_rate %g", batch->first_row + 1, batch->epoch + 1,
 		batch->first_row / (uint64_t)t->settings->train.batch_size + 1,
 		result->culprit ? result->culprit : "a gradient or a sum of gradients", t->rate);
-	return rs_hint("lower train.learning_rate or set train.clip_norm; '%s' was not changed",
-		t->options->directory);
+	return hint_lower(t);
+}
+
+/* The last steps had no successor whose loss would have told. */
+static enum rs_status
+check_scores(const struct training *t)
+{
+	if (!t->best_is_known || !t->best_valid.not_finite || t->gate.trial != NULL)
+		return RS_OK;
+	rs_fail(RS_EDIVERGED, "scores of validation rows are not finite after step %" PRIu64
+		", learning_rate %g", t->m->step, t->rate);
+	return hint_lower(t);
 }
 
 static enum rs_status
@@ -363,6 +380,7 @@ finish(struct training *t, enum ending ending)
 	RS_TRY(close_epoch(t, &ending));
 	if (t->m->step == 0 || (out->rows_trained == 0 && !t->start.resumed))
 		return fail_untrained(t);
+	RS_TRY(check_scores(t));
 	out->stopped_early = ending == ENDING_EARLY;
 	out->out_of_time = ending == ENDING_TIME;
 	train_take_position(t);

@@ -26,6 +26,16 @@ refused 78 s.ini -o train.nothing=1
 refused 4 s.ini -o train.learning_rate=1000000 -o embedding.learning_rate=1000000 \
 	-o embedding.optimizer=sgd -o train.optimizer=sgd --epochs 20
 
+# The last steps spoil the model, and no loss after them tells.
+spoil='-o model.type=dcn -o train.optimizer=sgd -o train.learning_rate=1000000 -o train.batch_size=150'
+# shellcheck disable=SC2086
+refused 4 s.ini $spoil --epochs 1 --valid train.tsv
+says 'scores of validation rows are not finite after step 2, learning_rate 1e+06'
+# shellcheck disable=SC2086
+expect 0 "$T" train s.ini $spoil --epochs 1 -f spoilt
+expect 0 "$T" eval spoilt train.tsv
+says 'a score is not a finite number'
+
 # Where LOCK cannot be, nobody waits for it to come.
 mkdir m
 ln -s absent/LOCK m/LOCK
