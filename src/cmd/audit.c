@@ -394,7 +394,7 @@ audit_run(const struct arguments *a)
 	struct audit t = { .a = a, .row = 1, .top = 20 };
 
 	if (a->n_positional < 2)
-		return rs_fail(RS_EUSAGE, "audit: wanted MODEL and DATA, got %zu arguments",
+		return rs_fail(RS_EUSAGE, "audit: wanted MODEL and DATA, got %zu",
 			a->n_positional);
 	RS_TRY(argument_int(a, "--row", 1, ROW_MAX, &t.row));
 	RS_TRY(argument_int(a, "--top", 1, ROW_MAX, &t.top));

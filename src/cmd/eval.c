@@ -490,7 +490,7 @@ eval_run(const struct arguments *a)
 	int64_t n_threads = 0;
 
 	if (a->n_positional < 2)
-		return rs_fail(RS_EUSAGE, "eval: wanted MODEL and DATA, got %zu arguments",
+		return rs_fail(RS_EUSAGE, "eval: wanted MODEL and DATA, got %zu",
 			a->n_positional);
 	RS_TRY(argument_int(a, "--threads", 0, THREADS_MAX, &n_threads));
 	const struct scorer_options options = {

@@ -307,7 +307,7 @@ gc_run(const struct arguments *a)
 	struct spec *spec;
 
 	if (a->n_positional > 1)
-		return rs_fail(RS_EUSAGE, "gc: wanted one MODEL, got %zu arguments",
+		return rs_fail(RS_EUSAGE, "gc: wanted one MODEL, got %zu",
 			a->n_positional);
 	RS_TRY(model_spec_directory(a, 0, &c.g.directory));
 	RS_TRY(model_spec_read(a, c.g.directory, &spec));

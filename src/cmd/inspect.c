@@ -229,7 +229,7 @@ inspect_run(const struct arguments *a)
 	const int reads_data = argument_given(a, "--collisions") || argument_given(a, "--names");
 
 	if (a->n_positional != 1 && !(reads_data && a->n_positional > 1)) {
-		(void)rs_fail(RS_EUSAGE, "inspect: wanted one MODEL, got %zu arguments",
+		(void)rs_fail(RS_EUSAGE, "inspect: wanted one MODEL, got %zu",
 			a->n_positional);
 		return a->n_positional < 2 ? RS_EUSAGE
 			: rs_hint("data are named with --collisions and --names only");

@@ -496,7 +496,7 @@ open_scorer(struct predict *p, const struct arguments *a)
 
 	p->of_catalogue = p->tower == TOWER_ITEM && p->n_data == 0 && !p->gives_inputs;
 	if (p->n_data == 0 && !p->of_catalogue)
-		return rs_fail(RS_EUSAGE, "predict: wanted MODEL and DATA, got %zu arguments",
+		return rs_fail(RS_EUSAGE, "predict: wanted MODEL and DATA, got %zu",
 			a->n_positional);
 	struct scorer_options options = {
 		.model = a->positional[0], .data = p->data, .n_data = p->n_data,
@@ -542,7 +542,7 @@ static enum rs_status
 predict_run(const struct arguments *a)
 {
 	if (a->n_positional == 0)
-		return rs_fail(RS_EUSAGE, "predict: wanted MODEL and DATA, got no arguments");
+		return rs_fail(RS_EUSAGE, "predict: wanted MODEL and DATA, got 0");
 	return predict_best(a, (const char *const *)a->positional + 1, a->n_positional - 1, 0);
 }
 

@@ -15,7 +15,7 @@ recommend_run(const struct arguments *a)
 	size_t n = 0;
 
 	if (a->n_positional != 1)
-		return rs_fail(RS_EUSAGE, "recommend: wanted one model, got %zu arguments",
+		return rs_fail(RS_EUSAGE, "recommend: wanted one model, got %zu",
 			a->n_positional);
 	if (!argument_given(a, "--users"))
 		return rs_fail(RS_EUSAGE, "recommend: --users FILE says for whom");

@@ -150,7 +150,7 @@ rollback_run(const struct arguments *a)
 	uint64_t version = 0;
 
 	if (a->n_positional > 2)
-		return rs_fail(RS_EUSAGE, "rollback: wanted MODEL and VERSION, got %zu arguments",
+		return rs_fail(RS_EUSAGE, "rollback: wanted MODEL and VERSION, got %zu",
 			a->n_positional);
 	RS_TRY(model_spec_directory(a, 0, &r.directory));
 	if (a->n_positional == 2)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -124,10 +125,16 @@ enum rs_status
 session_check_directory(const struct session *s)
 {
 	struct checkpoint_progress progress;
+	struct stat st;
 	uint64_t *list, newest;
 	size_t n;
 
 	/* Not when all is trained. */
+	if (stat(s->directory, &st) == 0 && !S_ISDIR(st.st_mode)) {
+		rs_fail(RS_ECREATE, "'%s' is a file, wanted a directory for the model",
+			s->directory);
+		return rs_hint("-f names the model's directory, -d the data");
+	}
 	if (access(s->directory, F_OK) == 0 && access(s->directory, W_OK | X_OK) != 0)
 		return rs_fail(RS_ECREATE, "cannot write to '%s': %s", s->directory,
 			strerror(errno));

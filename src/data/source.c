@@ -208,6 +208,39 @@ source_peek(struct source *s, size_t n)
 	return RS_OK;
 }
 
+/* What files packed by others have in them, at a byte. */
+static const struct packed {
+	const char *name, *unpack, *bytes;
+	size_t at;
+} packed_table[] = {
+	{ "zstd", "zstd -dc", "\x28\xb5\x2f\xfd", 0 }, { "bzip2", "bzip2 -dc", "1AY&SY", 4 },
+	{ "xz", "xz -dc", "\xfd" "7zXZ", 0 }, { "zip", "unzip -p", "PK\x03\x04", 0 },
+	{ "lz4", "lz4 -dc", "\x04\x22\x4d\x18", 0 },
+};
+
+/* Of what is there: a stream of a few bytes is not waited for. */
+static enum rs_status
+refuse_packed(const struct source *s)
+{
+	struct tfrecord record;
+
+	for (size_t i = 0; i < sizeof packed_table / sizeof *packed_table; i++) {
+		const struct packed *const p = &packed_table[i];
+		const size_t n = strlen(p->bytes);
+
+		if (s->in_n < p->at + n || memcmp(s->in + p->at, p->bytes, n) != 0)
+			continue;
+		tfrecord_read((const char *)s->in, s->in_n, &record);
+		if (s->in_n >= TFRECORD_HEAD && record.state != TFRECORD_BAD_LENGTH)
+			continue;
+		(void)rs_fail(RS_EDATA, "'%s' is packed by %s, wanted text or gzip", s->name,
+			p->name);
+		return rs_hint("unpack it, or pipe it in: %s FILE | recsys-train ... with - for "
+			"the data", p->unpack);
+	}
+	return RS_OK;
+}
+
 /* Looks at the first bytes: gzip is known by its content, not its name.  1f 8b are
  * also the first bytes of a TFRecord whose first record is 35615 bytes long, or so
  * modulo 65536; then the CRC of that length follows it. */
@@ -225,6 +258,8 @@ source_begin(struct source *s)
 		tfrecord_read((const char *)s->in, s->in_n, &record);
 		s->gzip = s->in_n < TFRECORD_HEAD || record.state == TFRECORD_BAD_LENGTH;
 	}
+	if (!s->gzip)
+		RS_TRY(refuse_packed(s));
 	s->begun = 1;
 	return s->gzip ? source_gzip_begin(s) : RS_OK;
 }

@@ -57,5 +57,21 @@ awk 'BEGIN { FS = OFS = "\t" } NR == 200 { NF = 2 } 1' log.tsv >short.tsv
 expect 65 "$T" train s.ini -f m -d short.tsv
 says 'short.tsv:200:1: error: 2 columns found, 4 wanted'
 says 'hint: the first row has 4; data.on_bad_row = skip trains without such rows'
+packed() {
+	for command in 'train s.ini -f m -d packed' 'init --from packed'; do
+		expect 65 "$T" $command
+		says "error: 'packed' is packed by $1, wanted text or gzip"
+		says "hint: unpack it, or pipe it in: $2 FILE | recsys-train ... with - for the data"
+	done
+}
+printf '\050\265\057\375\004\000\101\000\000\001\002' >packed; packed zstd 'zstd -dc'
+printf 'BZh91AY&SY\200\201\202\203' >packed; packed bzip2 'bzip2 -dc'
+printf '\3757zXZ\000\000\004\001\002\003\004' >packed; packed xz 'xz -dc'
+printf 'PK\003\004\024\000\000\000\010\000\001\002' >packed; packed zip 'unzip -p'
+expect 73 "$T" train s.ini -f log.tsv
+says "error: 'log.tsv' is a file, wanted a directory for the model"
+says "hint: -f names the model's directory, -d the data"
+expect 64 "$T" eval m
+says 'error: eval: wanted MODEL and DATA, got 1'
 expect 3 "$T" train s.ini -f m -d short.tsv -o data.on_bad_row=skip
 echo 'newcomer: all as wanted'
