@@ -10,6 +10,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "cmd/best_items.h"
@@ -53,7 +54,7 @@ struct predict {
 	struct best_items *best;
 	int gives_inputs;              /* --format inputs                             */
 	struct row_inputs *inputs;
-	uint64_t n_bad;
+	uint64_t n_bad, n_not_finite;
 	enum rs_status (*print)(struct predict *p, const struct row *row);
 	struct file_writer *file;      /* NULL: stdout                                */
 };
@@ -331,6 +332,7 @@ print_rows(struct predict *p, const struct scorer_rows *rows)
 			row.id_n = rows->ids->end[b] - rows->ids->begin[b];
 		}
 		p->n_bad += row.is_bad != 0;
+		p->n_not_finite += !row.is_bad && !isfinite(row.logit);
 		RS_TRY(p->print(p, &row));
 	}
 	return flush(p);
@@ -430,6 +432,9 @@ predict_with(struct predict *p, const struct arguments *a)
 		RS_TRY(predict_to_file(p, path));
 	else
 		RS_TRY(predict_all(p));
+	if (p->n_not_finite > 0)
+		log_warn("%" PRIu64 " rows have a score that is not a finite number",
+			p->n_not_finite);
 	if (p->n_bad > 0)
 		return rs_fail(RS_EPARTIAL, "%" PRIu64 " bad rows have the prediction NA",
 			p->n_bad);

@@ -35,6 +35,8 @@ says 'scores of validation rows are not finite after step 2, learning_rate 1e+06
 expect 0 "$T" train s.ini $spoil --epochs 1 -f spoilt
 expect 0 "$T" eval spoilt train.tsv
 says 'a score is not a finite number'
+expect 0 "$T" predict spoilt train.tsv
+says 'warning: 200 rows have a score that is not a finite number'
 
 # Where LOCK cannot be, nobody waits for it to come.
 mkdir m
