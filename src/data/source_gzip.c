@@ -169,9 +169,11 @@ gzip_body(struct source *s, unsigned char *out, size_t n, size_t *got)
 	s->offset += *got;
 	if (r == Z_MEM_ERROR)
 		return rs_fail(RS_ERESOURCE, "out of memory reading '%s'", s->name);
-	if (r != Z_OK && r != Z_BUF_ERROR && r != Z_STREAM_END)
-		return rs_fail(RS_EDATA, "'%s': broken gzip data near byte %ju: %s", s->name,
+	if (r != Z_OK && r != Z_BUF_ERROR && r != Z_STREAM_END) {
+		(void)rs_fail(RS_EDATA, "'%s': broken gzip data near byte %ju: %s", s->name,
 			(uintmax_t)gzip_place(s), s->z.msg != NULL ? s->z.msg : "not deflate");
+		return rs_hint("the file is damaged; gzip -t FILE says whether a copy is sound");
+	}
 	if (r == Z_STREAM_END) {
 		s->gzip_state = s->raw ? GZIP_TRAILER : GZIP_MEMBER;
 		s->trailer_left = 8;

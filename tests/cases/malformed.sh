@@ -398,7 +398,7 @@ case='gzip and a second member cut'; { cat rows.gz; head -c 40 rows.gz; } >two.g
 case='gzip of gzip'; gzip -c rows.gz >twice.gz; try tsv tp 65 'twice.gz:1' twice.gz
 case='gzip of nothing'; : | gzip -c >none.gz; try tsv ct 65 'no rows' none.gz; try tsv p 0 '' none.gz
 case='gzip and zero bytes behind'; { cat rows.gz; head -c 512 /dev/zero; } >zeros.gz; try tsv tp 0 '' zeros.gz
-case='bzip2 under the name of gzip'; printf 'BZh91AY&SY\001\002\003' >b.gz; try tsv tp 65 'b.gz:1:1' b.gz
+case='bzip2 under the name of gzip'; printf 'BZh91AY&SY\001\002\003' >b.gz; try tsv tp 65 "'b.gz' is packed by bzip2" b.gz
 
 # --- files that are none ---
 case='no such file'; try tsv ctep 66 nowhere nowhere

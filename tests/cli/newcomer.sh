@@ -68,6 +68,11 @@ printf '\050\265\057\375\004\000\101\000\000\001\002' >packed; packed zstd 'zstd
 printf 'BZh91AY&SY\200\201\202\203' >packed; packed bzip2 'bzip2 -dc'
 printf '\3757zXZ\000\000\004\001\002\003\004' >packed; packed xz 'xz -dc'
 printf 'PK\003\004\024\000\000\000\010\000\001\002' >packed; packed zip 'unzip -p'
+gzip -c log.tsv >log.gz
+size=$(wc -c <log.gz)
+{ head -c $((size - 8)) log.gz; printf '\001\002\003\004'; tail -c 4 log.gz; } >crc.gz
+expect 65 "$T" train s.ini -f m -d crc.gz
+says 'hint: the file is damaged; gzip -t FILE says whether a copy is sound'
 expect 73 "$T" train s.ini -f log.tsv
 says "error: 'log.tsv' is a file, wanted a directory for the model"
 says "hint: -f names the model's directory, -d the data"
