@@ -5,17 +5,6 @@
 
 #include "kernel/cpu/cpu_panel.h"
 
-/* x y + sum, fused where the panels' is, which gcc does of some loops only. */
-INLINE float
-multiply_add(float x, float y, float sum)
-{
-#if HAS_PANELS
-	return __builtin_fmaf(x, y, sum);
-#else
-	return x * y + sum;
-#endif
-}
-
 /* Between the numbers of one column of B. */
 static size_t
 column_step(const struct gemm_args *g)
@@ -62,18 +51,18 @@ column_rows(const struct gemm_args *g, size_t row, const size_t rows)
 		for (size_t i = 0; i < rows; i++)
 #pragma GCC unroll 2
 			for (size_t l = 0; l < CHAINS; l++)
-				s[l][i] += load(a + i * g->lda + k + l * WIDTH)
-					* load(b + k + l * WIDTH);
+				s[l][i] = multiply_add(load(a + i * g->lda + k + l * WIDTH),
+					load(b + k + l * WIDTH), s[l][i]);
 	if (k + WIDTH <= g->k) {
 #pragma GCC unroll 4
 		for (size_t i = 0; i < rows; i++)
-			s[0][i] += load(a + i * g->lda + k) * load(b + k);
+			s[0][i] = multiply_add(load(a + i * g->lda + k), load(b + k), s[0][i]);
 		k += WIDTH;
 	}
 	for (; k < g->k; k++)
 #pragma GCC unroll 4
 		for (size_t i = 0; i < rows; i++)
-			sum[i] = multiply_add(a[i * g->lda + k], b[k], sum[i]);
+			sum[i] = multiply_add_one(a[i * g->lda + k], b[k], sum[i]);
 #pragma GCC unroll 4
 	for (size_t i = 0; i < rows; i++)
 		s[0][i] += s[1][i];
@@ -82,7 +71,7 @@ column_rows(const struct gemm_args *g, size_t row, const size_t rows)
 		float *const c = g->c + (row + i) * g->ldc;
 		const float y = g->alpha * sum[i];
 
-		*c = g->beta == 0 ? y : multiply_add(g->beta, *c, y);
+		*c = g->beta == 0 ? y : multiply_add_one(g->beta, *c, y);
 	}
 }
 
@@ -150,16 +139,16 @@ row_block(const float x[ROWS], const float *b, const float *next, size_t ldb, si
 		for (size_t l = j; l < j + LINE; l += WIDTH) {
 			vector sum = load(c + l);
 
-			sum += x[0] * load(b + l);
-			sum += x[1] * load(b + ldb + l);
-			sum += x[2] * load(b + 2 * ldb + l);
-			sum += x[3] * load(b + 3 * ldb + l);
+			sum = multiply_add(spread(x[0]), load(b + l), sum);
+			sum = multiply_add(spread(x[1]), load(b + ldb + l), sum);
+			sum = multiply_add(spread(x[2]), load(b + 2 * ldb + l), sum);
+			sum = multiply_add(spread(x[3]), load(b + 3 * ldb + l), sum);
 			*(vector *)(c + l) = sum;
 		}
 	}
 	for (; j < n; j++)
 		for (size_t r = 0; r < ROWS; r++)
-			c[j] = multiply_add(x[r], b[r * ldb + j], c[j]);
+			c[j] = multiply_add_one(x[r], b[r * ldb + j], c[j]);
 }
 
 /* sum[0..n) = a b over k from p on, of columns from j on, rows of b each read once and in order. */
@@ -180,7 +169,7 @@ row_sum(const struct gemm_args *g, size_t p, size_t k, size_t j, size_t n,
 	}
 	for (; k > 0; k--, b += g->ldb, a += step)
 		for (size_t i = 0; i < n; i++)
-			sum[i] = multiply_add(*a, b[i], sum[i]);
+			sum[i] = multiply_add_one(*a, b[i], sum[i]);
 }
 
 /* One row: a sum of rows of b, in blocks of k as the panels have them; the library's product packs

@@ -51,10 +51,10 @@ tile_multiply(const struct tile *t, const int rows, const size_t row, const size
 
 #pragma GCC unroll 6
 		for (int i = 0; i < rows; i++) {
-			const float x = a[(size_t)i * row];
+			const vector x = spread(a[(size_t)i * row]);
 
-			s[i][0] += x * b0;
-			s[i][1] += x * b1;
+			s[i][0] = multiply_add(x, b0, s[i][0]);
+			s[i][1] = multiply_add(x, b1, s[i][1]);
 		}
 	}
 #pragma GCC unroll 6

@@ -45,6 +45,33 @@ store(float *p, vector x)
 	*(vector *)p = x;
 }
 
+INLINE vector
+spread(float x)
+{
+	return x - (vector){ 0 };
+}
+
+/* x y + sum, with panels by one rounding whatever the compiler makes of loops. */
+INLINE vector
+multiply_add(vector x, vector y, vector sum)
+{
+#if HAS_PANELS
+	return (vector)_mm256_fmadd_ps((__m256)x, (__m256)y, (__m256)sum);
+#else
+	return x * y + sum;
+#endif
+}
+
+INLINE float
+multiply_add_one(float x, float y, float sum)
+{
+#if HAS_PANELS
+	return __builtin_fmaf(x, y, sum);
+#else
+	return x * y + sum;
+#endif
+}
+
 /* As few blocks as can be of `most`, of about the same size, whole units. */
 INLINE size_t
 even_block(size_t size, size_t most, size_t unit)
@@ -133,11 +160,7 @@ scaled_sum(float alpha, vector sum, float beta, const float *c)
 
 	if (beta == 0)
 		return y;
-#if HAS_PANELS
-	return (vector)_mm256_fmadd_ps(_mm256_set1_ps(beta), (__m256)load(c), (__m256)y);
-#else
-	return y + beta * load(c);
-#endif
+	return multiply_add(spread(beta), load(c), y);
 }
 
 /* c[0..n) = alpha sum + beta c; sum is whole vectors. */

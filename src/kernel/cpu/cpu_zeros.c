@@ -72,11 +72,12 @@ chunk_multiply(const struct chunk *x, const size_t vectors)
 			s[j] = x->is_first ? (vector){ 0 } : load(sum + j * WIDTH);
 		for (bits mask = x->mask[i]; mask != 0; mask = _blsr_u64(mask)) {
 			const size_t k = _tzcnt_u64(mask);
-			const float *const b = panel + k * columns, y = a[k];
+			const float *const b = panel + k * columns;
+			const vector y = spread(a[k]);
 
 #pragma GCC unroll 13
 			for (size_t j = 0; j < vectors; j++)
-				s[j] += y * load(b + j * WIDTH);
+				s[j] = multiply_add(y, load(b + j * WIDTH), s[j]);
 		}
 #pragma GCC unroll 13
 		for (size_t j = 0; j < vectors; j++)
