@@ -68,7 +68,9 @@ expect 0 "$T" synth --layout sequence --rows 30000 --users 3000 --items 2000 -O 
 	--spec-out s.ini -q
 small='field C1..C26.buckets=100'
 holds 'small tables' c.ini -j 1 -o "$small" -o train.early_stop=0
-holds 'four threads' c.ini -j 4 -o "$small" -o dnn.hidden=200,100
+# Epochs enough that each thread has had a slot.
+holds 'four threads' c.ini -j 4 -o "$small" -o dnn.hidden=200,100 -o train.epochs=4 \
+	-o train.early_stop=0
 holds 'large tables' c.ini -j 2 -o embedding.dim=12 -o 'field C1..C26.buckets=120000'
 holds 'histories' s.ini -j 2 -o train.epochs=2 -o embedding.dim=16
 # A log of less than a batch is one smaller batch, and memory is that of it.
