@@ -24,6 +24,8 @@ bench_print_json(const struct bench_result *r, size_t n)
 			json_string(&j, "precision", r->precision);
 			if (r->products != NULL)
 				json_string(&j, "products", r->products);
+			if (r->kernels[0] != '\0')
+				json_string(&j, "kernels", r->kernels);
 			json_int(&j, "threads", (int64_t)line->threads);
 			json_double(&j, "samples_per_s", line->samples_per_s);
 			json_double(&j, "limit_samples_per_s", line->limit);
