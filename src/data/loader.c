@@ -463,14 +463,14 @@ loader_release(struct loader *l)
 	(void)pthread_mutex_unlock(&l->lock);
 }
 
-/* Blocks until a batch is there; tells the window thread that it is awaited. */
 static int
 loader_has_next(struct loader *l)
 {
 	return atomic_load_explicit(&l->published, memory_order_acquire) > l->taken;
 }
 
-/* 0: a signal came first; a handler cannot wake who waits, so that looks now and then. */
+/* Blocks until a batch is there; tells the window thread that it is awaited.  0: a signal came
+ * first; a handler cannot wake who waits, so that looks now and then. */
 static int
 loader_wait(struct loader *l, double *wait_s)
 {

@@ -28,6 +28,7 @@ enum {
 	PANEL_FLOATS = CHUNK * SUM_FLOATS,
 	SAMPLE_ROWS = 16,
 };
+_Static_assert(DIRECT_ROWS % WIDTH == 0 && PACKED_ROWS % WIDTH == 0, "rows in whole tiles");
 _Static_assert(DIRECT_ROWS * (MASK_FLOATS + SUM_FLOATS) + PANEL_FLOATS <= KERNEL_GEMM_SCRATCH &&
 	PACKED_ROWS * (K_BLOCK + MASK_FLOATS + SUM_FLOATS) + PANEL_FLOATS <= KERNEL_GEMM_SCRATCH,
 	"scratch of a product");
@@ -230,7 +231,7 @@ block_multiply(const struct block *x)
 	}
 }
 
-/* Columns of the sums, which are rows of C. */
+/* Columns of the sums, which are rows of C; those of the last tile may lie behind them. */
 static void
 columns_out(const struct block *x, float beta)
 {
@@ -239,15 +240,9 @@ columns_out(const struct block *x, float beta)
 
 	for (size_t j = 0; j < x->n; j += WIDTH)
 		for (size_t i = 0; i < x->m; i += WIDTH) {
-			const size_t rows = at_most(x->m - i, WIDTH);
-			const float *const sum = x->kept + i * x->columns + j;
-
-			if (rows == WIDTH)
-				transpose(sum, x->columns, turned, WIDTH);
-			else
-				pack_columns(sum, x->columns, WIDTH, rows, turned, WIDTH);
+			transpose(x->kept + i * x->columns + j, x->columns, turned, WIDTH);
 			for (size_t r = 0; r < at_most(x->n - j, WIDTH); r++)
-				row_out(g, beta, turned + r * WIDTH, rows,
+				row_out(g, beta, turned + r * WIDTH, at_most(x->m - i, WIDTH),
 					g->c + (x->j + j + r) * g->ldc + x->i + i);
 		}
 }
