@@ -75,7 +75,7 @@ esac
 for precision in fp32 bf16; do
 	for placement in local shards; do
 		for measure in step file; do
-			has "^\"model\":\"deepfm\",\"precision\":\"$precision\",\(\"products\":\"[a-z]*\",\)*\"threads\":1,$number[^,]*,\"measure\":\"$measure\",\"placement\":\"$placement\"" \
+			has "^\"model\":\"deepfm\",\"precision\":\"$precision\",\(\"products\":\"[a-z]*\",\)*\"kernels\":\"cpu-[a-z0-9, ]*\",\"threads\":1,$number[^,]*,\"measure\":\"$measure\",\"placement\":\"$placement\"" \
 				"$precision, $placement, $measure"
 		done
 	done
