@@ -9,8 +9,8 @@
 enum rs_status command_spec_read(const struct arguments *a, const char *const *extra,
 	size_t n_extra,
 	struct spec **out, size_t *n_used, const char **path);
-/* Prints every problem on stderr. */
-/* Errors, n_max at most, and warnings; path: of the spec, for those that are of no line. */
+/* Prints errors, n_max at most, and all warnings on stderr; path: of the spec, for those that
+ * are of no line. */
 void command_spec_report(const struct spec *spec, const char *path, size_t n_max);
 void command_spec_count(const struct spec *spec, size_t *errors, size_t *warnings);
 

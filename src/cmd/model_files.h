@@ -42,10 +42,10 @@ struct model_files {
 	uint64_t n_items;              /* of the catalogue; 0: there is none          */
 };
 
-/* *version for checkpoint_load(): 0 of a model directory, or CHECKPOINT_HERE.  The caller
- * frees *directory. */
 /* RS_ENOINPUT: it is no directory. */
 enum rs_status model_files_check(const char *model);
+/* *version for checkpoint_load(): 0 of a model directory, or CHECKPOINT_HERE.  The caller
+ * frees *directory. */
 enum rs_status model_files_resolve(const char *model, char **directory, uint64_t *version);
 enum rs_status model_files_open(const char *model, struct model_files *out);
 void model_files_close(struct model_files *f);

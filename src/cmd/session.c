@@ -129,12 +129,12 @@ session_check_directory(const struct session *s)
 	uint64_t *list, newest;
 	size_t n;
 
-	/* Not when all is trained. */
 	if (stat(s->directory, &st) == 0 && !S_ISDIR(st.st_mode)) {
 		rs_fail(RS_ECREATE, "'%s' is a file, wanted a directory for the model",
 			s->directory);
 		return rs_hint("-f names the model's directory, -d the data");
 	}
+	/* Not when all is trained. */
 	if (access(s->directory, F_OK) == 0 && access(s->directory, W_OK | X_OK) != 0)
 		return rs_fail(RS_ECREATE, "cannot write to '%s': %s", s->directory,
 			strerror(errno));

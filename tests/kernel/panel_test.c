@@ -105,8 +105,7 @@ rows_have_the_same_bits_in_any_company(void **state)
 	const struct kernel_set *k;
 
 	(void)state;
-	if (kernel_select("avx2", &k) != RS_OK)
-		SKIP_BECAUSE("this processor has no AVX2");
+	NEED_OWN_PRODUCTS(&k);
 	for (int t = 0; t < 4; t++)
 		for (size_t rows = 2; rows < 15; rows += 3)
 			check_rows(k, t & 1, t >> 1, rows);
@@ -156,8 +155,7 @@ row_alone_has_the_same_bits(void **state)
 	const struct kernel_set *k;
 
 	(void)state;
-	if (kernel_select("avx2", &k) != RS_OK)
-		SKIP_BECAUSE("this processor has no AVX2");
+	NEED_OWN_PRODUCTS(&k);
 	for (size_t i = 0; i < sizeof(alone_table) / sizeof(alone_table[0]); i++) {
 		check_alone(k, &alone_table[i], 0, 1);
 		check_alone(k, &alone_table[i], -0.5f, 0.75f);

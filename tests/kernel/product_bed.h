@@ -5,6 +5,14 @@
 #include <stddef.h>
 
 #include "kernel/kernel.h"
+#include "tests/test.h"
+
+/* Kernels *k of the level that has products of its own; the test is skipped without them. */
+#define NEED_OWN_PRODUCTS(k) \
+	do { \
+		if (kernel_select("avx2", (k)) != RS_OK) \
+			SKIP_BECAUSE("this processor has no AVX2"); \
+	} while (0)
 
 /* n floats that end where memory that may not be touched begins, and begin behind such, less than
  * a page away. */

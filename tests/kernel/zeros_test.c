@@ -98,8 +98,7 @@ zeros_change_no_bit(void **state)
 	const struct kernel_set *k;
 
 	(void)state;
-	if (kernel_select("avx2", &k) != RS_OK)
-		SKIP_BECAUSE("this processor has no AVX2");
+	NEED_OWN_PRODUCTS(&k);
 	for (size_t i = 0; i < N_SHAPES; i++)
 		for (int t = 0; t < 12; t++)
 			check_bits(k, i, t & 3, t >> 2, i & 1 ? 1 : 0);
@@ -137,8 +136,7 @@ zeros_are_passed_over(void **state)
 	const struct kernel_set *k;
 
 	(void)state;
-	if (kernel_select("avx2", &k) != RS_OK)
-		SKIP_BECAUSE("this processor has no AVX2");
+	NEED_OWN_PRODUCTS(&k);
 	for (int t = 0; t < 8; t++)
 		check_passed_over(k, t & 3, t >> 2);
 }
@@ -150,8 +148,7 @@ nan_is_no_zero(void **state)
 	const struct kernel_set *k;
 
 	(void)state;
-	if (kernel_select("avx2", &k) != RS_OK)
-		SKIP_BECAUSE("this processor has no AVX2");
+	NEED_OWN_PRODUCTS(&k);
 	for (int t = 0; t < 4; t++) {
 		struct bed bed = open_with_zeros(3, t, IN_A, 0);
 		const struct gemm_args *const g = &bed.args;
